@@ -1,0 +1,33 @@
+# run, test, check, bench: each sets up .venv from the lock file first. PYTHON=python3.12 picks another interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test test-all check bench setup clean
+setup: .venv/ready
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	touch $@
+
+run: setup
+	$(BIN)/python experiments/run.py +exp=cdm_dialogue
+
+test: setup
+	$(BIN)/python -m pytest
+
+test-all: setup
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+bench: setup
+	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
+
+clean:
+	rm -rf .venv outputs build *.egg-info

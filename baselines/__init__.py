@@ -1,0 +1,1 @@
+"""Other people's metrics and plain yardsticks: word count, likelihood, published predictions."""

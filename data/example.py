@@ -1,0 +1,49 @@
+"""Example: one judged text and what is known about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Example:
+    """One text to judge, with whatever a metric may need to judge it.
+
+    The field names are also the keys of a JSONL line. `text` is what is judged; for a dialogue `turns` is, and `text`
+    may be left out. At least one of the two must be given.
+
+    Attributes:
+        id: unique within a file.
+        text: the judged text.
+        turns: the utterances of a judged dialogue, in order.
+        context: what the text answers or continues (an article, a question, the start of a story).
+        prefix: the words the text had to begin with.
+        label: the attribute the text should have (a sentiment, a topic).
+        references: texts written by people for the same input.
+        system: the name of the system that wrote the text.
+        group: the input that the text answers; texts of one group compete with one another.
+        ratings: human ratings by aspect, higher is better.
+    """
+
+    id: str
+    text: str = ""
+    turns: tuple[str, ...] = ()
+    context: str | None = None
+    prefix: str | None = None
+    label: str | None = None
+    references: tuple[str, ...] = ()
+    system: str | None = None
+    group: str | None = None
+    ratings: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.text.strip() and not self.turns:
+            raise ValueError(f"an Example needs text or turns, but {self.id!r} has neither")
+
+    @property
+    def full_text(self) -> str:
+        """The judged text as one string: `text`, or the turns, one per line.
+
+        >>> Example("a", turns=("Hi!", "Hello.")).full_text
+        'Hi!\\nHello.'
+        """
+        return self.text or "\n".join(self.turns)

@@ -1,0 +1,1 @@
+"""The experiment runner: the only room that knows hydra, omegaconf and wandb."""

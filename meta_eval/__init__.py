@@ -1,0 +1,1 @@
+"""Agreement with people: correlations with bootstrap intervals. numpy and scipy only."""
