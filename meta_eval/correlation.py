@@ -1,0 +1,102 @@
+"""Pearson, Spearman and Kendall tau-b of weighted pairs, for many weightings at once.
+
+A bootstrap resample is a weighting: how often each pair was drawn. All resamples together are a matrix of such counts,
+and a correlation of all of them is a few matrix operations. Weights of one give the plain correlation.
+
+Every function takes `x`, `y` of shape (n,) and `weights` of shape (resamples, n), whole numbers, and returns the
+correlations, of shape (resamples,), in [-1, 1]. NaN where the drawn pairs have one value of `x` or of `y` only.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SIGN_BLOCK = 8_000_000  # signs of pairs held at once by `kendall`: 32 MB
+
+
+def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Pearson's r."""
+    varied = (_counts(x, weights)[0] > 0).sum(axis=-1) > 1
+    varied &= (_counts(y, weights)[0] > 0).sum(axis=-1) > 1
+    return _weighted_pearson(_scaled(x), _scaled(y), weights, varied)
+
+
+def spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Spearman's rho: Pearson's r of the average ranks.
+
+    The ranks are those within each resample: a pair drawn twice is a tie there.
+    """
+    x_ranks, x_varied = _average_ranks(x, weights)
+    y_ranks, y_varied = _average_ranks(y, weights)
+    return _weighted_pearson(x_ranks, y_ranks, weights, x_varied & y_varied)
+
+
+def kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y)."""
+    n = len(x)
+    # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
+    weights32 = weights.astype(np.float32)
+    width = max(1, SIGN_BLOCK // n)
+    balance = np.zeros(len(weights))  # twice (concordant - discordant)
+    for start in range(0, n, width):
+        block = slice(start, start + width)
+        signs = _signs(x, x[block]) * _signs(y, y[block])
+        balance += np.einsum("rj,rj->r", weights32 @ signs, weights[:, block])
+    total = weights.sum(axis=-1) ** 2
+    x_untied = total - (_counts(x, weights)[0] ** 2).sum(axis=-1)
+    y_untied = total - (_counts(y, weights)[0] ** 2).sum(axis=-1)
+    return _ratio(balance, np.sqrt(x_untied * y_untied))
+
+
+def correlations(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
+    """All three by name, each of shape (resamples,)."""
+    return {
+        "pearson": pearson(x, y, weights),
+        "spearman": spearman(x, y, weights),
+        "kendall": kendall(x, y, weights),
+    }
+
+
+def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
+    """Whether a row's value is above (1), equal to (0) or below (-1) a column's, of shape (rows, columns)."""
+    above = np.greater.outer(rows, columns).astype(np.float32)
+    above -= np.less.outer(rows, columns)
+    return above
+
+
+def _counts(x: Floats, weights: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """How often each distinct value of x was drawn, rising, of shape (resamples, values); and each pair's value."""
+    _, value, first = np.unique(x, return_inverse=True, return_counts=True)
+    starts = np.concatenate([[0], np.cumsum(first)[:-1]])
+    return np.add.reduceat(weights[:, np.argsort(value, kind="stable")], starts, axis=-1), value
+
+
+def _average_ranks(x: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """The average ranks within each resample, and whether it has two values at all."""
+    counts, value = _counts(x, weights)
+    ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
+    return ranks[:, value], (counts > 0).sum(axis=-1) > 1
+
+
+def _scaled(x: Floats) -> Floats:
+    """x moved and scaled into [-1, 1], which no correlation minds, so that squares neither overflow nor vanish."""
+    x = x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
+    x = x - x.mean()
+    return x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
+
+
+def _weighted_pearson(x: Floats, y: Floats, weights: Floats, varied: NDArray[np.bool_]) -> Floats:
+    total = weights.sum(axis=-1, keepdims=True)
+    x = x - (weights * x).sum(axis=-1, keepdims=True) / total
+    y = y - (weights * y).sum(axis=-1, keepdims=True) / total
+    wx, wy = weights * x, weights * y
+    spread = np.sqrt((wx * x).sum(axis=-1) * (wy * y).sum(axis=-1))
+    # equal values leave a spread of rounding errors, which must not pass for variation
+    return _ratio((wx * y).sum(axis=-1), np.where(varied, spread, 0.0))
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """numerator / denominator in [-1, 1], NaN where the denominator is zero."""
+    undefined = np.full(len(numerator), np.nan)
+    return np.clip(np.divide(numerator, denominator, out=undefined, where=denominator > 0), -1.0, 1.0)

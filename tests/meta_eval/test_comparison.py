@@ -1,0 +1,142 @@
+"""Comparison of two metrics: exact values, oracles, the error rate under equality."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from meta_eval.comparison import difference, williams, williams_test
+
+NAN = math.nan
+
+
+def metrics(n: int, seed: int, noise_a: float, noise_b: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two metrics that see the same quality through noise of unlike size, and ratings."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=n)
+    a, b, ratings = (quality + noise * rng.normal(size=n) for noise in (noise_a, noise_b, 0.5))
+    return a, b, np.round(ratings)
+
+
+def rho(u: np.ndarray, v: np.ndarray) -> float:
+    return float(np.asarray(stats.spearmanr(u, v))[0])
+
+
+def test_williams_by_hand():
+    """r_a = .5, r_b = 0, r_ab = 0, n = 4: K = 3/4, t = .5 sqrt(3 / (2 * 3/4 * 3 + 1/16)); one degree of freedom."""
+    t, p = williams(0.5, 0.0, 0.0, n=4)
+    assert t == pytest.approx(0.5 * math.sqrt(3 / 4.5625), abs=1e-15)
+    assert p == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-12)  # Student's t with one degree is Cauchy's
+
+
+def test_williams_is_antisymmetric_and_sharpens_with_n():
+    t, p = williams(0.6, 0.4, 0.5, n=50)
+    assert williams(0.4, 0.6, 0.5, n=50) == (pytest.approx(-t), pytest.approx(p))
+    assert williams(0.6, 0.4, 0.5, n=200)[1] < p
+    assert williams(0.6, 0.4, 0.8, n=50)[1] < p  # metrics alike: the same gap is surer
+    assert williams(0.4, 0.4, 0.5, n=50) == (0.0, 1.0)
+
+
+def test_williams_where_the_ratings_are_a_sum_of_both_metrics():
+    """r_ab = 0 and r_a = -r_b = sqrt(1/2) leave no variance."""
+    t, p = williams(math.sqrt(0.5), -math.sqrt(0.5), 0.0, n=10)
+    assert t > 1e6
+    assert p == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("r_ab", "n"), [(0.5, 3), (1.0, 10), (-1.0, 10), (NAN, 10)])
+def test_williams_rejects_what_it_cannot_test(r_ab, n):
+    with pytest.raises(ValueError, match=r"needs n >= 4 and \|r_ab\| < 1"):
+        williams(0.5, 0.4, r_ab, n)
+
+
+def test_williams_test_uses_spearman():
+    a, b, ratings = metrics(60, 0, 0.5, 1.0)
+    found = williams_test(a, b, ratings)
+    r_a, r_b, r_ab = rho(a, ratings), rho(b, ratings), rho(a, b)
+    assert (found.spearman_a, found.spearman_b, found.spearman_ab) == pytest.approx((r_a, r_b, r_ab), abs=1e-12)
+    assert (found.t, found.p_value) == pytest.approx(williams(r_a, r_b, r_ab, 60), abs=1e-9)
+    assert (found.n, found.reason) == (60, None)
+
+
+def test_williams_test_rejects_equality_about_as_often_as_it_says():
+    """300 pairs of equally good metrics, level .1."""
+    rejected = sum(williams_test(*metrics(50, seed, 1.0, 1.0)).p_value < 0.1 for seed in range(300))
+    assert 0.05 <= rejected / 300 <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "ratings", "reason"),
+    [
+        ([1, 2], [2, 1], [1, 2], "at least 3 scored examples, but there are 2"),
+        ([1, 2, 3], [2, 1, 3], [1, 2, 3], "at least 4 examples that both metrics scored, but there are 3"),
+        ([1, 1, 1, 1], [2, 1, 3, 4], [1, 2, 3, 4], "all 4 scores_a are 1"),
+        ([1, 2, 3, 4], [2, 1, 3, 4], [1, 1, 1, 1], "all 4 ratings are 1"),
+        ([1, 2, 3, 4], [10, 20, 30, 99], [1, 3, 2, 4], "rank all examples alike"),
+        ([1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4], "rank all examples in reverse"),
+    ],
+)
+def test_undefined_is_nan_with_a_reason(a, b, ratings, reason):
+    found = williams_test(a, b, ratings)
+    assert math.isnan(found.t)
+    assert math.isnan(found.p_value)
+    assert found.reason is not None
+    assert reason in found.reason
+
+
+def test_difference_equals_the_paired_bootstrap_of_scipy():
+    a, b, ratings = metrics(50, 1, 0.5, 1.0)
+
+    def gap(a, b, y):
+        return rho(a, y) - rho(b, y)
+
+    expected = stats.bootstrap(
+        (a, b, ratings), gap, paired=True, vectorized=False, n_resamples=200, method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    found = difference(a, b, ratings, resamples=200)
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (gap(a, b, ratings), expected.low, expected.high), abs=1e-12
+    )
+
+
+def test_difference_finds_the_better_metric_and_no_other():
+    a, b, ratings = metrics(200, 2, 0.3, 2.0)
+    found = difference(a, b, ratings)
+    assert 0 < found.low < found.value < found.high
+    assert williams_test(a, b, ratings).p_value < 1e-6
+    same_a, same_b, ratings = metrics(200, 3, 1.0, 1.0)
+    found = difference(same_a, same_b, ratings)
+    assert found.low < 0 < found.high
+    assert williams_test(same_a, same_b, ratings).p_value > 0.05
+
+
+def test_a_metric_does_not_differ_from_itself():
+    a, _, ratings = metrics(40, 4, 0.5, 0.5)
+    found = difference(a, a**3, ratings)
+    assert (found.value, found.low, found.high) == (0, 0, 0)
+
+
+def test_only_examples_that_both_scored_count():
+    a, b, ratings = metrics(40, 5, 0.5, 1.0)
+    with_gaps_a, with_gaps_b = a.copy(), b.copy()
+    with_gaps_a[[0, 1]] = NAN
+    with_gaps_b[[1, 2]] = NAN
+    assert williams_test(with_gaps_a, with_gaps_b, ratings) == williams_test(a[3:], b[3:], ratings[3:])
+    assert difference(with_gaps_a, with_gaps_b, ratings) == difference(a[3:], b[3:], ratings[3:])
+
+
+def test_groups_are_drawn_whole():
+    a, b, ratings = (np.repeat(v, 5) for v in metrics(12, 6, 0.5, 1.0))
+    groups = [i // 5 for i in range(60)]
+    alone, grouped = difference(a, b, ratings), difference(a, b, ratings, groups=groups)
+    assert grouped.value == alone.value
+    assert grouped.high - grouped.low > 1.5 * (alone.high - alone.low)
+
+
+def test_faults_name_the_metric():
+    with pytest.raises(ValueError, match=r"scores_b must be finite, .* scores_b\[2\] is inf"):
+        difference([1, 2, 3], [1, 2, math.inf], [1, 2, 3])
+    with pytest.raises(ValueError, match=r"scores_a and ratings must be two arrays of one shape"):
+        williams_test([1, 2], [1, 2, 3], [1, 2, 3])

@@ -1,0 +1,132 @@
+"""Exact values, scipy as the oracle, and properties of the weighted correlations."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from meta_eval.correlation import kendall, pearson, spearman
+
+ALL = [pearson, spearman, kendall]
+ORACLES = {
+    pearson: lambda x, y: stats.pearsonr(x, y)[0],
+    spearman: lambda x, y: stats.spearmanr(x, y)[0],
+    kendall: lambda x, y: stats.kendalltau(x, y)[0],
+}
+
+
+def plain(correlation: Callable, x, y) -> float:
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    return float(correlation(x, y, np.ones((1, len(x))))[0])
+
+
+# By hand. (1, 2, 3, 4) with (1, 3, 2, 4): deviations -1.5 -.5 .5 1.5 and -1.5 .5 -.5 1.5, products 2.25 -.25 -.25 2.25
+# = 4, squares 5: 4/5; five of six pairs agree: (5 - 1)/6.
+# With the tie (1, 2, 2, 3) against (1, 2, 3, 4): ranks 1 2.5 2.5 4, deviations -1.5 0 0 1.5 and -1.5 -.5 .5 1.5,
+# products 4.5, squares 4.5 and 5: 4.5/sqrt(22.5); five pairs agree, one is tied in x: 5/sqrt(5 * 6).
+# Squares (1, 4, 9) against (1, 2, 3): deviations -11/3 -2/3 13/3 and -1 0 1, products 8, squares 98/3 and 2.
+# Ties on both sides, (1, 1, 2, 2) against (1, 2, 1, 2): nothing agrees.
+# (1, 1, 2) against (1, 2, 2): deviations -1 -1 2 and -2 1 1 (thirds), products 3, squares 6 and 6: 1/2; one pair of
+# three agrees, one is tied in x and one in y: 1/sqrt(2 * 2).
+# (3, 2, 1) against (10, 20, 70): deviations 1 0 -1 and -70 -40 110 (thirds), products -60, squares 2 and 6200/3.
+HAND = [
+    ([1, 2, 3, 4], [1, 3, 2, 4], 4 / 5, 4 / 5, 4 / 6),
+    ([1, 2, 2, 3], [1, 2, 3, 4], 3 / np.sqrt(2 * 5), 4.5 / np.sqrt(22.5), 5 / np.sqrt(30)),
+    ([1, 4, 9], [1, 2, 3], 8 / np.sqrt(98 / 3 * 2), 1.0, 1.0),
+    ([1, 1, 2, 2], [1, 2, 1, 2], 0.0, 0.0, 0.0),
+    ([1, 1, 2], [1, 2, 2], 0.5, 0.5, 0.5),
+    ([3, 2, 1], [10, 20, 70], -60 / np.sqrt(6200 / 3 * 2), -1.0, -1.0),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "r", "rho", "tau"), HAND)
+def test_hand_worked_values(x, y, r, rho, tau):
+    found = [plain(f, x, y) for f in ALL]
+    np.testing.assert_allclose(found, [r, rho, tau], atol=1e-15)
+
+
+@pytest.mark.parametrize("correlation", ALL)
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_equal_to_scipy_on_every_resample(correlation, levels):
+    rng = np.random.default_rng(levels)
+    n = 37
+    x = np.round(rng.normal(size=n), 1)
+    y = rng.integers(0, levels, n).astype(float)
+    draws = rng.integers(0, n, (20, n))
+    weights = np.stack([np.bincount(draw, minlength=n) for draw in draws]).astype(float)
+    expected = [ORACLES[correlation](x[draw], y[draw]) for draw in draws]
+    np.testing.assert_allclose(correlation(x, y, weights), expected, atol=1e-12)
+
+
+def test_kendall_is_the_same_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 9, 50).astype(float), rng.normal(size=50)
+    weights = rng.integers(0, 3, (7, 50)).astype(float)
+    whole = kendall(x, y, weights)
+    monkeypatch.setattr("meta_eval.correlation.SIGN_BLOCK", 150)  # three columns at a time
+    np.testing.assert_array_equal(kendall(x, y, weights), whole)
+
+
+@pytest.mark.parametrize("correlation", ALL)
+def test_a_resample_with_one_value_is_nan_and_leaves_the_others(correlation):
+    x, y = np.array([0.1, 0.2, 0.3]), np.array([1.0, 1.0, 2.0])
+    weights = np.array([[3, 0, 0], [2, 1, 0], [1, 0, 2]], dtype=float)  # one pair; y constant; both vary
+    found = correlation(x, y, weights)
+    assert np.isnan(found).tolist() == [True, True, False]
+    assert found[2] == pytest.approx(1.0)
+
+
+def test_equal_values_with_rounding_errors_in_the_mean_are_constant():
+    x = np.array([0.1, 0.1, 0.1, 0.7])
+    assert np.isnan(pearson(x, np.array([1.0, 2.0, 3.0, 4.0]), np.array([[1.0, 1.0, 1.0, 0.0]]))[0])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e160, 1e300])
+def test_pearson_at_any_scale(scale):
+    x = np.array([1.0, 2.0, 3.0, 4.0]) * scale
+    assert plain(pearson, x, [1, 3, 2, 4]) == pytest.approx(0.8)
+
+
+def test_pearson_keeps_its_precision_without_the_outlier():
+    rng = np.random.default_rng(3)
+    x, y = np.append(rng.normal(size=20), 1e9), rng.normal(size=21)
+    weights = np.ones((1, 21))
+    weights[0, -1] = 0
+    assert pearson(x, y, weights)[0] == pytest.approx(stats.pearsonr(x[:-1], y[:-1])[0], abs=1e-6)
+
+
+vectors = (
+    st.integers(3, 12)
+    .flatmap(lambda n: st.tuples(*[st.lists(st.integers(-5, 5), min_size=n, max_size=n)] * 2))
+    .filter(lambda xy: min(len(set(xy[0])), len(set(xy[1]))) > 1)
+)
+
+
+@given(vectors, st.randoms(use_true_random=False))
+def test_properties(pair, random):
+    x, y = (np.array(v, dtype=float) for v in pair)
+    order = list(range(len(x)))
+    random.shuffle(order)
+    for correlation in ALL:
+        found = plain(correlation, x, y)
+        assert -1 <= found <= 1
+        assert plain(correlation, y, x) == pytest.approx(found, abs=1e-12)
+        assert plain(correlation, -x, y) == pytest.approx(-found, abs=1e-12)
+        assert plain(correlation, x[order], y[order]) == pytest.approx(found, abs=1e-12)
+        assert plain(correlation, x, x) == pytest.approx(1.0, abs=1e-12)
+        assert plain(correlation, 3 * x - 7, y) == pytest.approx(found, abs=1e-12)
+    for correlation in (spearman, kendall):
+        assert plain(correlation, np.exp(x), y**3) == plain(correlation, x, y)
+
+
+@given(vectors)
+def test_a_weight_of_two_is_the_pair_twice(pair):
+    x, y = (np.array(v, dtype=float) for v in pair)
+    weights = np.ones((1, len(x)))
+    weights[0, 0] = 2
+    for correlation in ALL:
+        twice = plain(correlation, np.append(x, x[0]), np.append(y, y[0]))
+        assert correlation(x, y, weights)[0] == pytest.approx(twice, abs=1e-12)
