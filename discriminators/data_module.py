@@ -1,0 +1,192 @@
+"""Data module: labelled texts, split by group, tokenised once and batched by length, for both kinds of classifier."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pytorch_lightning import LightningDataModule
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from discriminators.batches import length_batches, pad_rows
+from discriminators.segments import Row, Tokens, Truncation, read
+
+Batch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A text to learn from.
+
+    Attributes:
+        segments: the turns of a dialogue, or source and output.
+        label: 1 for human or good, 0 for machine or damaged.
+        group: the input that the text answers or was made from; a group is never on both sides of the split.
+    """
+
+    segments: tuple[str, ...]
+    label: int
+    group: str
+
+    def __post_init__(self) -> None:
+        if self.label not in (0, 1):
+            raise ValueError(f"a label must be 0 or 1, but is {self.label!r}")
+
+
+def split_by_group(
+    texts: Sequence[LabelledText], held_out: float, seed: int
+) -> tuple[list[LabelledText], list[LabelledText]]:
+    """Training and held-out texts: random whole groups are held out until they hold the share `held_out` of the texts.
+
+    Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a class.
+    """
+    if not 0 < held_out < 1:
+        raise ValueError(f"the held-out share must be between 0 and 1, but is {held_out}")
+    sizes: dict[str, int] = {}
+    for text in texts:
+        sizes[text.group] = sizes.get(text.group, 0) + 1
+    groups = sorted(sizes)
+    chosen: set[str] = set()
+    count = 0
+    for i in np.random.default_rng(seed).permutation(len(groups)):
+        if count >= held_out * len(texts):
+            break
+        chosen.add(groups[i])
+        count += sizes[groups[i]]
+    sides = [t for t in texts if t.group not in chosen], [t for t in texts if t.group in chosen]
+    for name, side in zip(("training", "held-out"), sides, strict=True):
+        labels = [t.label for t in side]
+        if len(set(labels)) < 2:
+            raise ValueError(
+                f"both classes must be among the {name} texts, but these are {labels.count(1)} of label 1 and "
+                f"{labels.count(0)} of label 0, of {len(texts)} texts in {len(groups)} groups"
+            )
+    return sides
+
+
+class RowBatches(Dataset[Batch]):
+    """Rows by lists of indices: an item is a padded batch."""
+
+    def __init__(self, rows: Sequence[Row], labels: NDArray[np.float32], pad: int):
+        self.rows = rows
+        self.labels = labels
+        self.pad = pad
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, indices: NDArray[np.int64]) -> Batch:
+        rows = [self.rows[i] for i in indices]
+        ids, mask = pad_rows(rows, self.pad)
+        texts = torch.tensor([row.text for row in rows])
+        return {
+            "ids": ids,
+            "mask": mask,
+            "labels": torch.from_numpy(self.labels[texts.numpy()]),
+            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
+            "texts": texts,
+        }
+
+
+class BatchOrder(Sampler[NDArray[np.int64]]):
+    """The batches of one process in one part of one pass over the rows.
+
+    With `parts` above 1 a pass is cut into that many epochs of Lightning, so that each ends with a validation and a
+    checkpoint. Which batches an epoch has depends on (seed, epoch) only, and every process has equally many: where they
+    do not divide, the first ones of the pass are read again. Without a seed rows are in the order of length.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        token_budget: int,
+        seed: int | None,
+        parts: int = 1,
+        rank: int = 0,
+        world_size: int = 1,
+    ):
+        self.lengths = lengths
+        self.token_budget = token_budget
+        self.seed = seed
+        self.parts = parts
+        self.rank = rank
+        self.world_size = world_size
+        self.epoch = 0
+        self.total = len(length_batches(lengths, token_budget, self._generator(0)))
+
+    def set_epoch(self, epoch: int) -> None:
+        """Lightning calls this before each epoch, a resumed one too."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return -(-self.total // (self.parts * self.world_size))
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        whole, part = divmod(self.epoch, self.parts) if self.seed is not None else (0, 0)
+        batches = length_batches(self.lengths, self.token_budget, self._generator(whole))
+        first = part * len(self) * self.world_size + self.rank
+        for i in range(first, first + len(self) * self.world_size, self.world_size):
+            yield batches[i % len(batches)]
+
+    def _generator(self, whole: int) -> np.random.Generator | None:
+        return None if self.seed is None else np.random.default_rng((self.seed, whole))
+
+
+class DiscriminatorData(LightningDataModule):
+    """Batches of training and held-out texts, sharded over the processes of the trainer.
+
+    Args:
+        train: texts to learn from.
+        held_out: texts to validate on, of other groups.
+        tokens: the tokens of the classifier.
+        truncation: as in `segments.read`; each window is a row of its own, with its share of the text's weight.
+        token_budget: padded tokens in a batch.
+        parts: epochs of Lightning in a pass over the training texts (see `BatchOrder`).
+        seed: of the order of the batches.
+    """
+
+    def __init__(
+        self,
+        train: Sequence[LabelledText],
+        held_out: Sequence[LabelledText],
+        tokens: Tokens,
+        truncation: Truncation,
+        token_budget: int,
+        parts: int = 1,
+        seed: int = 0,
+    ):
+        super().__init__()
+        shared = {t.group for t in train} & {t.group for t in held_out}
+        if shared:
+            raise ValueError(f"no group may be on both sides of the split, but {len(shared)} are: {min(shared)!r}")
+        self.train = _batches(train, tokens, truncation)
+        self.held_out = _batches(held_out, tokens, truncation)
+        self.token_budget = token_budget
+        self.parts = parts
+        self.seed = seed
+
+    @property
+    def texts_per_batch(self) -> float:
+        """Training texts in a batch, on average."""
+        lengths = [len(row.ids) for row in self.train.rows]
+        return len(self.train.labels) / len(length_batches(lengths, self.token_budget, np.random.default_rng(0)))
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        return self._loader(self.train, self.seed, self.parts)
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        return self._loader(self.held_out, None, 1)
+
+    def _loader(self, batches: RowBatches, seed: int | None, parts: int) -> DataLoader[Batch]:
+        lengths = [len(row.ids) for row in batches.rows]
+        rank, world_size = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+        order = BatchOrder(lengths, self.token_budget, seed, parts, rank, world_size)
+        return DataLoader(batches, batch_size=None, sampler=order)
+
+
+def _batches(texts: Sequence[LabelledText], tokens: Tokens, truncation: Truncation) -> RowBatches:
+    rows, _ = read([t.segments for t in texts], tokens, truncation)
+    return RowBatches(rows, np.array([t.label for t in texts], dtype=np.float32), tokens.layout.pad)

@@ -1,0 +1,161 @@
+"""Discriminator: a trained classifier that scores texts, and how it is built, saved and loaded."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from tqdm import tqdm
+
+from discriminators.batches import length_batches, pad_rows
+from discriminators.bert import BertClassifier, EncoderTokens, Pooling, load_encoder, readable_tokens
+from discriminators.bilstm import AttentionBiLSTM
+from discriminators.segments import Segments, Truncation, clean, read
+from discriminators.vocabulary import Kind, Vocabulary, load_vocabulary, train_vocabulary
+
+SETTINGS = "discriminator.json"
+
+
+@dataclass(frozen=True)
+class Discriminator:
+    """A classifier of texts with one logit: label 1 is human or good, 0 machine or damaged.
+
+    Attributes:
+        network: `forward(ids, mask) -> logits`.
+        tokens: what the network reads.
+        settings: what `discriminator.json` keeps: `kind` (`bilstm` or `bert`) and the arguments of the network.
+        truncation: what to do with a text that does not fit (see `segments.read`).
+        token_budget: padded tokens in a batch of `logits`.
+    """
+
+    network: AttentionBiLSTM | BertClassifier
+    tokens: Vocabulary | EncoderTokens
+    settings: dict[str, Any] = field(repr=False)
+    truncation: Truncation = "window"
+    token_budget: int = 8192
+
+    @torch.inference_mode()
+    def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """One logit per text in the order of the texts, higher is better, and per text how many tokens were cut.
+
+        The logit of a text that is read in windows is their mean, weighted by tokens. The same for any order and any
+        token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does.
+        """
+        rows, dropped = read(texts, self.tokens, self.truncation)
+        batches = length_batches([len(row.ids) for row in rows], self.token_budget)
+        device = next(self.network.parameters()).device
+        training = self.network.training
+        self.network.eval()
+        logits = np.zeros(len(texts))
+        for batch in tqdm(batches, desc="discriminator", delay=3, leave=False, disable=None):
+            chosen = [rows[i] for i in batch]
+            ids, mask = pad_rows(chosen, self.tokens.layout.pad)
+            found = self.network(ids.to(device), mask.to(device)).double().cpu().numpy()
+            np.add.at(logits, [row.text for row in chosen], found * [row.weight for row in chosen])
+        self.network.train(training)
+        return logits, dropped
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {**self.settings, "truncation": self.truncation, "max_tokens": self.tokens.max_tokens}
+        if isinstance(self.network, BertClassifier) and isinstance(self.tokens, EncoderTokens):
+            self.network.encoder.save_pretrained(folder / "encoder")
+            self.tokens.tokenizer.save_pretrained(folder / "encoder")
+            save_file(
+                {k: v.contiguous() for k, v in self.network.head.state_dict().items()}, folder / "head.safetensors"
+            )
+        elif isinstance(self.tokens, Vocabulary):
+            self.tokens.save(folder / "vocabulary.json")
+            save_file(self.network.state_dict(), folder / "model.safetensors")
+        (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: Path | str,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype = torch.float32,
+        truncation: Truncation | None = None,
+        token_budget: int = 8192,
+    ) -> "Discriminator":
+        """What `save_pretrained` wrote; `truncation` overrides the saved one.
+
+        Raises FileNotFoundError without a `discriminator.json`, ValueError for an unknown kind.
+        """
+        folder = Path(folder)
+        if not (folder / SETTINGS).is_file():
+            raise FileNotFoundError(
+                f"a discriminator is a folder with {SETTINGS}, but {folder} has none: train one there"
+            )
+        kept = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        max_tokens, kept_truncation = kept.pop("max_tokens"), kept.pop("truncation")
+        arguments = {key: value for key, value in kept.items() if key != "kind"}
+        network: AttentionBiLSTM | BertClassifier
+        tokens: Vocabulary | EncoderTokens
+        match kept["kind"]:
+            case "bilstm":
+                tokens = load_vocabulary(folder / "vocabulary.json")
+                network = AttentionBiLSTM(len(tokens), **arguments)
+                network.load_state_dict(load_file(folder / "model.safetensors"))
+            case "bert":
+                encoder, tokenizer = load_encoder(str(folder / "encoder"))
+                tokens = EncoderTokens(tokenizer, max_tokens)
+                network = BertClassifier(encoder, **arguments)
+                network.head.load_state_dict(load_file(folder / "head.safetensors"))
+            case unknown:
+                raise ValueError(f"the kind of a discriminator must be bilstm or bert, but {folder} says {unknown!r}")
+        network = network.to(device, dtype).eval()
+        return cls(network, tokens, kept, truncation or kept_truncation, token_budget)
+
+
+def new_bilstm(
+    texts: Iterable[Segments],
+    tokens: Kind = "bpe",
+    vocabulary_size: int = 8000,
+    min_count: int = 2,
+    max_tokens: int = 1024,
+    embedding_dim: int = 128,
+    hidden_dim: int = 256,
+    dropout: float = 0.3,
+    truncation: Truncation = "window",
+) -> Discriminator:
+    """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`.
+
+    `tokens` and `vocabulary_size` as in `train_vocabulary`; the weights depend on torch's seed.
+    """
+    segments = (clean(segment) for text in texts for segment in text)
+    vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
+    arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
+    network = AttentionBiLSTM(len(vocabulary), **arguments)
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments}, truncation)
+
+
+def new_bert(
+    texts: Iterable[Segments] = (),  # called as new_bilstm is; an encoder brings its own tokens
+    encoder: str = "offline",
+    pooling: Pooling = "mean",
+    dropout: float = 0.1,
+    max_tokens: int | None = None,
+    freeze_embeddings: bool = True,
+    freeze_layers: int = 0,
+    truncation: Truncation = "window",
+) -> Discriminator:
+    """An encoder (`offline`, a hub name or a folder) under a fresh head (see `bert`).
+
+    `max_tokens` is at most, and by default, what the encoder can read. The head depends on torch's seed.
+    """
+    model, tokenizer = load_encoder(encoder)
+    limit = readable_tokens(model.config, tokenizer)
+    if max_tokens is not None and max_tokens > limit:
+        raise ValueError(f"max_tokens must be at most the {limit} that {encoder} can read, but is {max_tokens}")
+    network = BertClassifier(model, pooling, dropout)
+    network.freeze(freeze_embeddings, freeze_layers)
+    settings = {"kind": "bert", "pooling": pooling, "dropout": dropout}
+    return Discriminator(network, EncoderTokens(tokenizer, max_tokens or limit), settings, truncation)

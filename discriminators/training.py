@@ -1,0 +1,275 @@
+"""Training of a discriminator by Lightning: binary cross-entropy, best weights by held-out loss, resumable."""
+
+import json
+import logging
+import shutil
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.loggers import Logger
+from sklearn.metrics import roc_auc_score
+from torch import Tensor, nn
+from transformers import get_linear_schedule_with_warmup
+
+from data.stages import fingerprint
+from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
+from discriminators.discriminator import SETTINGS, Discriminator
+from discriminators.segments import Segments
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a discriminator is trained.
+
+    Attributes:
+        epochs: passes over the training texts.
+        max_time: stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate has then not come down
+            to 0. A resumed run counts on from the time that its checkpoint had used.
+        learning_rate: the highest, after the warm-up; it falls linearly to 0. Bi-LSTMs want about 1e-3.
+        warmup: share of the steps in which the learning rate rises.
+        weight_decay: of matrices; biases, norms and other vectors have none.
+        gradient_clip: largest norm of the gradient.
+        token_budget: padded tokens in a training batch.
+        held_out: share of the texts to validate on.
+        validations_per_epoch: each also writes a checkpoint to resume from.
+    """
+
+    epochs: int = 3
+    max_time: str | None = None
+    learning_rate: float = 1e-4
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    gradient_clip: float = 1.0
+    token_budget: int = 4096
+    held_out: float = 0.1
+    validations_per_epoch: int = 1
+
+
+def discriminator_loss(
+    logits: Float[Tensor, " batch"], labels: Float[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
+) -> Float[Tensor, ""]:
+    """Binary cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the sign turned: lower is better).
+
+    `weights` are the shares that windows have in their text.
+
+    >>> discriminator_loss(torch.zeros(4), torch.tensor([1.0, 1.0, 0.0, 0.0])).item() / 4  # ln 2
+    0.6931471824645996
+    """
+    return F.binary_cross_entropy_with_logits(logits, labels, weight=weights, reduction="sum")
+
+
+class DiscriminatorTraining(LightningModule):
+    """The steps of training; the network is the discriminator's own and is trained in place.
+
+    A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
+    weighs the same, though batches of long texts hold fewer. Dropout is seeded by (seed, epoch, process), so that a
+    resumed run draws what an unbroken one would have drawn.
+
+    Args:
+        network: `forward(ids, mask) -> logits`.
+        settings: how to train.
+        texts_per_batch: training texts in a batch, on average.
+        held_out_labels: the labels of the held-out texts.
+        seed: of dropout.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        settings: TrainingSettings,
+        texts_per_batch: float,
+        held_out_labels: np.ndarray,
+        seed: int,
+    ):
+        super().__init__()
+        self.network = network
+        self.settings = settings
+        self.texts_per_batch = texts_per_batch
+        self.seed = seed
+        self.register_buffer("labels", torch.tensor(held_out_labels, dtype=torch.float32), persistent=False)
+        self.register_buffer("found", torch.zeros(2, len(held_out_labels)), persistent=False)
+        self.labels: Tensor
+        self.found: Tensor  # weighted logits of the held-out texts, and the weights
+
+    def configure_optimizers(self) -> Any:
+        trained = [p for p in self.network.parameters() if p.requires_grad]
+        groups = [
+            {"params": [p for p in trained if p.ndim > 1], "weight_decay": self.settings.weight_decay},
+            {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+        ]
+        optimizer = torch.optim.AdamW(groups, lr=self.settings.learning_rate, fused=True)
+        steps = int(self.trainer.estimated_stepping_batches)
+        schedule = get_linear_schedule_with_warmup(optimizer, round(self.settings.warmup * steps), steps)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def on_train_epoch_start(self) -> None:
+        torch.manual_seed(int(np.random.default_rng((self.seed, self.current_epoch, self.global_rank)).integers(2**62)))
+
+    def training_step(self, batch: Batch) -> Tensor:
+        logits = self.network(batch["ids"], batch["mask"])
+        loss = discriminator_loss(logits, batch["labels"], batch["weights"])
+        texts = batch["weights"].sum()
+        self.log("train/loss", loss.detach() / texts, on_step=True, on_epoch=True, batch_size=len(logits))
+        return loss / self.texts_per_batch
+
+    def on_validation_epoch_start(self) -> None:
+        self.found.zero_()
+
+    def validation_step(self, batch: Batch) -> None:
+        logits = self.network(batch["ids"], batch["mask"]).float()
+        self.found[0].index_add_(0, batch["texts"], logits * batch["weights"])
+        self.found[1].index_add_(0, batch["texts"], batch["weights"])
+
+    def on_validation_epoch_end(self) -> None:
+        # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
+        sums = self.trainer.strategy.reduce(self.found, reduce_op="sum")
+        logits = sums[0] / sums[1]
+        if not logits.isfinite().all():
+            raise FloatingPointError("held-out logits must be finite, but are not: lower the learning rate")
+        values = {
+            "val/loss": discriminator_loss(logits, self.labels) / len(logits),
+            "val/accuracy": ((logits > 0) == (self.labels > 0.5)).float().mean(),
+            "val/auc": torch.tensor(
+                roc_auc_score(self.labels.cpu().numpy(), logits.cpu().numpy()), dtype=torch.float32
+            ),
+        }
+        self.log_dict({k: v.to(self.device) for k, v in values.items()}, sync_dist=True)
+
+
+class LearningCurve(Callback):
+    """Keeps a point per validation: epoch (passes), step, training loss since the last, held-out loss, accuracy, AUC.
+
+    The points are part of the checkpoint, so that a resumed run has the whole curve, and are written as json.
+    """
+
+    def __init__(self, path: Path, parts: int):
+        self.path = path
+        self.parts = parts
+        self.points: list[dict[str, float]] = []
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        names = ("train/loss_epoch", "val/loss", "val/accuracy", "val/auc")
+        point = {n.removesuffix("_epoch").replace("/", "_"): float(trainer.callback_metrics[n]) for n in names}
+        epoch = (trainer.current_epoch + 1) / self.parts
+        self.points.append({"epoch": epoch, "step": trainer.global_step, **point})
+        if trainer.is_global_zero:
+            self.path.write_text(json.dumps(self.points, indent=1) + "\n", encoding="utf-8")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"points": list(self.points)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        self.points = list(state_dict["points"])
+
+
+def train_discriminator(
+    build: Callable[[Sequence[Segments]], Discriminator],
+    texts: Sequence[LabelledText],
+    folder: Path | str,
+    make_trainer: Callable[..., Trainer] = Trainer,
+    settings: TrainingSettings | None = None,
+    loggers: Sequence[Logger] = (),
+    seed: int = 0,
+) -> Discriminator:
+    """A discriminator trained on `texts`, with the weights of the lowest held-out loss, on the CPU and in `folder`.
+
+    While it trains, `folder/checkpoints/last.ckpt` is what the same call resumes from, with the result of an unbroken
+    run. Afterwards `folder` holds what `Discriminator.from_pretrained` reads, and `curve.json`. A finished folder is
+    loaded.
+
+    Args:
+        build: `new_bilstm` or `new_bert` (a partial of them), called with the training texts; or any function that
+            returns a discriminator to train further.
+        texts: of both classes; they are split by group before anything else.
+        folder: where to train.
+        make_trainer: called with the arguments this function decides about; a partial of `Trainer` holds the others
+            (accelerator, devices, precision, ...).
+        settings: how to train.
+        loggers: Lightning loggers.
+        seed: of the split, fresh weights, batches and dropout.
+
+    Raises ValueError when a side of the split lacks a class, for texts that cannot be read, or when the folder belongs
+    to other texts or settings; FloatingPointError when training diverges.
+    """
+    settings = settings or TrainingSettings()
+    folder = Path(folder)
+    _claim(folder, texts, settings, seed)
+    checkpoints = folder / "checkpoints"
+    if (folder / SETTINGS).is_file():  # written last
+        if checkpoints.is_dir():
+            shutil.rmtree(checkpoints)
+        return Discriminator.from_pretrained(folder)
+    train, held_out = split_by_group(texts, settings.held_out, seed)
+    torch.manual_seed(seed)
+    discriminator = build([t.segments for t in train])
+    parts = settings.validations_per_epoch
+    data = DiscriminatorData(
+        train, held_out, discriminator.tokens, discriminator.truncation, settings.token_budget, parts, seed
+    )
+    labels = np.array([t.label for t in held_out])
+    module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
+    best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **_EVERY_EPOCH)
+    last = ModelCheckpoint(checkpoints, "last", **_EVERY_EPOCH)
+    trainer = make_trainer(
+        callbacks=[LearningCurve(folder / "curve.json", parts), best, last],
+        logger=list(loggers),
+        default_root_dir=folder,
+        max_epochs=settings.epochs * parts,
+        max_time=settings.max_time,
+        gradient_clip_val=settings.gradient_clip,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,  # the data module shards its batches itself
+    )
+    resumed = checkpoints / "last.ckpt"
+    with warnings.catch_warnings():
+        # Batches are padded in a moment, so loading needs no processes of its own; a resumed run finds its checkpoints.
+        # Lightning itself asks torch for a name that is going away.
+        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
+        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+        warnings.filterwarnings(
+            "ignore", message="The number of training batches .* is smaller than the logging interval"
+        )
+        trainer.fit(module, data, ckpt_path=resumed if resumed.is_file() else None, weights_only=True)
+    return _finish(folder, discriminator, module, trainer, checkpoints / "best.ckpt")
+
+
+_EVERY_EPOCH: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
+
+
+def _claim(folder: Path, texts: Sequence[LabelledText], settings: TrainingSettings, seed: int) -> None:
+    """Note in the folder what it is trained from; refuse a folder that was begun with something else."""
+    content = fingerprint([[list(t.segments), t.label, t.group] for t in texts])
+    note = json.dumps({"texts": content, "settings": asdict(settings), "seed": seed}, indent=2) + "\n"
+    path = folder / "training.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.is_file() and path.read_text(encoding="utf-8") != note:
+        raise ValueError(
+            f"a folder is trained with one set of texts, settings and seed, but {path} names others: use another folder"
+        )
+    path.write_text(note, encoding="utf-8")
+
+
+def _finish(
+    folder: Path, discriminator: Discriminator, module: DiscriminatorTraining, trainer: Trainer, best: Path
+) -> Discriminator:
+    """Give the best weights to the discriminator, keep it and remove the checkpoints."""
+    kept = torch.load(best, map_location="cpu", weights_only=True)["state_dict"]
+    module.cpu().load_state_dict(kept)
+    discriminator.network.eval()
+    if trainer.is_global_zero:
+        discriminator.save_pretrained(folder)
+        shutil.rmtree(best.parent)
+    trainer.strategy.barrier()
+    return discriminator

@@ -1,0 +1,101 @@
+"""Vocabulary: the tokens of a model that is trained from scratch, learned from its training text."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import jieba
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from discriminators.segments import Layout
+
+Kind = Literal["characters", "jieba", "words", "bpe"]
+SPECIAL = ["<pad>", "<unk>", "<sep>"]  # ids 0, 1 and 2
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens and their ids; text that spells a special token is read as plain text.
+
+    Attributes:
+        kind: `characters`; `jieba` words; `words`, which are runs of word characters and single other marks; or `bpe`,
+            byte-level byte-pair encoding, which knows no unknown token.
+        tokenizer: the trained tokenizer.
+        max_tokens: the longest sequence to read at once.
+    """
+
+    kind: Kind
+    tokenizer: Tokenizer
+    max_tokens: int
+
+    def __len__(self) -> int:
+        return self.tokenizer.get_vocab_size()
+
+    @property
+    def layout(self) -> Layout:
+        """Segments with `<sep>` between them and nothing around."""
+        return Layout(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_tokens=self.max_tokens)
+
+    def encode(self, segments: Sequence[str]) -> list[list[int]]:
+        """The ids of each segment."""
+        pieces = [_jieba_words(s) for s in segments] if self.kind == "jieba" else list(segments)
+        encoded = self.tokenizer.encode_batch_fast(pieces, is_pretokenized=self.kind == "jieba")
+        return [e.ids for e in encoded]
+
+    def save(self, path: Path) -> None:
+        """Write the vocabulary as json."""
+        content = {"kind": self.kind, "max_tokens": self.max_tokens, "tokenizer": json.loads(self.tokenizer.to_str())}
+        path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """The vocabulary that `save` wrote."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
+    tokenizer.encode_special_tokens = True  # not kept in the tokenizer's own json
+    return Vocabulary(content["kind"], tokenizer, content["max_tokens"])
+
+
+def train_vocabulary(segments: Iterable[str], kind: Kind, size: int, max_tokens: int, min_count: int = 2) -> Vocabulary:
+    """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
+
+    Raises ValueError for an unknown kind.
+    """
+    if kind not in get_args(Kind):
+        raise ValueError(f"the kind of a vocabulary must be one of {', '.join(get_args(Kind))}, but is {kind!r}")
+    if kind == "bpe":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=size,
+            min_frequency=min_count,
+            special_tokens=SPECIAL,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(segments, trainer)
+    else:
+        tokenizer = Tokenizer(models.WordLevel(unk_token="<unk>"))
+        if kind == "characters":
+            tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+        elif kind == "words":
+            tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+                [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(r"\w+|[^\w\s]"), "isolated")]
+            )
+        trainer = trainers.WordLevelTrainer(
+            vocab_size=size, min_frequency=min_count, special_tokens=SPECIAL, show_progress=False
+        )
+        tokenizer.train_from_iterator(_jieba_iterator(segments) if kind == "jieba" else segments, trainer)
+    tokenizer.encode_special_tokens = True
+    return Vocabulary(kind, tokenizer, max_tokens)
+
+
+def _jieba_iterator(segments: Iterable[str]) -> Iterator[list[str]]:
+    return (_jieba_words(segment) for segment in segments)
+
+
+def _jieba_words(segment: str) -> list[str]:
+    return [word for word in jieba.lcut(segment) if not word.isspace()]
