@@ -1,0 +1,29 @@
+"""The number of words: what length alone explains. Every table has it as a row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.example import Example
+from data.scores import Scores
+from data.signature import signature
+
+
+def words(text: str) -> int:
+    """The number of words between blanks.
+
+    >>> words(" Well, I  do.\\n")
+    3
+    """
+    return len(text.split())
+
+
+@dataclass(frozen=True)
+class WordCount:
+    """Scores a text by its number of words; longer is better."""
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`: whitespace-separated words of `full_text`. Every example has a score."""
+        counts = np.array([words(example.full_text) for example in examples], dtype=np.float64)
+        return Scores({"quality": counts}, signature("word_count"))
