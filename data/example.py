@@ -33,9 +33,14 @@ class Example:
     references: tuple[str, ...] = ()
     system: str | None = None
     group: str | None = None
-    ratings: Mapping[str, float] = field(default_factory=dict)
+    ratings: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        for name in ("turns", "references"):
+            value = getattr(self, name)
+            if isinstance(value, str):  # would be taken as a list of characters
+                raise TypeError(f"{name} must be a sequence of strings, but {self.id!r} has the string {value!r}")
+            object.__setattr__(self, name, tuple(value))
         if not self.text.strip() and not self.turns:
             raise ValueError(f"an Example needs text or turns, but {self.id!r} has neither")
 

@@ -21,7 +21,7 @@ class Scores:
         dropped_tokens: per example, how many tokens were cut because the model could not read them.
         explanations: empty, or per example a JSON-able mapping (scores per pattern, token or reference).
 
-    Raises ValueError when lengths differ or a NaN has no reason.
+    Raises ValueError when lengths differ, a NaN has no reason or a score is infinite.
     """
 
     values: Mapping[str, NDArray[np.float64]]
@@ -45,7 +45,14 @@ class Scores:
         if self.explanations and len(self.explanations) != n:
             raise ValueError(f"explanations must have one entry per example ({n}), but has {len(self.explanations)}")
         for aspect, array in self.values.items():
-            unexplained = [i for i in np.flatnonzero(np.isnan(array)) if self.reasons[i] is None]
+            if array.ndim != 1:
+                raise ValueError(f"an aspect needs one score per example, but {aspect} has the shape {array.shape}")
+            if np.isinf(array).any():
+                where = int(np.flatnonzero(np.isinf(array))[0])
+                raise ValueError(
+                    f"a score must be finite, or NaN with a reason, but {aspect} of example {where} is not"
+                )
+            unexplained = [int(i) for i in np.flatnonzero(np.isnan(array)) if self.reasons[int(i)] is None]
             if unexplained:
                 raise ValueError(f"a NaN needs a reason, but {aspect} of example {unexplained[0]} has none")
 

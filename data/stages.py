@@ -14,7 +14,9 @@ log = logging.getLogger(__name__)
 
 
 def fingerprint(depends: Any) -> str:
-    """Sixteen hexadecimal digits that change with any value in `depends` (JSON-able: mappings, lists, strings, numbers).
+    """Sixteen hexadecimal digits that change with any value in `depends`.
+
+    Raises TypeError or ValueError for what JSON has no form for (an array, a path, NaN).
 
     >>> fingerprint({"a": 1, "b": [2.5, None]}) == fingerprint({"b": [2.5, None], "a": 1})
     True

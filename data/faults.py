@@ -1,0 +1,66 @@
+"""InputFaults: what is wrong with a user's input, all of it at once."""
+
+import difflib
+import json
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+SHOWN_CHARACTERS = 60
+
+
+class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
+    """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
+
+    Line 0 stands for the file as a whole. `str()` gives one fault per line. The runner prints it and exits with 2.
+    """
+
+    def __init__(self, faults: Iterable[str]) -> None:
+        self.faults: tuple[str, ...] = tuple(faults)
+        super().__init__(self.faults)
+
+    def __str__(self) -> str:
+        return "\n".join(self.faults)
+
+
+def fault(path: Path | str, line: int, what: str) -> str:
+    """One fault as `file:line: what`, printable everywhere (a lone surrogate is shown escaped).
+
+    >>> fault("in.jsonl", 3, "text is empty")
+    'in.jsonl:3: text is empty'
+    """
+    return f"{path}:{line}: {what}".encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def shown(value: object) -> str:
+    """A found value for a message: as JSON, on one line, cut after a few words.
+
+    >>> shown(None), shown("a\\nb")
+    ('null', '"a\\\\nb"')
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def suggestion(name: str, allowed: Collection[str]) -> str:
+    """The closest allowed name as the end of a sentence, or nothing where none is close.
+
+    >>> suggestion("refrences", ["references", "ratings"]), suggestion("xyz", ["references"])
+    (' (did you mean "references"?)', '')
+    """
+    close = difflib.get_close_matches(name, list(allowed), n=1)
+    return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
+    """What each reader returns, in their order; the faults of all of them are raised together as InputFaults."""
+    results: list[Any] = []
+    faults: list[str] = []
+    for read in readers:
+        try:
+            results.append(read())
+        except InputFaults as found:
+            faults += found.faults
+    if faults:
+        raise InputFaults(faults)
+    return results
