@@ -1,0 +1,77 @@
+"""The tree: every room is packaged and checked, and no file speaks of one machine."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+
+
+def tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: which files are tracked is not known")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def packages() -> list[str]:
+    """Every folder with an `__init__.py`, dotted, other than tests."""
+    inits = [path.relative_to(ROOT).parent for path in tracked() if path.name == "__init__.py"]
+    return sorted(".".join(folder.parts) for folder in inits if folder.parts and folder.parts[0] != "tests")
+
+
+def test_every_package_is_installed():
+    assert packages() == sorted(TOOL["setuptools"]["packages"])
+
+
+def test_every_room_is_known_to_the_tools():
+    rooms = {package.split(".")[0] for package in packages()}
+    assert rooms == set(TOOL["importlinter"]["root_packages"])
+    assert rooms <= set(TOOL["basedpyright"]["include"])
+    assert rooms <= set(TOOL["pytest"]["ini_options"]["testpaths"])
+
+
+def test_every_room_stands_on_a_layer():
+    contract = next(c for c in TOOL["importlinter"]["contracts"] if c["type"] == "layers")
+    layered = {room.strip() for layer in contract["layers"] for room in layer.split("|")}
+    assert layered == set(TOOL["importlinter"]["root_packages"]) - {"meta_eval"}
+
+
+def test_no_room_is_called_like_a_module_of_the_standard_library():
+    names = {path.stem for path in tracked() if path.suffix == ".py" and path.relative_to(ROOT).parts[0] != "tests"}
+    assert not names & (set(sys.stdlib_module_names) - {"__future__", "__main__"})
+    assert not names & {"utils", "common", "helpers", "misc"}
+
+
+MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root|home|Users|mnt)/[\w.-]+")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (os.sep + "home" + "/ann/x", True),
+        ("root=" + os.sep + "work/main", True),
+        ("../shared/data", False),
+        ("network/work/x", False),
+        ("https://a.org/home/x", False),
+    ],
+)
+def test_what_counts_as_a_path_of_one_machine(text, found):
+    assert bool(MACHINE_PATH.search(text)) == found
+
+
+def test_no_file_names_a_path_of_one_machine():
+    found = []
+    for path in tracked():
+        content = path.read_bytes()
+        if b"\0" not in content:
+            for number, line in enumerate(content.decode("utf-8").splitlines(), start=1):
+                if match := MACHINE_PATH.search(line):
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {match[0]}")
+    assert not found
