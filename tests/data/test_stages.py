@@ -1,0 +1,98 @@
+"""Stages: found again, rebuilt under another dependency, resumed after a crash, built once by several processes."""
+
+import json
+import multiprocessing
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.stages import Stages, fingerprint
+
+
+def write(folder: Path) -> None:
+    (folder / "model").write_text("whole", encoding="utf-8")
+
+
+def never(folder: Path) -> None:
+    raise AssertionError(f"must not be built again: {folder}")
+
+
+def test_is_found_again_by_a_new_process_with_keys_in_another_order(tmp_path: Path):
+    first = Stages(tmp_path).get("model", {"a": 1, "b": [2.5, None]}, write)
+    again = Stages(tmp_path).get("model", {"b": [2.5, None], "a": 1}, never)
+    assert again == first
+    assert (first / "model").read_text(encoding="utf-8") == "whole"
+    assert json.loads((first / "depends.json").read_text(encoding="utf-8")) == {"a": 1, "b": [2.5, None]}
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_changed_dependency_or_name_is_another_stage(tmp_path: Path):
+    stages = Stages(tmp_path)
+    kept = {stages.get("model", {"gamma": 0.5}, write), stages.get("model", {"gamma": 0.25}, write)}
+    kept.add(stages.get("negatives", {"gamma": 0.5}, write))
+    assert len(kept) == 3
+
+
+def test_what_a_crash_left_is_handed_to_the_next_run(tmp_path: Path):
+    stages = Stages(tmp_path)
+
+    def crash(folder: Path) -> None:
+        (folder / "checkpoint").write_text("step 7", encoding="utf-8")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stages.get("model", {"a": 1}, crash)
+    assert [path.name.split("-")[0] for path in tmp_path.glob("*.partial")] == ["model"]
+
+    seen: list[str] = []
+    final = stages.get("model", {"a": 1}, lambda folder: seen.append((folder / "checkpoint").read_text("utf-8")))
+    assert seen == ["step 7"]
+    assert (final / "checkpoint").is_file()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def build_slowly(root: Path) -> None:
+    def build(folder: Path) -> None:
+        with (root / "builds").open("a", encoding="utf-8") as file:
+            file.write("built\n")
+        time.sleep(0.5)
+        write(folder)
+
+    assert (Stages(root / "stages").get("model", {"a": 1}, build) / "model").is_file()
+
+
+def test_two_processes_at_once_build_once(tmp_path: Path):
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=build_slowly, args=(tmp_path,)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert (tmp_path / "builds").read_text(encoding="utf-8") == "built\n"
+
+
+@pytest.mark.parametrize("value", [np.zeros(2), Path("model"), {1, 2}, b"bytes"])
+def test_a_dependency_without_a_json_form_is_an_error(tmp_path: Path, value: object):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        Stages(tmp_path).get("model", {"a": value}, never)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nan_is_no_dependency():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        fingerprint({"a": float("nan")})
+
+
+@pytest.mark.parametrize(
+    "other", [{"a": 2}, {"a": 1.5}, {"a": "1"}, {"a": None}, {"b": 1}, {"a": 1, "b": 1}, {"a": [1]}]
+)
+def test_fingerprints_differ(other: object):
+    assert fingerprint(other) != fingerprint({"a": 1})
+
+
+def test_fingerprint_is_the_same_everywhere():
+    # a literal: a stage kept today must be found by next year's Python
+    assert fingerprint({"a": 1}) == "f9d86028c6e0d64e"  # printf '{"a": 1}' | sha256sum
