@@ -1,0 +1,178 @@
+"""Damages: small changes that make a good dialogue worse, one kind of fault each.
+
+Each takes the turns of a dialogue and a random generator and returns the turns with one fault, or None where no turn can
+have this fault. The number of turns stays. `free` lists the turns that may be changed (default: all).
+"""
+
+import random
+import string
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Turns: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact as a turn mentions it.
+
+    Attributes:
+        owner: whose fact it is (0 or 1: a speaker, 2: both).
+        kind: what it is about (a city, a pet, a day).
+        value: one word.
+        position: where in the turn the word stands, counted in words from 0.
+    """
+
+    owner: int
+    kind: str
+    value: str
+    position: int
+
+
+def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
+    """The distinct turns by their number of words, in the order of their first appearance.
+
+    >>> by_word_count(["so so", "yes", "no", "yes"])
+    {2: ('so so',), 1: ('yes', 'no')}
+    """
+    groups: dict[int, list[str]] = {}
+    for turn in dict.fromkeys(turns):
+        groups.setdefault(len(turn.split()), []).append(turn)
+    return {count: tuple(group) for count, group in groups.items()}
+
+
+def foreign_turn(
+    turns: Turns, rng: random.Random, pool: Mapping[int, Sequence[str]], free: Collection[int] | None = None
+) -> Turns | None:
+    """A turn of another dialogue takes the place of a turn with the same, or the nearest, number of words.
+
+    `pool` holds turns of other dialogues, see `by_word_count`.
+
+    >>> foreign_turn(("how are you?",), random.Random(0), by_word_count(["hello", "my dog barks."]))
+    ('my dog barks.',)
+    """
+    distances = [(abs(len(turns[i].split()) - count), i, count) for i in _places(turns, free) for count in pool]
+    if not distances:
+        return None
+    nearest = min(distances)[0]
+    options = [(i, t) for d, i, count in distances if d == nearest for t in pool[count] if t not in turns]
+    if not options:
+        return None
+    i, turn = rng.choice(options)
+    return _put(turns, i, turn)
+
+
+def swapped_turns(turns: Turns, rng: random.Random, free: Collection[int] | None = None) -> Turns | None:
+    """Two different turns change places; one of them is a question if there is one, so that it loses its answer.
+
+    >>> swapped_turns(("where?", "there."), random.Random(0))
+    ('there.', 'where?')
+    """
+    places = _places(turns, free)
+    pairs = [(i, j) for i in places for j in places if i < j and turns[i] != turns[j]]
+    if not pairs:
+        return None
+    asking = [(i, j) for i, j in pairs if "?" in turns[i] or "?" in turns[j]]
+    i, j = rng.choice(asking or pairs)
+    return _put(_put(turns, i, turns[j]), j, turns[i])
+
+
+def repeated_turn(turns: Turns, rng: random.Random, free: Collection[int] | None = None) -> Turns | None:
+    """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words.
+
+    >>> repeated_turn(("hello there.", "yes.", "oh no."), random.Random(0), free=[2])
+    ('hello there.', 'yes.', 'hello there.')
+    """
+    pairs = [(s, t) for t in _places(turns, free) for s in range(t) if turns[s] != turns[t]]
+    if not pairs:
+        return None
+    counts = [len(turn.split()) for turn in turns]
+    nearest = min(abs(counts[s] - counts[t]) for s, t in pairs)
+    source, target = rng.choice([(s, t) for s, t in pairs if abs(counts[s] - counts[t]) == nearest])
+    return _put(turns, target, turns[source])
+
+
+def garbled_words(
+    turns: Turns, rng: random.Random, vocabulary: Sequence[str] = (), free: Collection[int] | None = None
+) -> Turns | None:
+    """The words of a turn are shuffled, or every second one is replaced by a word of the vocabulary, or both.
+
+    Without a vocabulary they are shuffled. Punctuation stays where it was.
+
+    >>> garbled_words(("oh, no!",), random.Random(0))
+    ('no, oh!',)
+    """
+    places = [i for i in _places(turns, free) if len(set(_words(turns[i]))) > 1]
+    if not places:
+        return None
+    i = rng.choice(places)
+    words = _words(turns[i])
+    way = rng.choice(("shuffle", "replace", "both")) if vocabulary else "shuffle"
+    garbled = list(words)
+    if way != "replace":
+        while garbled == words:
+            # The best of several shuffles: one that moves two words only may still read well.
+            shuffles = [rng.sample(words, len(words)) for _ in range(8)]
+            garbled = max(shuffles, key=lambda shuffled: sum(a != b for a, b in zip(shuffled, words, strict=True)))
+    if way != "shuffle":
+        present = frozenset(words)
+        others = [word for word in vocabulary if word not in present]
+        if not others:
+            return None
+        for k in rng.sample(range(len(words)), (len(words) + 1) // 2):
+            garbled[k] = rng.choice(others)
+    tokens = turns[i].split()
+    return _put(turns, i, " ".join(_with_word(t, w) for t, w in zip(tokens, garbled, strict=True)))
+
+
+def contradicted_fact(
+    turns: Turns,
+    rng: random.Random,
+    facts: Sequence[Sequence[Fact]],
+    values: Mapping[str, Sequence[str]],
+    free: Collection[int] | None = None,
+) -> Turns | None:
+    """A fact that two free turns mention gets another value of its kind in one of them, a value not said elsewhere.
+
+    `facts` are those of each turn, `values` what a fact of a kind may be.
+
+    >>> said = [[Fact(0, "pet", "cat", 1)], [Fact(0, "pet", "cat", 1)]]
+    >>> contradicted_fact(("my cat!", "a cat?"), random.Random(1), said, {"pet": ["cat", "dog"]})
+    ('my dog!', 'a cat?')
+    """
+    places = _places(turns, free)
+    mentions = [(i, (fact.owner, fact.kind)) for i in places for fact in facts[i]]
+    shared = [(i, fact) for i, fact in mentions if any(j != i and fact == other for j, other in mentions)]
+    if not shared:
+        return None
+    i, (owner, kind) = rng.choice(list(dict.fromkeys(shared)))
+    said = [fact.value for turn in facts for fact in turn if fact.kind == kind]
+    options = [value for value in values[kind] if value not in said]
+    if not options:
+        return None
+    value = rng.choice(options)
+    tokens = turns[i].split()
+    for fact in facts[i]:
+        if (fact.owner, fact.kind) == (owner, kind):
+            tokens[fact.position] = _with_word(tokens[fact.position], value)
+    return _put(turns, i, " ".join(tokens))
+
+
+def _places(turns: Turns, free: Collection[int] | None) -> list[int]:
+    return [i for i in range(len(turns)) if free is None or i in free]
+
+
+def _put(turns: Turns, i: int, turn: str) -> Turns:
+    return (*turns[:i], turn, *turns[i + 1 :])
+
+
+def _words(turn: str) -> list[str]:
+    return [token.strip(string.punctuation) for token in turn.split()]
+
+
+def _with_word(token: str, word: str) -> str:
+    """The token with its word replaced and the punctuation around it kept."""
+    core = token.strip(string.punctuation)
+    before, _, after = token.partition(core) if core else ("", "", token)
+    return before + word + after
