@@ -119,6 +119,7 @@ class Outcome:
         models: by name, a folder in HF form (`save_pretrained`) to be put into `models/name`.
         notes: warnings to show wherever the table is shown.
         figures: further numbers by name (held-out losses, counts).
+        files: what the experiment wrote elsewhere, because the user named the place.
         synthetic: trained or rated on text that this project generates.
     """
 
@@ -129,4 +130,5 @@ class Outcome:
     models: Mapping[str, Path] = field(default_factory=dict)
     notes: Sequence[str] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
+    files: Sequence[Path] = ()
     synthetic: bool = False

@@ -1,0 +1,124 @@
+"""The command line: `python experiments/run.py +exp=NAME [setting=value ...]`.
+
+Nothing heavy is imported before an experiment is built: help and faults come at once.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.listing import CONFIGS, descriptions, group_options
+
+USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs what the arguments ask for; returns the exit code: 0 fine, 1 failed, 2 bad input, 130 interrupted."""
+    arguments = parser().parse_intermixed_args(argv)
+    folders = [CONFIGS, *(Path(folder).resolve() for folder in arguments.config_dir)]
+    if arguments.help:
+        print(help_text(folders))
+        return 0
+    try:
+        return _run(arguments, folders)
+    except KeyboardInterrupt:
+        print("interrupted: run the same command again to go on; finished stages are kept", file=sys.stderr)
+        return 130
+
+
+def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
+    for folder in folders:
+        if not folder.is_dir():
+            print(f"--config-dir must be a folder, but there is no {folder}", file=sys.stderr)
+            return 2
+    if not any(setting.lstrip("+").startswith("exp=") for setting in arguments.settings):
+        print(
+            f"no experiment is named: give +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}",
+            file=sys.stderr,
+        )
+        return 2
+
+    from experiments.configuration import ConfigurationFault, compose_run
+
+    try:
+        if arguments.multirun:
+            from experiments.sweep import run_sweep
+
+            return run_sweep(arguments.settings, folders)
+        config = compose_run(arguments.settings, folders)
+        if arguments.cfg:
+            from omegaconf import OmegaConf
+
+            print(OmegaConf.to_yaml(config), end="")
+            return 0
+        from experiments.execution import execute
+
+        more = [f"--config-dir={folder}" for folder in arguments.config_dir]
+        return execute(config, [*more, *arguments.settings])
+    except ConfigurationFault as fault:
+        print(f"{fault}\n`python experiments/run.py --help` lists the settings", file=sys.stderr)
+        return 2
+
+
+def parser() -> argparse.ArgumentParser:
+    """The few options; everything else is a setting."""
+    options = argparse.ArgumentParser(prog="experiments/run.py", usage=USAGE, add_help=False, allow_abbrev=False)
+    options.add_argument("settings", nargs="*")
+    options.add_argument("-h", "--help", action="store_true")
+    options.add_argument("-m", "--multirun", action="store_true")
+    options.add_argument("--config-dir", "-cd", action="append", default=[])
+    options.add_argument("--cfg", choices=["job"])
+    return options
+
+
+def help_text(folders: Sequence[Path]) -> str:
+    """What --help prints."""
+    return "\n\n".join((f"usage: {USAGE}", experiments_text(folders), groups_text(folders), SETTINGS, example_text()))
+
+
+SETTINGS = """Common settings (the run folder's config.yaml has them all; --cfg job prints them)
+  seed=1                    of python, numpy and torch
+  run_dir=outputs/mine      where the run writes; the folder of a stopped run to go on with it
+  outputs=DIR               root of run folders and kept stages
+  network=true              models may be fetched from the model hub
+  trainer.devices=2         hardware: trainer.accelerator, .devices, .num_nodes, .strategy, .precision
+  logger=wandb              offline; logger.mode=online sends it; logger=csv, logger=none
+
+Options
+  -m                        a sweep: setting=1,2,3 or +sweep=NAME; with Hydra's plugins also
+                            hydra/launcher=joblib, submitit_slurm, ray
+  --cfg job                 print the configuration and stop
+  --config-dir DIR          a folder with more experiments and settings, laid out as configs/
+  HYDRA_FULL_ERROR=1        (environment) tracebacks on the terminal; run.log has them in any case"""
+
+
+def experiments_text(folders: Sequence[Path]) -> str:
+    """The experiments, a line each."""
+    found = descriptions(folders)
+    width = max((len(name) for name in found), default=0) + 2
+    return "\n".join(("Experiments", *(f"  +exp={name:<{width}}{line}" for name, line in found.items())))
+
+
+def groups_text(folders: Sequence[Path]) -> str:
+    """The config groups and their options."""
+    lines = ["Config groups"]
+    for group, names in group_options(folders).items():
+        if group != "exp":
+            key = f"{'+' if group == 'sweep' else ''}{group}="
+            lines.append(f"  {key:<28}{', '.join(names)}")
+    return "\n".join(lines)
+
+
+def example_text() -> str:
+    """Commands to begin with."""
+    return (
+        "Examples\n"
+        "  python experiments/run.py +exp=cdm_dialogue\n"
+        "  python experiments/run.py +exp=score metric=word_count data.path=in.jsonl output=out.jsonl\n"
+        "  python experiments/run.py -m +exp=cdm_dialogue +sweep=seeds"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,45 @@
+"""Score: one metric on a file of one's own texts (`+exp=score`)."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from data.example import Example
+from data.faults import InputFaults
+from data.files import write_scores
+from data.scores import Metric
+from experiments.contracts import Outcome, Run
+
+
+def output_file(path: str, given: str) -> Path:
+    """The path to write, checked before a model is loaded.
+
+    Raises InputFaults for a folder, for the input itself, and where the folder to write into is missing.
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise InputFaults([f"output must be a file, found the folder {file}"])
+    if file.resolve() == Path(given).resolve():
+        raise InputFaults([f"output must be another file than data.path, found {file} for both"])
+    if not file.parent.is_dir():
+        raise InputFaults([f"output must lie in a folder that exists, found no {file.parent}"])
+    return file
+
+
+def score(run: Run, examples: Sequence[Example], output: Path, metric: Metric) -> Outcome:
+    """Scores the examples in their order and writes `output` (JSONL) and `output.meta.json` when all is scored."""
+    with run.timed("scoring"):
+        scores = metric.score(examples)
+    write_scores(output, examples, scores)
+    figures: dict[str, float] = {"examples": len(scores), "unscored": scores.unscored, "truncated": scores.truncated}
+    for aspect, values in scores.values.items():
+        scored = values[~np.isnan(values)]
+        figures[f"mean {aspect}"] = float(scored.mean()) if scored.size else math.nan
+    notes = []
+    if scores.unscored:
+        notes.append(f"{scores.unscored} of {len(scores)} examples could not be scored; {output} says why")
+    if scores.truncated:
+        notes.append(f"{scores.truncated} of {len(scores)} examples lost tokens that the model could not read")
+    return Outcome(signature=scores.signature, figures=figures, notes=notes, files=[output])

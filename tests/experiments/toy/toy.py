@@ -1,0 +1,87 @@
+"""A toy experiment for the tests of the runner."""
+
+import logging
+import time
+import warnings
+
+import numpy as np
+import pytorch_lightning
+import torch
+from matplotlib.figure import Figure
+
+from data.dialogues import RatedSet
+from data.example import Example
+from data.faults import InputFaults
+from data.scores import Scores
+from experiments.contracts import Outcome, Run, ScoredSet
+from experiments.evaluation import evaluate
+
+log = logging.getLogger("experiments.toy")
+
+
+class OneWeight(pytorch_lightning.LightningModule):
+    """y = w x, towards w = 2."""
+
+    def __init__(self, gamma: float) -> None:
+        super().__init__()
+        self.save_hyperparameters()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def training_step(self, batch: torch.Tensor) -> torch.Tensor:
+        loss = ((self.weight - 2) * batch).square().mean()
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def sentences(ending: str) -> tuple[Example, ...]:
+    """Twelve sentences, longer ones better."""
+    if ending == "faults":
+        raise InputFaults(["in.jsonl:2: text is empty", "in.jsonl:5: broken JSON"])
+    return tuple(Example(f"s{i}", "word " * (i + 1), ratings={"quality": i / 12}) for i in range(12))
+
+
+def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> Outcome:
+    """Trains one weight, scores the sentences, ends as told."""
+    warnings.warn("a library's warning", stacklevel=1)
+    log.info("training with gamma %g", gamma)
+    with run.timed("training"), run.progress("waiting", 2) as advance:
+        advance(1)
+        batches = torch.utils.data.DataLoader(torch.ones(4, 1))
+        trainer = run.trainer(
+            max_epochs=2, logger=run.loggers("expert"), enable_checkpointing=False, log_every_n_steps=1
+        )
+        model = OneWeight(gamma)
+        trainer.fit(model, batches)
+    if ending == "failure":
+        raise RuntimeError("the toy broke")
+    if ending == "interrupt":
+        (run.folder / "waiting").touch()
+        time.sleep(60)
+    rated = RatedSet("toys", sentences, synthetic=True)
+    count = np.array([len(s.text.split()) for s in sentences], dtype=float)
+    noise = np.random.default_rng(run.seed).normal(size=12) / gamma
+    noise[3] = np.nan
+    scores = {
+        "count": Scores({"score": count}, "count"),
+        "noise": Scores({"score": noise}, "noise", [None if i != 3 else "no reason" for i in range(12)]),
+        "constant": Scores({"score": np.zeros(12)}, "constant"),
+    }
+    figure = Figure(figsize=(5, 3.2))
+    axes = figure.subplots()
+    axes.plot(count, [s.ratings["quality"] for s in sentences], "o")
+    axes.set(xlabel="words", ylabel="rating")
+    stage = run.stages.get(
+        "weight", {"gamma": gamma}, lambda folder: torch.save(model.state_dict(), folder / "weight.pt")
+    )
+    return Outcome(
+        signature=f"toy|gamma:{gamma}",
+        rows=evaluate(scores, rated),
+        scored=[ScoredSet(rated, scores)],
+        plots={"rating": figure},
+        models={"expert": stage},
+        notes=["the expert is a <toy>"],
+        figures={"weight": float(model.weight.detach()), "nothing": float("nan"), "examples": 12},
+    )
