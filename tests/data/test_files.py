@@ -1,0 +1,374 @@
+"""Files in and out: exact round trips, and every fault of a file at its line."""
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from data.example import Example
+from data.faults import InputFaults
+from data.files import located_examples, read_examples, write_examples, write_scores, written_aside
+from data.scores import Scores
+
+FORMS = (".jsonl", ".csv", ".tsv")
+
+
+def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> list[str]:
+    """The faults of a file with this content, without its name: `line: what`."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    with pytest.raises(InputFaults) as found:
+        read_examples(path, requires)
+    assert all(each.startswith(f"{path}:") for each in found.value.faults)
+    assert str(found.value).splitlines() == list(found.value.faults)
+    return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tuple[Example, ...]:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return read_examples(path, requires)
+
+
+FULL = Example(
+    "a",
+    text='one, "two"\n three\t四 \u2028',
+    turns=("Hi!", "[laughs]", "</UTT>"),
+    context="c",
+    prefix="p",
+    label="l",
+    references=("r,1", 'r"2"'),
+    system="s",
+    group="g",
+    ratings={"coherence": 0.1, "overall": 3.0},
+)
+
+
+@pytest.mark.parametrize("suffix", FORMS)
+def test_every_field_comes_back(tmp_path: Path, suffix: str):
+    examples = (FULL, Example("b", text="t"), Example("c", turns=("u", "v"), ratings={"overall": -1e-300}))
+    write_examples(tmp_path / f"x{suffix}", examples)
+    assert read_examples(tmp_path / f"x{suffix}") == examples
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+words = text.filter(lambda value: value.strip() != "")
+lists = st.lists(words, max_size=4).map(tuple)
+ratings = st.dictionaries(words, st.floats(allow_nan=False, allow_infinity=False), max_size=3)
+optional = st.none() | text
+example_lists = st.lists(
+    st.builds(
+        Example,
+        id=words,
+        text=words,
+        turns=lists,
+        context=optional,
+        prefix=optional,
+        label=optional,
+        references=lists,
+        system=optional,
+        group=optional,
+        ratings=ratings,
+    )
+    | st.builds(Example, id=words, turns=st.lists(words, min_size=1, max_size=4).map(tuple)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda example: example.id,
+)
+
+
+@pytest.mark.parametrize("suffix", FORMS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(examples=example_lists)
+def test_what_is_written_is_read_back_exactly(tmp_path: Path, suffix: str, examples: list[Example]):
+    path = tmp_path / f"x{suffix}"
+    write_examples(path, examples)
+    assert read_examples(path) == tuple(examples)
+
+
+def test_an_empty_string_means_missing(tmp_path: Path):
+    line = '{"id": "", "text": "t", "context": "", "turns": [], "label": null}'
+    assert read(tmp_path / "x.jsonl", line) == (Example("x-1", text="t"),)
+    write_examples(tmp_path / "x.jsonl", [Example("a", text="t", context="")])
+    assert read_examples(tmp_path / "x.jsonl") == (Example("a", text="t"),)
+
+
+def test_a_missing_id_is_the_line(tmp_path: Path):
+    assert [e.id for e in read(tmp_path / "in.jsonl", '{"text": "a"}\n{"id": "x", "text": "b"}\n')] == ["in-1", "x"]
+    assert [e.id for e in read(tmp_path / "in.csv", 'text\n"a\nb"\nc\n')] == ["in-2", "in-4"]
+
+
+@pytest.mark.parametrize("suffix", FORMS)
+def test_byte_order_mark_crlf_and_blank_end_are_accepted(tmp_path: Path, suffix: str):
+    path = tmp_path / f"x{suffix}"
+    examples = (Example("a", text="t"), Example("b", text="u"))
+    write_examples(path, examples)
+    content = b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n\r\n"
+    assert read(path, content) == examples
+
+
+def test_forms_of_cells(tmp_path: Path):
+    rows = (
+        "id,turns,rating:coherence,ratings,references\n"
+        "a,Hi</UTT>Hello</UTT>,0.5,,\n"
+        'b,"[""Hi"", ""Hello""]",,"{""overall"": 2}","[""r""]"\n'
+        'c,[laughs]</UTT>Hello,1,"{""overall"": 2}",\n'
+    )
+    assert read(tmp_path / "x.csv", rows, requires=("turns",)) == (
+        Example("a", turns=("Hi", "Hello"), ratings={"coherence": 0.5}),
+        Example("b", turns=("Hi", "Hello"), ratings={"overall": 2.0}, references=("r",)),
+        Example("c", turns=("[laughs]", "Hello"), ratings={"coherence": 1.0, "overall": 2.0}),
+    )
+
+
+def test_a_suffix_in_capitals_is_the_same_form(tmp_path: Path):
+    assert len(read(tmp_path / "X.TSV", "id\ttext\na\tb\n")) == 1
+
+
+def test_a_long_cell_is_read(tmp_path: Path):
+    assert len(read(tmp_path / "x.csv", f"text\n{'word ' * 50_000}\n")[0].text) == 250_000
+
+
+# Each case: the lines of a JSONL file, and its faults.
+JSONL: list[tuple[str | bytes, list[str]]] = [
+    ("", ["0: the file is empty, found 0 bytes that say nothing"]),
+    (" \n\r\n", ["0: the file is empty, found 4 bytes that say nothing"]),
+    ('{"text": "a"', ["1: broken JSON at column 13: Expecting ',' delimiter, found \"\""]),
+    ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
+    ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
+    ('["a"]\n3', ['1: a line must be a JSON object, found ["a"]', "2: a line must be a JSON object, found 3"]),
+    ('{"text": ""}', ['1: an example needs "text" or "turns" that say something, found ""']),
+    ('{"text": " \\n"}', ['1: an example needs "text" or "turns" that say something, found " \\n"']),
+    ('{"id": "a"}', ['1: an example needs "text" or "turns" that say something, found null']),
+    ('{"text": 3}', ['1: "text" must be a string, found 3']),
+    ('{"text": "a", "label": ["x"]}', ['1: "label" must be a string, found ["x"]']),
+    ('{"id": 7, "text": "a"}', ['1: "id" must be a string, found 7']),
+    ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
+    ('{"turns": "Hi!"}', ['1: "turns" must be a list of strings, found "Hi!"']),
+    ('{"turns": ["Hi!", 3, " "]}', [
+        '1: "turns" must be a list of strings, but number 2 is 3',
+        '1: "turns" must hold no blank, but number 3 is " "',
+    ]),
+    ('{"text": "a", "references": [null]}', ['1: "references" must be a list of strings, but number 1 is null']),
+    ('{"text": "a", "ratings": 3}', ['1: "ratings" must be an object of aspects and numbers, found 3']),
+    ('{"text": "a", "ratings": {"q": "3"}}', ['1: the rating "q" must be a finite number, found "3"']),
+    ('{"text": "a", "ratings": {"q": true}}', ['1: the rating "q" must be a finite number, found true']),
+    ('{"text": "a", "ratings": {"q": NaN}}', ['1: the rating "q" must be a finite number, found NaN']),
+    ('{"text": "a", "ratings": {"q": -Infinity}}', ['1: the rating "q" must be a finite number, found -Infinity']),
+    ('{"text": "a", "ratings": {"q": 1e999}}', ['1: the rating "q" must be a finite number, found Infinity']),
+    ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
+        '1: the rating "q" must be a finite number, found null',
+        '1: an aspect of "ratings" needs a name, found " "',
+    ]),
+    ('{"text": "a", "text": "b"}', ['1: a key must occur once, but "text" is repeated']),
+    ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
+    ('{"id": "a", "text": "a"}\n{"id": "b", "text": "a"}\n{"id": "a", "text": "c"}',
+        ['3: ids must be unique, but "a" is the id of line 1 too']),
+    ('{"id": "x-2", "text": "a"}\n{"text": "a"}', ['2: ids must be unique, but "x-2" is the id of line 1 too']),
+    (b'{"text": "a"}\n{"text": "caf\xe9"}', ["2: must be UTF-8, found byte 0xe9 at byte 14 of the line"]),
+    ('{"text": "a"}'.encode("utf-16"), ["1: the file must be UTF-8, but begins like UTF-16; save it as UTF-8"]),
+    ('{"text": "\\ud83d"}', [
+        '1: "text" must be Unicode text, but holds half of a surrogate pair, found "\\ud83d"']),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "expected"), JSONL)
+def test_faults_of_jsonl(tmp_path: Path, content: str | bytes, expected: list[str]):
+    assert faults_of(tmp_path / "x.jsonl", content) == expected
+
+
+CSV: list[tuple[str | bytes, list[str]]] = [
+    ("text\n", ["0: the file needs at least one example, but has only a header"]),
+    ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
+    ("id,text\na,b\n\nc,d\n", ["3: a row must have 2 cells, found 0"]),
+    ('id,text\na,"b\nb\nb"\nc,\n', ['5: an example needs "text" or "turns" that say something, found null']),
+    ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
+    ("id,label\na,b\n", ['1: the header needs a column "text" or "turns", found ["id", "label"]']),
+    ("text,rating:q\na,good\nb,nan\nc,1_0\nd,2\n", [
+        '2: the rating "q" must be a finite number, found "good"',
+        '3: the rating "q" must be a finite number, found NaN',
+        '4: the rating "q" must be a finite number, found "1_0"',
+    ]),
+    ('text,rating:q,ratings\na,1,"{""q"": 1}"\n', [
+        '2: an aspect must be rated once, but "q" is in "ratings" and a column']),
+    ("turns,references\nHi</UTT></UTT>Yes,plain\n", [
+        '2: "turns" must hold no blank, but number 2 is ""',
+        '2: "references" must be a list of strings, found "plain"',
+    ]),
+    ("turns\nHi\n", ['2: "turns" must be a list of strings, found "Hi"']),
+    ('id,text\na,"b" c\n', [
+        "2: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
+        "found: ',' expected after '\"'"]),
+    ('id,text\na,b\nc,"d\ne\n', [
+        "3: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
+        "found: unexpected end of data"]),
+    (b"id,text\na,caf\xe9\nb,\n", [
+        "2: must be UTF-8, found byte 0xe9 at byte 6 of the line",
+        '3: an example needs "text" or "turns" that say something, found null',
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "expected"), CSV)
+def test_faults_of_csv(tmp_path: Path, content: str | bytes, expected: list[str]):
+    assert faults_of(tmp_path / "x.csv", content) == expected
+
+
+def test_unknown_names_are_faults_with_the_closest_allowed_one(tmp_path: Path):
+    allowed = "id, text, turns, context, prefix, label, references, system, group, ratings"
+    assert faults_of(tmp_path / "x.jsonl", '{"text": "a", "refrences": ["b"], "qqq": 1}') == [
+        f'1: keys must be among {allowed}, found "refrences" (did you mean "references"?)',
+        f'1: keys must be among {allowed}, found "qqq"',
+    ]
+    assert faults_of(tmp_path / "x.tsv", "text\tlable\na\tb\n") == [
+        f'1: columns must be named {allowed} or rating:ASPECT, found "lable" (did you mean "label"?)'
+    ]
+
+
+def test_all_faults_of_a_file_come_together(tmp_path: Path):
+    content = b'{"text": 1}\n{"text": "ok"}\nnonsense\n{"text": "\xff"}\n{"txt": "a"}\n'
+    lines = [each.split(":")[0] for each in faults_of(tmp_path / "x.jsonl", content)]
+    assert sorted(lines) == ["1", "3", "4", "5", "5"]
+
+
+@pytest.mark.parametrize(
+    ("requires", "expected"),
+    [
+        (("references",), ['2: "references" is needed here, found null']),
+        (
+            ("turns",),
+            ['1: "turns" is needed here, found null', '2: a dialogue needs at least two turns, found ["Hi!"]'],
+        ),
+        (("prefix", "ratings"), ['2: "prefix" is needed here, found "  "', '2: "ratings" is needed here, found {}']),
+    ],
+)
+def test_required_fields(tmp_path: Path, requires: tuple[str, ...], expected: list[str]):
+    content = (
+        '{"text": "a", "references": ["b"], "prefix": "p", "ratings": {"q": 1}}\n'
+        '{"turns": ["Hi!"], "prefix": "  ", "ratings": {}}\n'
+    )
+    assert faults_of(tmp_path / "x.jsonl", content, requires) == expected
+
+
+def test_a_required_field_that_no_example_has_is_a_mistake_of_the_caller(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"requires must name fields of Example .* but has \['reference'\]"):
+        read_examples(tmp_path / "x.jsonl", requires=("reference",))
+
+
+def test_no_file_a_folder_another_suffix(tmp_path: Path):
+    (tmp_path / "folder.jsonl").mkdir()
+    for name, expected in {
+        "none.jsonl": "0: no such file",
+        "folder.jsonl": "0: no such file, it is a folder",
+        "x.txt": '0: the name of the file must end in one of .jsonl, .csv, .tsv, found ".txt"',
+        "x": '0: the name of the file must end in one of .jsonl, .csv, .tsv, found ""',
+    }.items():
+        with pytest.raises(InputFaults) as found:
+            read_examples(tmp_path / name)
+        assert found.value.faults == (f"{tmp_path / name}:{expected}",)
+
+
+def test_json_too_deep_or_too_long_is_a_fault_and_no_crash(tmp_path: Path):
+    content = f'{{"text": {"[" * 100_000}\n{{"text": "a", "ratings": {{"q": {"9" * 400}}}}}\n{"9" * 5000}\n'
+    assert [each.split(":")[0] for each in faults_of(tmp_path / "x.jsonl", content)] == ["1", "2", "3"]
+
+
+def test_located_examples_know_where_they_begin(tmp_path: Path):
+    (tmp_path / "x.csv").write_text('id,text\na,"b\nb"\nc,"d\r\nd"\ne,f\n', encoding="utf-8", newline="")
+    assert [(line, example.id) for line, example in located_examples(tmp_path / "x.csv")] == [
+        (2, "a"),
+        (4, "c"),
+        (6, "e"),
+    ]
+
+
+@pytest.mark.parametrize("suffix", FORMS)
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ([Example("a", turns=("u", " "))], '"turns" must hold no blank, but number 2 is " "'),
+        ([Example("a", text="t", ratings={"q": math.nan})], 'the rating "q" must be a finite number, found NaN'),
+        ([Example("a", text="t"), Example("a", text="u")], "ids must be unique"),
+        ([Example("a", text="\ud83d")], "half of a surrogate pair"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, suffix: str, examples: list[Example], message: str):
+    path = tmp_path / f"x{suffix}"
+    with pytest.raises(ValueError, match=message):
+        write_examples(path, examples)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):
+    path = tmp_path / "new" / "x.txt"
+    with written_aside(path) as file:
+        file.write("old")
+
+    def fail() -> None:
+        with written_aside(path) as file:
+            file.write("half of the n")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [each.name for each in path.parent.iterdir()] == ["x.txt"]
+
+
+def test_scores_have_the_promised_form(tmp_path: Path):
+    examples = [Example("a", text="t"), Example("b", text="u")]
+    values: Any = {"coherence": [0.1, math.nan], "overall": [2.0, 3.0]}
+    explanations = ({"tokens": [1, 2]}, {})
+    scores = Scores(values, "cdm|model:ab12", (None, "coherence: too long"), (0, 7), explanations)
+    write_scores(tmp_path / "out.jsonl", examples, scores)
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {
+            "id": "a",
+            "scores": {"coherence": 0.1, "overall": 2.0},
+            "dropped_tokens": 0,
+            "explanation": {"tokens": [1, 2]},
+        },
+        {
+            "id": "b",
+            "scores": {"coherence": None, "overall": 3.0},
+            "dropped_tokens": 7,
+            "reason": "coherence: too long",
+            "explanation": {},
+        },
+    ]
+    assert json.loads((tmp_path / "out.jsonl.meta.json").read_text(encoding="utf-8")) == {
+        "signature": "cdm|model:ab12",
+        "aspects": ["coherence", "overall"],
+        "n": 2,
+        "unscored": 1,
+        "truncated": 1,
+    }
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_scores_without_explanations_have_none(tmp_path: Path):
+    values: Any = {"quality": [1.0]}
+    write_scores(tmp_path / "out.jsonl", [Example("a", text="t")], Scores(values, "s"))
+    line = (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+    assert line == '{"id": "a", "scores": {"quality": 1.0}, "dropped_tokens": 0}\n'
+
+
+def test_scores_that_fail_leave_nothing(tmp_path: Path):
+    values: Any = {"quality": [1.0]}
+    with pytest.raises(ValueError, match="2 examples and 1 scores"):
+        write_scores(tmp_path / "out.jsonl", [FULL, FULL], Scores(values, "s"))
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        write_scores(tmp_path / "out.jsonl", [FULL], Scores(values, "s", explanations=({"x": object()},)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_large_file_is_read_in_seconds(tmp_path: Path):
+    line = json.dumps({"turns": ["Wie geht's? 你好 " * 5] * 6, "ratings": {"q": 1}, "label": "x"}, ensure_ascii=False)
+    (tmp_path / "x.jsonl").write_text(f"{line}\n" * 20_000, encoding="utf-8")
+    begin = time.perf_counter()
+    assert len(read_examples(tmp_path / "x.jsonl", requires=("turns",))) == 20_000
+    assert time.perf_counter() - begin < 5  # takes well under one second on an idle core; 100,000 lines a few seconds
