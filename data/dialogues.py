@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.download import ORIGINS, fetch, how_to_place
 from data.example import Example
 from data.faults import InputFaults, fault, read_all, shown
@@ -58,10 +59,8 @@ def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, 
 
     Raises ValueError where a rated dialogue is also one to train on.
     """
-    from data.builtin.dialogues import generate_dialogues, rated_dialogues
-
-    generated = generate_dialogues(train + held_out, seed=seed)
     rated_set = RatedSet("builtin", rated_dialogues(rated, seed=seed), synthetic=True)
+    generated = generate_dialogues(train + held_out, seed=seed, exclude={e.turns for e in rated_set.examples})
     return _assembled("builtin", generated, (rated_set,), held_out=held_out, seed=seed, synthetic=True)
 
 

@@ -1,0 +1,125 @@
+"""Downloads from a local server: the right file, and every way in which one can fail."""
+
+import hashlib
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from data.download import BY_HAND, LICENCES, ORIGINS, DownloadFault, Origin, fetch, how_to_place
+
+BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
+SHA256 = hashlib.sha256(BODY).hexdigest()
+NAME = "fed/x.txt"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/missing":
+            self.send_error(404)
+            return
+        if self.path == "/silent":
+            self.server.released.wait(timeout=10)  # pyright: ignore[reportAttributeAccessIssue]
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY[:-10] if self.path == "/cut" else BODY)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.released = threading.Event()  # pyright: ignore[reportAttributeAccessIssue]
+    thread = threading.Thread(target=made.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_address[1]}"
+    made.released.set()  # pyright: ignore[reportAttributeAccessIssue]
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def origins(url: str, sha256: str = SHA256) -> dict[str, Origin]:
+    return {NAME: Origin(url, sha256, "none")}
+
+
+def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) -> str:
+    """The message of a failed fetch that left no file behind."""
+    with pytest.raises(DownloadFault) as found:
+        fetch(NAME, root, origins(url, sha256), timeout=timeout)
+    assert not [each for each in root.rglob("*") if each.is_file()]
+    message = str(found.value)
+    assert url in message
+    assert f"place the file by hand at {root / NAME}" in message
+    return message
+
+
+def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: Path):
+    assert fetch(NAME, tmp_path, origins(f"{server}/x")) == tmp_path / NAME
+    assert (tmp_path / NAME).read_bytes() == BODY
+    assert [each.name for each in (tmp_path / "fed").iterdir()] == ["x.txt"]
+    assert fetch(NAME, tmp_path, origins(f"{server}/missing")) == tmp_path / NAME
+
+
+def test_a_file_placed_by_hand_is_left_alone(server: str, tmp_path: Path):
+    (tmp_path / "fed").mkdir()
+    (tmp_path / NAME).write_text("my own", encoding="utf-8")
+    fetch(NAME, tmp_path, origins(f"{server}/x"))
+    assert (tmp_path / NAME).read_text(encoding="utf-8") == "my own"
+
+
+def test_wrong_checksum_names_both(server: str, tmp_path: Path):
+    message = fault_of(tmp_path, f"{server}/x", sha256="0" * 64)
+    assert "wrong checksum" in message
+    assert SHA256 in message
+    assert "0" * 64 in message
+
+
+def test_cut_off_transfer(server: str, tmp_path: Path):
+    assert "the transfer was cut off" in fault_of(tmp_path, f"{server}/cut")
+
+
+def test_not_found(server: str, tmp_path: Path):
+    assert "the server answered 404" in fault_of(tmp_path, f"{server}/missing")
+
+
+def test_server_that_says_nothing(server: str, tmp_path: Path):
+    assert "no further byte within 0.2 s" in fault_of(tmp_path, f"{server}/silent", timeout=0.2)
+
+
+def test_server_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.socket() as taken:  # bound but not listening: whoever connects is refused
+        taken.bind(("127.0.0.1", 0))
+        message = fault_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}/x")
+    assert "the server cannot be reached" in message
+
+
+def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
+    with pytest.raises(DownloadFault, match=r"no origin with a known checksum") as found:
+        fetch("dialogue/personachat_valid.txt", tmp_path)
+    assert f"cd {tmp_path / 'dialogue'}" in str(found.value)
+    assert "sed -n '1079,2078p' clean_valid.txt > personachat_valid.txt" in str(found.value)
+
+
+def test_every_public_file_says_how_to_get_it():
+    assert not set(ORIGINS) & set(BY_HAND)
+    for name in (*ORIGINS, *BY_HAND):
+        assert name.split("/")[0] in LICENCES
+        assert "data.root=FOLDER" in how_to_place(name, "sets")
+    for origin in ORIGINS.values():
+        assert origin.url.startswith("https://")
+        assert len(bytes.fromhex(origin.sha256)) == 32
+
+
+def test_checksums_are_those_of_the_public_files(shared_data: Path):
+    for name, origin in ORIGINS.items():
+        assert hashlib.sha256((shared_data / name).read_bytes()).hexdigest() == origin.sha256
