@@ -143,7 +143,7 @@ def new_bert(
     pooling: Pooling = "mean",
     dropout: float = 0.1,
     max_tokens: int | None = None,
-    freeze_embeddings: bool = True,
+    freeze_embeddings: bool = False,
     freeze_layers: int = 0,
     truncation: Truncation = "window",
 ) -> Discriminator:

@@ -73,8 +73,8 @@ class DiscriminatorTraining(LightningModule):
     """The steps of training; the network is the discriminator's own and is trained in place.
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
-    weighs the same, though batches of long texts hold fewer. Dropout is seeded by (seed, epoch, process), so that a
-    resumed run draws what an unbroken one would have drawn.
+    weighs the same, though batches of long texts hold fewer. Dropout is seeded by (seed, epoch, batch, process), so
+    that a resumed run draws what an unbroken one would have drawn.
 
     Args:
         network: `forward(ids, mask) -> logits`.
@@ -108,13 +108,15 @@ class DiscriminatorTraining(LightningModule):
             {"params": [p for p in trained if p.ndim > 1], "weight_decay": self.settings.weight_decay},
             {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=self.settings.learning_rate, fused=True)
+        optimizer = torch.optim.AdamW(groups, lr=self.settings.learning_rate)
         steps = int(self.trainer.estimated_stepping_batches)
         schedule = get_linear_schedule_with_warmup(optimizer, round(self.settings.warmup * steps), steps)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def on_train_epoch_start(self) -> None:
-        torch.manual_seed(int(np.random.default_rng((self.seed, self.current_epoch, self.global_rank)).integers(2**62)))
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        # Per batch, not per epoch: where in an epoch the loader draws from torch's state differs in a resumed run.
+        entropy = (self.seed, self.current_epoch, batch_idx, self.global_rank)
+        torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
     def training_step(self, batch: Batch) -> Tensor:
         logits = self.network(batch["ids"], batch["mask"])
@@ -211,37 +213,39 @@ def train_discriminator(
             shutil.rmtree(checkpoints)
         return Discriminator.from_pretrained(folder)
     train, held_out = split_by_group(texts, settings.held_out, seed)
-    torch.manual_seed(seed)
-    discriminator = build([t.segments for t in train])
-    parts = settings.validations_per_epoch
-    data = DiscriminatorData(
-        train, held_out, discriminator.tokens, discriminator.truncation, settings.token_budget, parts, seed
-    )
-    labels = np.array([t.label for t in held_out])
-    module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
-    best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **_EVERY_EPOCH)
-    last = ModelCheckpoint(checkpoints, "last", **_EVERY_EPOCH)
-    trainer = make_trainer(
-        callbacks=[LearningCurve(folder / "curve.json", parts), best, last],
-        logger=list(loggers),
-        default_root_dir=folder,
-        max_epochs=settings.epochs * parts,
-        max_time=settings.max_time,
-        gradient_clip_val=settings.gradient_clip,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,  # the data module shards its batches itself
-    )
-    resumed = checkpoints / "last.ckpt"
-    with warnings.catch_warnings():
-        # Batches are padded in a moment, so loading needs no processes of its own; a resumed run finds its checkpoints.
-        # Lightning itself asks torch for a name that is going away.
-        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-        warnings.filterwarnings(
-            "ignore", message="The number of training batches .* is smaller than the logging interval"
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        discriminator = build([t.segments for t in train])
+        parts = settings.validations_per_epoch
+        discriminator.network.train()  # what was loaded is in eval mode, without dropout
+        data = DiscriminatorData(
+            train, held_out, discriminator.tokens, discriminator.truncation, settings.token_budget, parts, seed
         )
-        trainer.fit(module, data, ckpt_path=resumed if resumed.is_file() else None, weights_only=True)
+        labels = np.array([t.label for t in held_out])
+        module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
+        best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **_EVERY_EPOCH)
+        last = ModelCheckpoint(checkpoints, "last", **_EVERY_EPOCH)
+        trainer = make_trainer(
+            callbacks=[LearningCurve(folder / "curve.json", parts), best, last],
+            logger=list(loggers),
+            default_root_dir=folder,
+            max_epochs=settings.epochs * parts,
+            max_time=settings.max_time,
+            gradient_clip_val=settings.gradient_clip,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,  # the data module shards its batches itself
+        )
+        resumed = checkpoints / "last.ckpt"
+        with warnings.catch_warnings():
+            # Batches are padded in a moment and need no loading processes; a resumed run finds its checkpoints.
+            # Lightning itself asks torch for a name that is going away.
+            warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
+            warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+            warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+            warnings.filterwarnings(
+                "ignore", message="The number of training batches .* is smaller than the logging interval"
+            )
+            trainer.fit(module, data, ckpt_path=resumed if resumed.is_file() else None, weights_only=True)
     return _finish(folder, discriminator, module, trainer, checkpoints / "best.ckpt")
 
 

@@ -1,0 +1,66 @@
+"""Batches by token budget and their order."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discriminators.batches import length_batches, pad_rows
+from discriminators.data_module import BatchOrder
+from discriminators.segments import Row
+
+LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
+
+
+@given(LENGTHS, st.integers(1, 200), st.one_of(st.none(), st.integers(0, 9)))
+def test_every_row_once_and_within_the_budget(lengths: list[int], budget: int, seed: int | None):
+    batches = length_batches(lengths, budget, None if seed is None else np.random.default_rng(seed))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
+
+
+@given(LENGTHS, st.integers(1, 200))
+def test_seeds_shuffle_but_do_not_change_the_number_of_batches(lengths: list[int], budget: int):
+    counts = {len(length_batches(lengths, budget, np.random.default_rng(seed))) for seed in range(5)}
+    assert len(counts) == 1
+
+
+def test_padding():
+    rows = [Row(np.array([5, 6]), 0, 1.0), Row(np.array([7]), 1, 1.0)]
+    ids, mask = pad_rows(rows, pad=9)
+    assert ids.tolist() == [[5, 6], [7, 9]]
+    assert mask.tolist() == [[True, True], [True, False]]
+
+
+def test_budget_must_be_positive():
+    with pytest.raises(ValueError, match="token_budget must be at least 1, but is 0"):
+        length_batches([1], 0)
+
+
+def order(seed: int | None, epoch: int, **shard: int) -> list[list[int]]:
+    sampler = BatchOrder(list(range(1, 50)), 60, seed, **shard)
+    sampler.set_epoch(epoch)
+    batches = [b.tolist() for b in sampler]
+    assert len(batches) == len(sampler)
+    return batches
+
+
+def test_order_depends_on_seed_and_epoch_only():
+    assert order(0, 3) == order(0, 3)
+    assert order(0, 3) != order(0, 4)
+    assert order(0, 3) != order(1, 3)
+    assert order(None, 0) == order(None, 7)
+
+
+@pytest.mark.parametrize("shard", [{"parts": 3}, {"world_size": 2}, {"parts": 2, "world_size": 3}])
+def test_parts_and_processes_share_one_pass(shard: dict[str, int]):
+    parts, world = shard.get("parts", 1), shard.get("world_size", 1)
+    whole = order(5, 2)
+    shares = [
+        order(5, 2 * parts + part, parts=parts, world_size=world, rank=r) for part in range(parts) for r in range(world)
+    ]
+    assert len({len(s) for s in shares}) == 1
+    found = [tuple(b) for s in shares for b in s]
+    assert set(found) == {tuple(b) for b in whole}
+    assert len(found) - len(whole) < parts * world

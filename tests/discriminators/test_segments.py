@@ -1,0 +1,92 @@
+"""Reading texts: joining, windows, counts of what was cut, bad input."""
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discriminators.segments import Layout, join, read, windows
+
+
+class Letters:
+    """Each letter is its code point; 1 starts, 2 separates and ends, 0 pads."""
+
+    def __init__(self, max_tokens: int):
+        self.layout = Layout((1,), 2, (2,), 0, max_tokens)
+
+    def encode(self, segments):
+        return [[ord(c) for c in s] for s in segments]
+
+
+def spelled(row) -> str:
+    return "".join({0: "_", 1: "<", 2: "|"}.get(i, chr(i)) for i in row.ids)
+
+
+def test_segments_are_framed_and_separated():
+    rows, dropped = read([("ab", " c \n d"), ("e",)], Letters(20), "error")
+    assert [spelled(r) for r in rows] == ["<ab|c d|", "<e|"]
+    assert [(r.text, r.weight) for r in rows] == [(0, 1.0), (1, 1.0)]
+    assert dropped.tolist() == [0, 0]
+
+
+def test_error_names_the_text_and_its_length():
+    with pytest.raises(ValueError, match="fit into 6 tokens, but text 1 has 5 and 2 special ones"):
+        read([("abcd",), ("ab", "cd")], Letters(6), "error")
+
+
+def test_warn_cuts_the_end_and_counts(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.WARNING):
+        rows, dropped = read([("abcd",), ("ab", "cde")], Letters(6), "warn")
+    assert [spelled(r) for r in rows] == ["<abcd|", "<ab|c|"]
+    assert dropped.tolist() == [0, 2]
+    assert "1 of 2 texts lost tokens (2 in all)" in caplog.text
+
+
+def test_windows_are_whole_segments_weighted_by_their_tokens():
+    rows, dropped = read([("ab", "c", "de", "f")], Letters(6), "window")
+    assert [spelled(r) for r in rows] == ["<ab|c|", "<de|f|"]
+    assert [r.weight for r in rows] == [0.5, 0.5]
+    rows, dropped = read([("abcdef", "g")], Letters(6), "window")
+    assert [spelled(r) for r in rows] == ["<abcd|", "<g|"]
+    assert [r.weight for r in rows] == [0.8, 0.2]
+    assert dropped.tolist() == [2]
+
+
+@given(st.lists(st.lists(st.integers(3, 9), max_size=9), min_size=1, max_size=8), st.integers(1, 8))
+def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]], room: int):
+    packed, dropped = windows(segments, separator=1, room=room)
+    assert all(len(p) <= room for p in packed)
+    kept = [i for p in packed for i in p if i != 1]
+    assert kept == [i for s in segments for i in s[:room]]
+    assert dropped + len(kept) == sum(map(len, segments))
+    if len(joined := join(segments, 1)) <= room:
+        assert packed == [joined]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([("a",), (" ", "\n")], "at least one segment that is not blank, but text 1"),
+        ([()], "at least one segment that is not blank, but text 0"),
+        (["abc"], "text 0 is a string"),
+    ],
+)
+def test_texts_that_cannot_be_read(texts: list, message: str):
+    with pytest.raises(ValueError, match=message):
+        read(texts, Letters(9), "window")
+
+
+def test_unknown_truncation_and_no_room():
+    with pytest.raises(ValueError, match="error, warn or window, but is 'cut'"):
+        read([("a",)], Letters(9), "cut")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="max_tokens must leave room"):
+        Letters(2)
+
+
+def test_no_texts():
+    rows, dropped = read([], Letters(9), "error")
+    assert rows == []
+    assert dropped.dtype == np.int64
+    assert len(dropped) == 0

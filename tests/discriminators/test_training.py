@@ -1,0 +1,200 @@
+"""Training: the loss by hand, the split, learning, resuming."""
+
+import json
+import math
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.loggers import CSVLogger
+
+from discriminators.data_module import DiscriminatorData, LabelledText, split_by_group
+from discriminators.discriminator import Discriminator
+from discriminators.training import TrainingSettings, discriminator_loss, train_discriminator
+
+KINDS = ["bilstm", "bert"]
+Builds = dict[str, Callable[..., Discriminator]]
+SETTINGS = TrainingSettings(epochs=4, learning_rate=1e-2, token_budget=512, held_out=0.2)
+
+
+def weights(discriminator: Discriminator) -> dict[str, torch.Tensor]:
+    return dict(discriminator.network.state_dict())
+
+
+def test_loss_of_zero_logits_is_n_ln_2():
+    # OUMG Eq. 2 with N1 = 3 human texts, N_G1 = 2 and N_G2 = 1
+    labels = torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    assert discriminator_loss(torch.zeros(6), labels).item() == pytest.approx(6 * math.log(2))
+
+
+def test_loss_by_hand():
+    # -ln sigmoid(ln 3) = ln 4/3 for the human text, -ln(1 - sigmoid(0)) = ln 2 for the machine text of half a weight
+    loss = discriminator_loss(torch.tensor([math.log(3), 0.0]), torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.5]))
+    assert loss.item() == pytest.approx(math.log(4 / 3) + 0.5 * math.log(2))
+
+
+def test_split_keeps_groups_together():
+    texts = [LabelledText((f"t{i}",), i % 2, f"g{i // 4}") for i in range(80)]
+    train, held_out = split_by_group(texts, 0.25, seed=1)
+    assert not {t.group for t in train} & {t.group for t in held_out}
+    assert len(held_out) == 20
+    assert {t.segments for t in train} | {t.segments for t in held_out} == {t.segments for t in texts}
+    other_order = split_by_group(texts[::-1], 0.25, seed=1)
+    assert {t.group for t in other_order[1]} == {t.group for t in held_out}
+    assert split_by_group(texts, 0.25, seed=2) != (train, held_out)
+
+
+def test_a_side_without_a_class():
+    texts = [LabelledText((f"t{i}",), 1, f"g{i}") for i in range(10)]
+    with pytest.raises(ValueError, match="among the training texts, but these are 8 of label 1 and 0 of label 0"):
+        split_by_group(texts, 0.2, seed=0)
+    texts = [LabelledText((f"t{i}",), i % 2, "same") for i in range(10)]
+    with pytest.raises(ValueError, match="both classes must be among the training texts"):
+        split_by_group(texts, 0.2, seed=0)
+    with pytest.raises(ValueError, match=r"between 0 and 1, but is 1\.5"):
+        split_by_group(texts, 1.5, seed=0)
+    with pytest.raises(ValueError, match="a label must be 0 or 1, but is 2"):
+        LabelledText(("a",), 2, "g")
+
+
+def test_data_module_refuses_a_shared_group(builds: Builds, toy_texts: list[LabelledText]):
+    tokens = builds["bilstm"]([t.segments for t in toy_texts]).tokens
+    with pytest.raises(ValueError, match="on both sides of the split, but 1 are: 'g0'"):
+        DiscriminatorData(toy_texts[:4], toy_texts[:2], tokens, "error", 512)
+
+
+def test_batches_carry_labels_and_weights(builds: Builds, toy_texts: list[LabelledText]):
+    tokens = builds["bilstm"]([t.segments for t in toy_texts]).tokens
+    long = LabelledText(tuple(t.segments[0] for t in toy_texts[:20]), 1, "long")
+    data = DiscriminatorData([*toy_texts[:40], long], toy_texts[-4:], tokens, "window", 512)
+    batches = list(data.train_dataloader())
+    shares = np.zeros(41)
+    for batch in batches:
+        assert batch["ids"].numel() <= 512
+        np.add.at(shares, batch["texts"].numpy(), batch["weights"].numpy())
+        for label, text in zip(batch["labels"], batch["texts"], strict=True):
+            assert label == (1 if text == 40 else toy_texts[text].label)
+    np.testing.assert_allclose(shares, 1, atol=1e-6)
+    assert data.texts_per_batch == pytest.approx(41 / len(batches))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path):
+    logger = CSVLogger(tmp_path, name="log")
+    trained = train_discriminator(
+        builds[kind], toy_texts, tmp_path / "d", make_trainer, SETTINGS, loggers=[logger], seed=1
+    )
+    _, held_out = split_by_group(toy_texts, SETTINGS.held_out, seed=1)
+    logits, _ = trained.logits([t.segments for t in held_out])
+    labels = np.array([t.label for t in held_out])
+    assert np.mean((logits > 0) == labels) > 0.9
+    curve = json.loads((tmp_path / "d" / "curve.json").read_text())
+    assert [p["epoch"] for p in curve] == [1, 2, 3, 4]
+    best = min(curve, key=lambda p: p["val_loss"])
+    loss = np.mean(np.logaddexp(0, np.where(labels == 1, -logits, logits)))
+    assert best["val_loss"] == pytest.approx(loss, abs=1e-5)  # the weights kept are those of the lowest loss
+    assert best["val_auc"] > 0.95
+    assert curve[-1]["train_loss"] < curve[0]["train_loss"]
+    kept = Discriminator.from_pretrained(tmp_path / "d")
+    np.testing.assert_array_equal(kept.logits([t.segments for t in held_out])[0], logits)
+    assert not (tmp_path / "d" / "checkpoints").exists()
+    assert "val/auc" in (Path(logger.log_dir) / "metrics.csv").read_text()
+
+
+def test_the_same_texts_in_both_classes_teach_nothing(
+    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path
+):
+    twins = [LabelledText(t.segments, label, t.group) for t in toy_texts[:60] for label in (0, 1)]
+    train_discriminator(builds["bilstm"], twins, tmp_path, make_trainer, SETTINGS)
+    curve = json.loads((tmp_path / "curve.json").read_text())
+    assert all(abs(p["val_auc"] - 0.5) < 0.02 for p in curve)  # twins differ by rounding
+    assert [p["val_accuracy"] for p in curve] == [0.5] * 4
+
+
+def test_labels_at_random_stay_near_chance(builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path):
+    generator = random.Random(3)
+    noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
+    settings = TrainingSettings(epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.5)
+    train_discriminator(builds["bilstm"], noise, tmp_path, make_trainer, settings)
+    curve = json.loads((tmp_path / "curve.json").read_text())
+    assert abs(curve[-1]["val_auc"] - 0.5) < 0.15
+
+
+class Kill(Callback):
+    """Stops a run in the middle of an epoch, as a kill would."""
+
+    def __init__(self, epoch: int):
+        self.epoch = epoch
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, outputs, batch, batch_idx: int) -> None:
+        if (trainer.current_epoch, batch_idx) == (self.epoch, 1):
+            raise RuntimeError("killed")
+
+
+def killing(make_trainer: Callable[..., Trainer], epoch: int, callbacks, **arguments) -> Trainer:
+    return make_trainer(callbacks=[*callbacks, Kill(epoch)], **arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_and_run_again_is_an_unbroken_run(
+    kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
+):
+    settings = TrainingSettings(
+        epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.2, validations_per_epoch=2, max_time="00:01:00:00"
+    )
+    train = partial(train_discriminator, builds[kind], toy_texts, settings=settings)
+    unbroken = train(tmp_path / "a", make_trainer)
+    for epoch in (0, 2, 3):
+        with pytest.raises(RuntimeError, match="killed"):
+            train(tmp_path / "b", partial(killing, make_trainer, epoch))
+        torch.rand(5)  # the next run does not start from the same random state
+    resumed = train(tmp_path / "b", make_trainer)
+    for name, tensor in weights(unbroken).items():
+        torch.testing.assert_close(weights(resumed)[name], tensor, rtol=0, atol=1e-7)
+    curves = [json.loads((tmp_path / f / "curve.json").read_text()) for f in "ab"]
+    assert curves[0] == curves[1]
+    assert [p["epoch"] for p in curves[0]] == [0.5, 1, 1.5, 2]
+
+
+def test_a_finished_folder_is_loaded_and_a_foreign_one_refused(
+    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
+):
+    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
+    first = train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+
+    def never(**arguments):
+        raise AssertionError("must not train again")
+
+    again = train_discriminator(builds["bilstm"], toy_texts, tmp_path, never, settings)
+    text = [toy_texts[0].segments]
+    assert again.logits(text)[0] == first.logits(text)[0]
+    with pytest.raises(ValueError, match="names others: use another folder"):
+        train_discriminator(builds["bilstm"], toy_texts[:-2], tmp_path, make_trainer, settings)
+
+
+def test_training_does_not_disturb_the_random_state(
+    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
+):
+    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_time_limit_stops_and_keeps_what_was_learned(
+    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
+):
+    settings = TrainingSettings(
+        epochs=10**4, max_time="00:00:00:02", token_budget=512, held_out=0.2, learning_rate=1e-2
+    )
+    trained = train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    curve = json.loads((tmp_path / "curve.json").read_text())
+    assert 1 <= len(curve) < 1000
+    assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]

@@ -1,0 +1,48 @@
+"""Vocabularies of every kind."""
+
+from pathlib import Path
+
+import pytest
+
+from discriminators.vocabulary import Kind, load_vocabulary, train_vocabulary
+
+TEXT = ["don't stop, stop", "stop <sep> now now", "明月几时有 把酒问青天", "明月 明月"]
+
+
+def spelled(segment: str, kind: Kind) -> list[str]:
+    vocabulary = train_vocabulary([*TEXT, segment], kind, 500, 64, min_count=1)
+    return [str(vocabulary.tokenizer.id_to_token(i)) for i in vocabulary.encode([segment])[0]]
+
+
+def test_what_a_token_is():
+    assert spelled("don't  go", "words") == ["don", "'", "t", "go"]
+    assert spelled("明月,a b", "characters") == ["明", "月", ",", "a", " ", "b"]
+    assert spelled("我们今天去公园", "jieba") == ["我们", "今天", "去", "公园"]
+    assert "".join(spelled("stop now", "bpe")) == "stopĠnow"
+
+
+@pytest.mark.parametrize("kind", ["characters", "jieba", "words", "bpe"])
+def test_special_tokens_are_reserved_and_saved_alike(kind: Kind, tmp_path: Path):
+    vocabulary = train_vocabulary(TEXT, kind, 500, 64, min_count=1)
+    assert [vocabulary.tokenizer.id_to_token(i) for i in range(3)] == ["<pad>", "<unk>", "<sep>"]
+    assert vocabulary.layout.separator == 2
+    ids = vocabulary.encode(["<sep> <pad> stop", *TEXT, ""])
+    assert not {0, 2} & {i for segment in ids for i in segment}
+    vocabulary.save(tmp_path / "v.json")
+    kept = load_vocabulary(tmp_path / "v.json")
+    assert kept.encode(["<sep> <pad> stop", *TEXT, ""]) == ids
+    assert (len(kept), kept.max_tokens, kept.kind) == (len(vocabulary), 64, kind)
+    train_vocabulary(TEXT, kind, 500, 64, min_count=1).save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "v.json").read_bytes()
+
+
+def test_rare_words_are_unknown_and_bytes_never():
+    words = train_vocabulary(TEXT, "words", 500, 64, min_count=2)
+    assert words.encode(["stop other"])[0] == [words.tokenizer.token_to_id("stop"), 1]
+    assert len(train_vocabulary(TEXT, "words", 4, 64, min_count=1)) == 4
+    assert 1 not in train_vocabulary(TEXT, "bpe", 300, 64).encode(["zebra 龍 🙂"])[0]
+
+
+def test_unknown_kind():
+    with pytest.raises(ValueError, match="one of characters, jieba, words, bpe, but is 'letters'"):
+        train_vocabulary(TEXT, "letters", 9, 9)  # pyright: ignore[reportArgumentType]
