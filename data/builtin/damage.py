@@ -1,7 +1,7 @@
 """Damages: small changes that make a good dialogue worse, one kind of fault each.
 
-Each takes the turns of a dialogue and a random generator and returns the turns with one fault, or None where no turn can
-have this fault. The number of turns stays. `free` lists the turns that may be changed (default: all).
+Each takes the turns of a dialogue and a random generator and returns the turns with one fault, or None where no turn
+can have this fault. The number of turns stays. `free` lists the turns that may be changed (default: all).
 """
 
 import random
