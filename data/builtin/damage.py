@@ -53,14 +53,16 @@ def foreign_turn(
     ('my dog barks.',)
     """
     distances = [(abs(len(turns[i].split()) - count), i, count) for i in _places(turns, free) for count in pool]
-    if not distances:
-        return None
-    nearest = min(distances)[0]
-    options = [(i, t) for d, i, count in distances if d == nearest for t in pool[count] if t not in turns]
-    if not options:
-        return None
-    i, turn = rng.choice(options)
-    return _put(turns, i, turn)
+    least = min((distance for distance, _, _ in distances), default=0)
+    nearest = [(i, count) for distance, i, count in distances if distance == least]
+    for i, count in rng.sample(nearest, len(nearest)):
+        group = pool[count]
+        start = rng.randrange(len(group))
+        for k in range(len(group)):
+            turn = group[(start + k) % len(group)]
+            if turn not in turns:
+                return _put(turns, i, turn)
+    return None
 
 
 def swapped_turns(turns: Turns, rng: random.Random, free: Collection[int] | None = None) -> Turns | None:
@@ -117,13 +119,15 @@ def garbled_words(
             garbled = max(shuffles, key=lambda shuffled: sum(a != b for a, b in zip(shuffled, words, strict=True)))
     if way != "shuffle":
         present = frozenset(words)
-        others = [word for word in vocabulary if word not in present]
-        if not others:
+        if all(word in present for word in vocabulary):
             return None
         for k in rng.sample(range(len(words)), (len(words) + 1) // 2):
-            garbled[k] = rng.choice(others)
-    tokens = turns[i].split()
-    return _put(turns, i, " ".join(_with_word(t, w) for t, w in zip(tokens, garbled, strict=True)))
+            word = rng.choice(vocabulary)
+            while word in present:
+                word = rng.choice(vocabulary)
+            garbled[k] = word
+    new_words = iter(garbled)
+    return _put(turns, i, " ".join(_with_word(t, next(new_words)) if _word(t) else t for t in turns[i].split()))
 
 
 def contradicted_fact(
@@ -167,12 +171,16 @@ def _put(turns: Turns, i: int, turn: str) -> Turns:
     return (*turns[:i], turn, *turns[i + 1 :])
 
 
+def _word(token: str) -> str:
+    return token.strip(string.punctuation)
+
+
 def _words(turn: str) -> list[str]:
-    return [token.strip(string.punctuation) for token in turn.split()]
+    """The words of a turn without punctuation; a token of punctuation alone is none."""
+    return [word for word in map(_word, turn.split()) if word]
 
 
 def _with_word(token: str, word: str) -> str:
     """The token with its word replaced and the punctuation around it kept."""
-    core = token.strip(string.punctuation)
-    before, _, after = token.partition(core) if core else ("", "", token)
+    before, _, after = token.partition(_word(token))
     return before + word + after

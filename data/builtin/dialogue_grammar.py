@@ -11,6 +11,8 @@ from data.builtin.damage import Fact, Turns
 from data.builtin.dialogue_world import CLOSINGS, LISTS, OPENINGS, TOPICS, Block
 
 MOST_TURNS = 12
+RECALL_WEIGHT = 4  # how much more often than another a block is chosen that takes up a told fact
+TOPIC_CLOSINGS = 0.7  # the share of closings that take up the topic
 BOTH = 2  # the owner of a fact that the speakers share
 
 FactKey: TypeAlias = tuple[int, str]  # owner and kind
@@ -51,7 +53,10 @@ def random_dialogue(rng: random.Random) -> Dialogue:
     clear: set[FactKey] = {(BOTH, "topic")}  # what was said or follows from it
 
     def say(blocks: Sequence[_Block], room: int = MOST_TURNS) -> _Block:
-        """A random block that fits here, in at most `room` turns: its news is news, and all else in it is clear."""
+        """A random block that fits here, in at most `room` turns: its news is news, and all else in it is clear.
+
+        Blocks that take up what a speaker told are preferred: they fit seldom.
+        """
         starter = len(turns) % 2
         ways = [block.by_starter[starter] for block in blocks]
         fitting = [
@@ -59,7 +64,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
             for i, way in enumerate(ways)
             if len(way.turns) <= room and way.news.isdisjoint(said) and way.needs <= clear
         ]
-        i = rng.choice(fitting)
+        (i,) = rng.choices(fitting, [RECALL_WEIGHT if ways[i].recalls else 1 for i in fitting])
         for paraphrases in ways[i].turns:
             text, mentioned = _filled(rng.choice(paraphrases), values)
             turns.append(text)
@@ -77,7 +82,7 @@ def random_dialogue(rng: random.Random) -> Dialogue:
     while len(turns) < goal:
         unsaid.remove(say(unsaid, room=MOST_TURNS - 2 - len(turns)))
     body = range(2, len(turns))
-    say(_parsed(topic.closings + CLOSINGS, topic.kinds))
+    say(_parsed(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS, topic.kinds))
     return Dialogue(name, tuple(turns), tuple(facts), body)
 
 
@@ -107,11 +112,15 @@ _Phrase: TypeAlias = tuple[_Token, ...]
 
 @dataclass(frozen=True)
 class _Way:
-    """A block for one starter: per turn its paraphrases; the facts that must be news, and those that must be clear."""
+    """A block for one starter: per turn its paraphrases; the facts that must be news, and those that must be clear.
+
+    It `recalls` if one of these follows from nothing, so that somebody has told it.
+    """
 
     turns: tuple[tuple[_Phrase, ...], ...]
     news: frozenset[FactKey]
     needs: frozenset[FactKey]
+    recalls: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +149,8 @@ def _way(block: Block, table: tuple[str, ...], starter: int) -> _Way:
                     needs.add((owner, table[0]))  # nobody speaks of the fish before the cat
         said |= set.intersection(*({token.fact for token in phrase if token.fact} for phrase in phrases))
         turns.append(phrases)
-    return _Way(tuple(turns), frozenset(news), frozenset(needs - news))
+    needs -= news
+    return _Way(tuple(turns), frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
 
 
 def _token(text: str, speaker: int) -> _Token:

@@ -206,7 +206,7 @@ TOPICS: Mapping[str, Topic] = {
         ),
     ),
     "food": Topic(
-        kinds=("dish", "country", "ingredient", "drink"),
+        kinds=("dish", "origin", "ingredient", "drink"),
         rows=_rows(
             """
             pizza italy cheese wine
@@ -240,8 +240,8 @@ TOPICS: Mapping[str, Topic] = {
 
             tell me, where does {your.dish} come from?
             | which country has the best {your.dish} of all?
-            i know that {my.dish} comes from {+my.country}.
-            | the best {my.dish} of all comes from {+my.country}.
+            i know that {my.dish} comes from {+my.origin}.
+            | the best {my.dish} of all comes from {+my.origin}.
 
             what do you need to cook your {your.dish}?
             | what do you put into your {your.dish}?
@@ -273,10 +273,10 @@ TOPICS: Mapping[str, Topic] = {
             yes, my {my.kin} likes {my.dish} very much.
             | yes, my {my.kin} always wants {my.dish} with {my.ingredient}.
 
-            people in {+my.country} like to eat {my.dish}.
-            | last year i had a good {my.dish} in {+my.country}.
-            yes, {your.dish} is the best dish in {your.country}.
-            | yes, the people in {your.country} cook good {your.dish}.
+            people in {+my.origin} like to eat {my.dish}.
+            | last year i had a good {my.dish} in {+my.origin}.
+            yes, {your.dish} is the best dish in {your.origin}.
+            | yes, the people in {your.origin} cook good {your.dish}.
 
             shall we eat my {my.dish} together on {+our.day}?
             | will you come for some {my.dish} on {+our.day}?
@@ -437,9 +437,9 @@ TOPICS: Mapping[str, Topic] = {
             | for {my.sport} i take my {+my.gear} with me.
 
             why were you not at {your.sport} this week?
-            | did something happen to you at {your.sport}?
+            | tell me, what happened to you at {your.sport}?
             this week i hurt my {+my.injury} at {my.sport}.
-            | yes, at {my.sport} i hurt my {+my.injury}.
+            | i hurt my {+my.injury} when i was at {my.sport}.
 
             is your {your.injury} still bad after {your.sport}?
             | can you go to {your.sport} with your {your.injury}?
@@ -454,7 +454,7 @@ TOPICS: Mapping[str, Topic] = {
             today i lost my {+my.gear} at the {my.place}.
             | i cannot find my {+my.gear} for {my.sport} today.
             oh dear, you need a {your.gear} for {your.sport}.
-            | oh no, is your {your.gear} still at the {your.place}?
+            | oh no, i hope your {your.gear} is still at the {your.place}.
 
             do you always go to {your.sport} alone?
             | are you alone when you go to {your.sport}?
@@ -602,7 +602,7 @@ TOPICS: Mapping[str, Topic] = {
             | i am a {+my.job} and i like my work.
 
             what work do you do, my friend?
-            | do you like your work, my friend?
+            | tell me, what is your work now?
             i like to be a {+my.job}, and what is your job?
             | i work as a {+my.job}, and what do you do?
             i am a {+my.job} and work every day.
@@ -645,7 +645,7 @@ TOPICS: Mapping[str, Topic] = {
 
             i cannot find my {+my.tool} for work today.
             | today i lost my {+my.tool} at work.
-            oh dear, is your {your.tool} still at the {your.workplace}?
+            oh dear, i hope your {your.tool} is still at the {your.workplace}.
             | oh no, a {your.job} always needs a {your.tool}.
 
             is there another {your.job} in your family?
@@ -684,7 +684,7 @@ TOPICS: Mapping[str, Topic] = {
             """
             snow january gloves sledging
             rain april umbrella knitting
-            sunshine june sunglasses gardening
+            sunshine june sunglasses sunbathing
             wind march scarf sailing
             fog november torch chess
             frost december boots skating
@@ -741,7 +741,7 @@ TOPICS: Mapping[str, Topic] = {
             does your {your.kin} also like {+your.pastime} very much?
             | is your {your.kin} good at {+your.pastime} too?
             yes, my {my.kin} likes {my.pastime} in the {my.weather}.
-            | yes, {my.pastime} is the favourite sport of my {my.kin}.
+            | yes, my {my.kin} likes {my.pastime} best of all.
 
             did your {your.kin} take your {your.wear} today?
             | does your {your.kin} need the {your.wear} today?
@@ -811,14 +811,14 @@ TOPICS: Mapping[str, Topic] = {
             the hero of the {my.genre} is an old {+my.hero}.
             | the {my.genre} is about the life of a {+my.hero}.
 
-            is there a beautiful place in your {your.genre}?
-            | which place does the {your.hero} visit in the book?
-            the {my.hero} wants to visit an old {+my.setting}.
-            | there is a beautiful {+my.setting} in the {my.genre}.
+            is there a strange place in your {your.genre}?
+            | which place does the {your.hero} visit in your {your.genre}?
+            the {my.hero} comes to a very strange {+my.setting}.
+            | there is a strange old {+my.setting} in the {my.genre}.
 
             what does the {your.hero} want in your {your.genre}?
             | what does the {your.hero} need in your {your.genre}?
-            the {my.hero} wants to find an old {+my.object}.
+            the {my.hero} wants to find the {+my.object}.
             | in the book the {my.hero} needs the {+my.object}.
 
             does the {your.hero} find the {+your.object} in the end?
@@ -983,11 +983,11 @@ TOPICS: Mapping[str, Topic] = {
             | today we learn a lot in {+my.subject}.
 
             this week i have a test in {+my.subject}.
-            | today there is a {+my.subject} test at school.
+            | today there is a test in {+my.subject} at school.
             oh dear, do you need help with {your.subject}?
-            | oh no, are you ready for the {your.subject} test?
-            thank you, i like {my.subject} and all is well.
-            | yes, i know {my.subject} very well, thank you.
+            | oh no, can i help you with {your.subject}?
+            thank you, but i know {my.subject} very well.
+            | no, i always learn a lot of {my.subject} at home.
 
             what do you learn about in your {your.subject} lesson?
             | tell me, what is {your.subject} about?

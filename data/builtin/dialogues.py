@@ -25,7 +25,7 @@ from data.example import Example
 
 LEVELS = 5
 RESERVED_SHARE = 8  # one possible dialogue in so many is kept for the rated set
-LENDERS = 300  # how many further dialogues lend their turns and words to the damages
+LENDERS = 100  # how many further dialogues lend their turns and words to the damages
 
 
 def generate_dialogues(n: int, seed: int, exclude: Collection[Turns] = ()) -> tuple[Example, ...]:
