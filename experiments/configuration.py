@@ -193,7 +193,8 @@ def _check_keys(overrides: Iterable[Override], known: DictConfig, options: Mappi
 def _unknown_key(key: str, siblings: Sequence[str], options: Mapping[str, list[str]]) -> ConfigurationFault:
     names = sorted({*siblings, *options} - {"exp", "sweep"})
     allowed = f"allowed there: {', '.join(names)}" if names else f"{key.rpartition('.')[0]} has no settings of its own"
-    return ConfigurationFault(f"{key} is not a setting{_closest(key, names)}; {allowed}")
+    more = f" (+{key}=VALUE adds what its target takes besides)" if names and "." in key and not options else ""
+    return ConfigurationFault(f"{key} is not a setting{_closest(key, names)}; {allowed}{more}")
 
 
 def _closest(name: str, names: Sequence[str]) -> str:

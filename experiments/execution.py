@@ -72,6 +72,8 @@ def _ended(error: BaseException, folder: Path, kept: Journal) -> int:
 def settle_libraries(network: bool) -> None:
     """Environment settings that libraries read when they are imported; what the user has set stays."""
     os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("WANDB_SILENT", "true")
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forks of data loaders would warn
     if not network:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -81,6 +83,12 @@ def settle_libraries(network: bool) -> None:
 
 def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Journal) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise ConfigurationFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
+    if not results.may_write_into(folder):
+        raise ConfigurationFault(
+            f"run_dir must be a new or empty folder, or one of an earlier run (with run.log), but {folder} is not"
+        )
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     for part in ("experiment", "trainer", "logger"):
         check_targets(plain[part], part)  # imports what will be built
@@ -91,8 +99,6 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
 
     from experiments.tracking import is_first_process
 
-    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
-        raise ConfigurationFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
     pytorch_lightning.seed_everything(config.seed, workers=True, verbose=False)
     tracking = instantiate(config.logger)
     trainer = instantiate(config.trainer)
@@ -152,10 +158,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
 
 
 def _begin(folder: Path, kept: Journal) -> None:
-    try:
-        results.begin_folder(folder)
-    except FileExistsError as error:
-        raise ConfigurationFault(str(error)) from error
+    results.begin_folder(folder)
     kept.write_to(folder / "run.log")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import shlex
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -30,6 +31,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     pictures = {name: base64.b64encode((plots / f"{name}.png").read_bytes()).decode("ascii") for name in outcome.plots}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         run=circumstances,
+        started=datetime.fromisoformat(circumstances.started).strftime("%Y-%m-%d %H:%M UTC%z"),
         command=shlex.join(circumstances.command),
         outcome=outcome,
         groups=grouped(outcome.rows),

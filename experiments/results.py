@@ -129,19 +129,19 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def begin_folder(folder: Path) -> None:
-    """Makes the run folder, or clears an old one of what a run writes; kept stages lie elsewhere.
+def may_write_into(folder: Path) -> bool:
+    """Whether the folder is new, empty, or holds an earlier run; another one is not ours to clear."""
+    return not folder.exists() or (folder / "run.log").is_file() or (folder.is_dir() and not any(folder.iterdir()))
 
-    Raises FileExistsError for a folder that holds other things and no run, which is not ours to write into.
-    """
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / "run.log").is_file():
-            raise FileExistsError(
-                f"run_dir must be a new or empty folder, or one of an earlier run (with run.log), but {folder} is not"
-            )
-        for name in WRITTEN:
-            path = folder / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+def begin_folder(folder: Path) -> None:
+    """Makes the run folder, or clears an old one of what a run writes; kept stages lie elsewhere."""
+    for name in WRITTEN:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -172,7 +172,9 @@ def write_plots(outcome: Outcome, folder: Path) -> None:
 
 
 def write_scores(outcome: Outcome, folder: Path) -> None:
-    """Writes scores.jsonl."""
+    """Writes scores.jsonl, where a set was scored."""
+    if not outcome.scored:
+        return
     with written_aside(folder / "scores.jsonl") as file:
         for line in score_lines(outcome):
             file.write(json.dumps(strict(line), ensure_ascii=False, allow_nan=False) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from experiments import terminal
@@ -28,29 +28,31 @@ def run_sweep(overrides: Sequence[str], folders: Sequence[Path]) -> int:
 
     Every job's settings are checked before the first job starts. Raises ConfigurationFault.
     """
-    for job in expand_sweep(overrides, folders):
-        compose_run(job, folders)
+    checked = [compose_run(job, folders) for job in expand_sweep(overrides, folders)]
+    folder = Path(checked[0].run_dir).resolve()
+    place = 'hydra.sweep.dir="' + str(folder).replace("\\", "\\\\").replace('"', '\\"') + '"'
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
+        job = partial(run_job, options=[f"--config-dir={folder}" for folder in folders[1:]])
         try:
-            batches = hydra.multirun(ROOT, run_job, [*overrides, *search_path(folders)], with_log_configuration=False)
+            batches = hydra.multirun(
+                ROOT, job, [*overrides, *search_path(folders), place], with_log_configuration=False
+            )
         except HydraException as error:
             raise ConfigurationFault(str(error)) from error
     jobs = [_job(done) for batch in batches for done in batch]
-    folder = Path(jobs[0]["folder"]).parent
     write_json({"command": ["python", "experiments/run.py", "-m", *overrides], "jobs": jobs}, folder / "sweep.json")
     show(jobs, folder)
     return max(job["exit_code"] for job in jobs)
 
 
-def run_job(config: DictConfig) -> int:
+def run_job(config: DictConfig, options: Sequence[str]) -> int:
     """One job, called by a Hydra launcher, perhaps in another process; returns its exit code."""
     hydra = HydraConfig.get()
-    assert hydra.mode == RunMode.MULTIRUN
     OmegaConf.resolve(config)
     OmegaConf.update(config, "run_dir", hydra.runtime.output_dir)
-    exit_code = execute(config, [o for o in hydra.overrides.task if not o.startswith("run_dir=")])
+    exit_code = execute(config, [*options, *(o for o in hydra.overrides.task if not o.startswith("run_dir="))])
     if exit_code == INTERRUPTED:
         raise KeyboardInterrupt  # ends the sweep
     return exit_code

@@ -5,7 +5,6 @@ Each is chosen by `logger=` and built by Hydra. Processes other than the first o
 
 from __future__ import annotations
 
-import os
 import re
 from argparse import Namespace
 from collections.abc import Mapping
@@ -86,14 +85,15 @@ class WandbTracking:
         if mode not in ("offline", "online", "disabled"):
             raise ValueError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
         self.settings = {"project": project, "entity": entity, "mode": mode, "tags": tags}
+        self.name = ""
         self.run: wandb.Run | None = None
 
     def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
+        self.name = name
         if not is_first_process():
             return
         import wandb
 
-        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
         self.run = wandb.init(
             **self.settings,  # pyright: ignore[reportArgumentType]
             dir=folder,
@@ -117,7 +117,7 @@ class WandbTracking:
         plots = {f"plots/{name}": wandb.Image(str(folder / "plots" / f"{name}.png")) for name in outcome.plots}
         self.run.log({"results": table, **plots})
         for name in outcome.models:
-            artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{folder.parent.name}-{name}"), type="model")
+            artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # it stays there
             self.run.log_artifact(artifact)
         self.run.summary.update(

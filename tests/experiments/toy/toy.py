@@ -3,6 +3,7 @@
 import logging
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytorch_lightning
@@ -22,13 +23,17 @@ log = logging.getLogger("experiments.toy")
 class OneWeight(pytorch_lightning.LightningModule):
     """y = w x, towards w = 2."""
 
-    def __init__(self, gamma: float) -> None:
+    def __init__(self, gamma: float, waits: Path | None = None) -> None:
         super().__init__()
-        self.save_hyperparameters()
+        self.save_hyperparameters("gamma")
+        self.waits = waits
         self.weight = torch.nn.Parameter(torch.zeros(1))
 
-    def training_step(self, batch: torch.Tensor) -> torch.Tensor:
-        loss = ((self.weight - 2) * batch).square().mean()
+    def training_step(self, batch: list[torch.Tensor]) -> torch.Tensor:
+        if self.waits is not None:
+            self.waits.touch()
+            time.sleep(60)
+        loss = ((self.weight - 2) * batch[0]).square().mean()
         self.log("loss", loss)
         return loss
 
@@ -49,17 +54,16 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
     log.info("training with gamma %g", gamma)
     with run.timed("training"), run.progress("waiting", 2) as advance:
         advance(1)
-        batches = torch.utils.data.DataLoader(torch.ones(4, 1))
+        batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 1)))
         trainer = run.trainer(
             max_epochs=2, logger=run.loggers("expert"), enable_checkpointing=False, log_every_n_steps=1
         )
-        model = OneWeight(gamma)
+        model = OneWeight(gamma, waits=run.folder / "waiting" if ending == "interrupt" else None)
         trainer.fit(model, batches)
     if ending == "failure":
         raise RuntimeError("the toy broke")
-    if ending == "interrupt":
-        (run.folder / "waiting").touch()
-        time.sleep(60)
+    if ending == "not an outcome":
+        return None  # pyright: ignore[reportReturnType]
     rated = RatedSet("toys", sentences, synthetic=True)
     count = np.array([len(s.text.split()) for s in sentences], dtype=float)
     noise = np.random.default_rng(run.seed).normal(size=12) / gamma

@@ -1,0 +1,71 @@
+"""What arrives in an offline Weights & Biases run, read back from its file."""
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+BLOCK, HEADER = 32768, 7
+FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+
+
+def records(path: Path) -> Iterator[Record]:
+    """The records of a .wandb file: LevelDB's log format (blocks, parts with checksum, length and kind)."""
+    data = path.read_bytes()
+    assert data[:4] == b":W&B"
+    at, parts = HEADER, b""
+    while at + HEADER <= len(data):
+        if BLOCK - at % BLOCK < HEADER:
+            at += BLOCK - at % BLOCK
+            continue
+        length, kind = struct.unpack("<HB", data[at + 4 : at + HEADER])
+        part = data[at + HEADER : at + HEADER + length]
+        at += HEADER + length
+        parts = part if kind in (FULL, FIRST) else parts + part
+        if kind in (FULL, LAST):
+            record = Record()
+            record.ParseFromString(parts)
+            yield record
+
+
+def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
+    assert run_here("+exp=toy", "logger=wandb", "run_dir=here", "seed=4") == 0
+    folder = tmp_path / "here"
+    (file,) = (folder / "wandb").glob("offline-run-*/run-*.wandb")
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
+
+    history: list[dict[str, Any]] = []
+    config: dict[str, Any] = {}
+    models = []
+    for record in records(file):
+        if record.HasField("history"):
+            history.append({"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in record.history.item})
+        for item in (*record.config.update, *record.run.config.update):
+            config[item.key or ".".join(item.nested_key)] = json.loads(item.value_json)
+        if record.artifact.type == "model":
+            models.append(record.artifact)
+
+    losses = [line["expert/loss"] for line in history if "expert/loss" in line]
+    assert losses[:2] == [4.0, pytest.approx(2.56)]
+    assert [line["trainer/global_step"] for line in history[:8]] == list(range(8))
+    assert config["seed"] == 4
+    assert config["experiment"]["gamma"] == 0.5
+    assert config["expert"] == {"gamma": "0.5"}
+    last = history[-1]
+    assert (last["results/_type"], last["results/nrows"]) == ("table-file", 3)
+    table = json.loads((file.parent / "files" / last["results/path"]).read_text())
+    first = dict(zip(table["columns"], table["data"][0], strict=True))
+    assert (first["metric"], first["spearman"], first["spearman_low"]) == ("count", 1.0, 1.0)
+    assert last["plots/rating/_type"] == "image-file"
+    picture = (file.parent / "files" / last["plots/rating/path"]).read_bytes()
+    assert picture == (folder / "plots" / "rating.png").read_bytes()
+    (model,) = models
+    assert model.name == "toy-expert"
+    assert [entry.path for entry in model.manifest.contents] == ["depends.json", "weight.pt"]
+    assert all(Path(entry.local_path).is_file() for entry in model.manifest.contents)
