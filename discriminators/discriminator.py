@@ -55,7 +55,7 @@ class Discriminator:
         for batch in tqdm(batches, desc="discriminator", delay=3, leave=False, disable=None):
             chosen = [rows[i] for i in batch]
             ids, mask = pad_rows(chosen, self.tokens.layout.pad)
-            found = self.network(ids.to(device), mask.to(device)).double().cpu().numpy()
+            found = self.network(ids.to(device), mask.to(device)).float().cpu().numpy().astype(np.float64)
             np.add.at(logits, [row.text for row in chosen], found * [row.weight for row in chosen])
         self.network.train(training)
         return logits, dropped

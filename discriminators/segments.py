@@ -131,9 +131,9 @@ def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> t
         length = len(bodies[0])
         if length > room and truncation == "error":
             raise ValueError(
-                f"a text must fit into {layout.max_tokens} tokens, but text {i} has {length} and "
-                f"{layout.max_tokens - room} special ones; set truncation to window (scores averaged over windows of "
-                "whole segments) or warn (cut at the end)"
+                f"a text must fit into {layout.max_tokens} tokens, but text {i} ({text[0][:30]!r}...) has "
+                f"{length} and {layout.max_tokens - room} special ones; set truncation to window (scores averaged over "
+                "windows of whole segments) or warn (cut at the end)"
             )
         if length > room and truncation == "warn":
             bodies, dropped[i] = [bodies[0][:room]], length - room

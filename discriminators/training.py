@@ -14,11 +14,10 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import ModelCheckpoint, Timer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
-from transformers import get_linear_schedule_with_warmup
 
 from data.stages import fingerprint
 from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
@@ -34,10 +33,10 @@ class TrainingSettings:
 
     Attributes:
         epochs: passes over the training texts.
-        max_time: stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate has then not come down
-            to 0. A resumed run counts on from the time that its checkpoint had used.
+        max_time: stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate follows whichever of
+            steps and time has gone further. A resumed run counts on from the time that its checkpoint had used.
         learning_rate: the highest, after the warm-up; it falls linearly to 0. Bi-LSTMs want about 1e-3.
-        warmup: share of the steps in which the learning rate rises.
+        warmup: share of the training in which the learning rate rises.
         weight_decay: of matrices; biases, norms and other vectors have none.
         gradient_clip: largest norm of the gradient.
         token_budget: padded tokens in a training batch.
@@ -55,6 +54,15 @@ class TrainingSettings:
     held_out: float = 0.1
     validations_per_epoch: int = 1
 
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.validations_per_epoch < 1:
+            raise ValueError(
+                "epochs and validations_per_epoch must be at least 1, "
+                f"but are {self.epochs} and {self.validations_per_epoch}"
+            )
+        if not 0 <= self.warmup < 1:
+            raise ValueError(f"warmup must be at least 0 and below 1, but is {self.warmup}")
+
 
 def discriminator_loss(
     logits: Float[Tensor, " batch"], labels: Float[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
@@ -67,6 +75,16 @@ def discriminator_loss(
     0.6931471824645996
     """
     return F.binary_cross_entropy_with_logits(logits, labels, weight=weights, reduction="sum")
+
+
+def learning_rate_factor(progress: float, warmup: float) -> float:
+    """Rises linearly from 0 to 1 while `progress` is below `warmup`, then falls linearly to 0 at the end.
+
+    >>> [learning_rate_factor(p, warmup=0.2) for p in (0.0, 0.1, 0.2, 0.6, 1.0, 1.1)]
+    [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
+    """
+    rise = progress / warmup if warmup else 1.0
+    return max(0.0, min(rise, (1 - progress) / (1 - warmup), 1.0))
 
 
 class DiscriminatorTraining(LightningModule):
@@ -110,8 +128,21 @@ class DiscriminatorTraining(LightningModule):
         ]
         optimizer = torch.optim.AdamW(groups, lr=self.settings.learning_rate)
         steps = int(self.trainer.estimated_stepping_batches)
-        schedule = get_linear_schedule_with_warmup(optimizer, round(self.settings.warmup * steps), steps)
+        callbacks: list[Callback] = self.trainer.callbacks  # pyright: ignore[reportAttributeAccessIssue]
+        timer = next((c for c in callbacks if isinstance(c, Timer)), None)
+
+        def factor(step: int) -> float:
+            return learning_rate_factor(max(step / steps, self._time_used(timer)), self.settings.warmup)
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _time_used(self, timer: Timer | None) -> float:
+        """The share of `max_time` that is used up, the same in all processes; 0 without a limit."""
+        if timer is None or (left := timer.time_remaining()) is None:
+            return 0.0
+        used = timer.time_elapsed()
+        return self.trainer.strategy.broadcast(used / (used + left))
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         # Per batch, not per epoch: where in an epoch the loader draws from torch's state differs in a resumed run.
@@ -122,7 +153,9 @@ class DiscriminatorTraining(LightningModule):
         logits = self.network(batch["ids"], batch["mask"])
         loss = discriminator_loss(logits, batch["labels"], batch["weights"])
         texts = batch["weights"].sum()
-        self.log("train/loss", loss.detach() / texts, on_step=True, on_epoch=True, batch_size=len(logits))
+        self.log(
+            "train/loss", loss.detach() / texts, on_step=True, on_epoch=True, batch_size=len(logits), sync_dist=True
+        )
         return loss / self.texts_per_batch
 
     def on_validation_epoch_start(self) -> None:
@@ -272,6 +305,7 @@ def _finish(
     kept = torch.load(best, map_location="cpu", weights_only=True)["state_dict"]
     module.cpu().load_state_dict(kept)
     discriminator.network.eval()
+    trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:
         discriminator.save_pretrained(folder)
         shutil.rmtree(best.parent)

@@ -3,6 +3,8 @@
 import json
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -60,6 +62,13 @@ def test_a_side_without_a_class():
         split_by_group(texts, 1.5, seed=0)
     with pytest.raises(ValueError, match="a label must be 0 or 1, but is 2"):
         LabelledText(("a",), 2, "g")
+
+
+def test_settings_out_of_range():
+    with pytest.raises(ValueError, match="must be at least 1, but are 0 and 1"):
+        TrainingSettings(epochs=0)
+    with pytest.raises(ValueError, match="warmup must be at least 0 and below 1, but is 1"):
+        TrainingSettings(warmup=1)
 
 
 def test_data_module_refuses_a_shared_group(builds: Builds, toy_texts: list[LabelledText]):
@@ -198,3 +207,34 @@ def test_time_limit_stops_and_keeps_what_was_learned(
     curve = json.loads((tmp_path / "curve.json").read_text())
     assert 1 <= len(curve) < 1000
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
+
+
+TWO_PROCESSES = """
+import json, sys
+from functools import partial
+from pytorch_lightning import Trainer
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import new_bilstm
+from discriminators.training import TrainingSettings, train_discriminator
+
+texts = [LabelledText(tuple(s), label, group) for s, label, group in json.load(open(sys.argv[1]))]
+trainer = partial(Trainer, accelerator="cpu", devices=2, strategy="ddp", enable_progress_bar=False)
+build = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, max_tokens=64)
+settings = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=300, held_out=0.2)
+train_discriminator(build, texts, sys.argv[2], trainer, settings)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_validate_as_one(toy_texts: list[LabelledText], tmp_path: Path):
+    (tmp_path / "train.py").write_text(TWO_PROCESSES)
+    (tmp_path / "texts.json").write_text(json.dumps([[t.segments, t.label, t.group] for t in toy_texts]))
+    command = [sys.executable, tmp_path / "train.py", tmp_path / "texts.json", tmp_path / "d"]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    kept = Discriminator.from_pretrained(tmp_path / "d")
+    _, held_out = split_by_group(toy_texts, 0.2, seed=0)
+    logits, _ = kept.logits([t.segments for t in held_out])
+    signs = np.array([1 if t.label else -1 for t in held_out])
+    curve = json.loads((tmp_path / "d" / "curve.json").read_text())
+    assert min(p["val_loss"] for p in curve) == pytest.approx(np.mean(np.logaddexp(0, -signs * logits)), abs=1e-5)
+    assert np.mean(np.sign(logits) == signs) > 0.9
