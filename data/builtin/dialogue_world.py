@@ -60,7 +60,7 @@ LISTS: Mapping[str, tuple[str, ...]] = {
     "day": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     "time": ("morning", "afternoon", "evening"),
     "petname": ("milo", "bella", "max", "luna", "rocky"),
-    "surname": ("miller", "stone", "brook", "carter", "young"),
+    "surname": ("miller", "carter", "jones", "smith", "wilson"),
     "vehicle": ("train", "plane", "bus", "ship"),
     "town": ("oslo", "bern", "york", "geneva", "boston"),
     "hour": ("five", "six", "seven", "eight"),
@@ -156,7 +156,7 @@ TOPICS: Mapping[str, Topic] = {
             is your {your.animal} always as quiet as now?
             | is your {your.animal} a very quiet animal?
             no, my {my.animal} {+my.sound} all day long.
-            | no, every morning my {my.animal} {+my.sound} very much.
+            | no, every morning my {my.animal} {+my.sound} again and again.
 
             what is the name of your {your.animal}?
             | tell me, what do you call your {your.animal}?
@@ -374,7 +374,7 @@ TOPICS: Mapping[str, Topic] = {
             | yes, it is in {my.city} near the {my.river}.
 
             shall we plan my trip to {my.city} on {+our.day}?
-            | can you help me to plan {my.city} on {+our.day}?
+            | can you help me with my trip to {my.city} on {+our.day}?
             yes, on {our.day} i have time for {your.city}.
             | of course, let us talk about {your.city} on {our.day}.
             """
@@ -440,11 +440,8 @@ TOPICS: Mapping[str, Topic] = {
             | tell me, what happened to you at {your.sport}?
             this week i hurt my {+my.injury} at {my.sport}.
             | i hurt my {+my.injury} when i was at {my.sport}.
-
-            is your {your.injury} still bad after {your.sport}?
-            | can you go to {your.sport} with your {your.injury}?
-            my {my.injury} is very well now, thank you.
-            | thank you, my {my.injury} is ready for {my.sport} again.
+            oh dear, i hope your {your.injury} is well again.
+            | oh no, be good to your {your.injury} at {your.sport}.
 
             may i use your {+your.gear} for {your.sport}?
             | can you give me your {+your.gear} for {your.sport}?
@@ -914,7 +911,7 @@ TOPICS: Mapping[str, Topic] = {
             yes, there are {+my.pest} in my {my.plant}.
             | yes, the {+my.pest} like to eat my {my.plant}.
 
-            what do you do when the {your.pest} come back?
+            what do you do when the {your.pest} come?
             | what helps you against the {your.pest} in your garden?
             i keep the {my.pest} away from the {my.plant}.
             | something with a bad smell keeps the {my.pest} away.
