@@ -25,7 +25,7 @@ from experiments.contracts import Outcome, Run
 from experiments.journal import Journal, hush_libraries, journal
 from experiments.results import Circumstances
 
-FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FINE, FAILED, BAD_INPUT = 0, 1, 2
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,9 @@ def execute(config: DictConfig, overrides: Sequence[str]) -> int:
     """Runs the experiment of a resolved configuration; returns the exit code.
 
     0: fine. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
-    2: bad input or settings; nothing is written. 130: interrupted.
+    2: bad input or settings; nothing is written.
+
+    Raises KeyboardInterrupt for Ctrl-C, also where a library has turned it into something else.
     """
     settle_libraries(network=config.network)
     folder = Path(config.run_dir).resolve()
@@ -55,15 +57,18 @@ def _ended(error: BaseException, folder: Path, kept: Journal) -> int:
     if os.environ.get("HYDRA_FULL_ERROR"):
         print(trace, file=sys.stderr)
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
-        log.info("interrupted")  # Lightning turns Ctrl-C into an exit
-        return _say("interrupted: run the same command again to go on; finished stages are kept", INTERRUPTED)
+        log.info("interrupted")
+        raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
     if isinstance(error, ConfigurationFault | InputFaults) or (isinstance(error, ValueError) and not built):
         return _say(str(error), BAD_INPUT)
     from experiments.tracking import is_first_process
 
     if is_first_process():
         if not kept.writes:  # it failed while its parts were built
-            _begin(folder, kept)
+            try:
+                _begin(folder, kept)
+            except ConfigurationFault as fault:
+                return _say(f"{fault}\nfailed: {type(error).__name__}: {error}", FAILED)
         kept.add(trace)
     where = f"the traceback is in {_short(folder)}/run.log"
     return _say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{where}", FAILED)
@@ -158,7 +163,10 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
 
 
 def _begin(folder: Path, kept: Journal) -> None:
-    results.begin_folder(folder)
+    try:
+        results.begin_folder(folder)
+    except OSError as error:
+        raise ConfigurationFault(f"run_dir cannot be written: {error}") from error
     kept.write_to(folder / "run.log")
 
 

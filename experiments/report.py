@@ -31,7 +31,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     pictures = {name: base64.b64encode((plots / f"{name}.png").read_bytes()).decode("ascii") for name in outcome.plots}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         run=circumstances,
-        started=datetime.fromisoformat(circumstances.started).strftime("%Y-%m-%d %H:%M UTC%z"),
+        started=datetime.fromisoformat(circumstances.started).isoformat(" ", "minutes"),
         command=shlex.join(circumstances.command),
         outcome=outcome,
         groups=grouped(outcome.rows),

@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from data.files import written_aside
 from experiments.contracts import Outcome, Row
 
@@ -48,7 +50,9 @@ def ranked(rows: Sequence[Row]) -> list[Row]:
 
 
 def strict(value: Any) -> Any:
-    """`value` for JSON: NaN and infinities, which JSON lacks, become None; tuples become lists."""
+    """`value` for JSON: NaN and infinities, which JSON lacks, become None; numpy's numbers Python's; tuples lists."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

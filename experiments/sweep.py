@@ -17,10 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from experiments import terminal
 from experiments.configuration import ROOT, ConfigurationFault, compose_run, expand_sweep, search_path
-from experiments.execution import FINE, INTERRUPTED, execute
+from experiments.execution import FINE, execute
 from experiments.results import write_json
-
-NO_RESULT = "no result"
 
 
 def run_sweep(overrides: Sequence[str], folders: Sequence[Path]) -> int:
@@ -52,10 +50,7 @@ def run_job(config: DictConfig, options: Sequence[str]) -> int:
     hydra = HydraConfig.get()
     OmegaConf.resolve(config)
     OmegaConf.update(config, "run_dir", hydra.runtime.output_dir)
-    exit_code = execute(config, [*options, *(o for o in hydra.overrides.task if not o.startswith("run_dir="))])
-    if exit_code == INTERRUPTED:
-        raise KeyboardInterrupt  # ends the sweep
-    return exit_code
+    return execute(config, [*options, *(o for o in hydra.overrides.task if not o.startswith("run_dir="))])
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_rows_are_ranked_within_set_and_aspect_and_undefined_ones_come_last() ->
 
 def test_results_are_strict_json_with_null_for_nan() -> None:
     found = results.results(
-        Outcome("sig", [row("a", 0.5)], notes=["beware"], figures={"loss": math.inf}), circumstances()
+        Outcome("sig", [row("a", 0.5)], notes=["beware"], figures={"loss": math.inf, "n": np.int64(3)}), circumstances()
     )
     read = json.loads(json.dumps(found, allow_nan=False))
     assert (read["experiment"], read["signature"], read["notes"], read["seed"]) == ("toy", "sig", ["beware"], 3)
@@ -43,7 +43,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["table"][0]["spearman_interval"] == [-0.25, 0.75]
     assert read["table"][0]["kendall"] is None
     assert read["table"][0]["pearson_interval"] == [None, None]
-    assert read["figures"] == {"loss": None}
+    assert read["figures"] == {"loss": None, "n": 3}
     assert read["versions"]["torch"]
     assert set(read["table"][0]) == set(Row.__dataclass_fields__)
 
