@@ -92,7 +92,7 @@ def test_targets_are_checked_against_their_signatures() -> None:
 
 
 def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
-    jobs = expand_sweep(["+exp=toy", "+sweep=gamma", "seed=range(0,2)"], [CONFIGS, TOY])
+    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "seed=range(0,2)"], [CONFIGS, TOY])
     assert [(job[0], job[-1]) for job in jobs] == [
         ("experiment.gamma=0.25", "seed=0"),
         ("experiment.gamma=0.25", "seed=1"),
@@ -103,5 +103,5 @@ def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
 
 
 def test_the_command_line_wins_over_a_sweep_file() -> None:
-    jobs = expand_sweep(["+exp=toy", "+sweep=gamma", "experiment.gamma=0.1"], [CONFIGS, TOY])
+    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "experiment.gamma=0.1"], [CONFIGS, TOY])
     assert [job[0] for job in jobs] == ["experiment.gamma=0.1"]

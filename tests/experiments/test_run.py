@@ -187,7 +187,7 @@ def test_the_same_command_in_the_same_folder_finishes_what_failed(run_here: Here
 def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_here("-m", "+exp=toy", "+sweep=gamma", "logger=none") == 0
+    assert run_here("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none") == 0
     (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
     assert {path.name for path in sweep.iterdir()} == {"0", "1", "multirun.yaml", "sweep.json"}
     jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
