@@ -172,8 +172,8 @@ def _begin(folder: Path, kept: Journal) -> None:
 
 def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
     out = terminal.console()
-    if outcome.rows:
-        out.print(terminal.agreement_table(outcome.rows, circumstances.description))
+    for table in terminal.agreement_tables(outcome.rows, out.width):
+        out.print(table)
     if outcome.figures:
         out.print(terminal.plain_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
     for note in outcome.notes:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import shlex
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from data.files import written_aside
-from experiments.contracts import Outcome, Row
-from experiments.results import Circumstances, is_synthetic, library_versions, ranked
+from experiments.contracts import Outcome
+from experiments.results import Circumstances, grouped, is_synthetic, library_versions
 from experiments.terminal import interval, number
 
 TEMPLATE = Path(__file__).with_name("report.html.jinja")
@@ -40,14 +39,6 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         versions=library_versions(),
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )
-
-
-def grouped(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """The ranked rows by set and aspect."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in ranked(rows):
-        groups.setdefault((row.set, row.aspect), []).append(row)
-    return groups
 
 
 def duration(seconds: float) -> str:

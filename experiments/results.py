@@ -49,6 +49,14 @@ def ranked(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (order.index((row.set, row.aspect)), -best[id(row)], row.metric))
 
 
+def grouped(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The ranked rows by set and aspect."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in ranked(rows):
+        groups.setdefault((row.set, row.aspect), []).append(row)
+    return groups
+
+
 def strict(value: Any) -> Any:
     """`value` for JSON: NaN and infinities, which JSON lacks, become None; numpy's numbers Python's; tuples lists."""
     if isinstance(value, np.generic):

@@ -34,18 +34,22 @@ def test_rows_are_ranked_within_set_and_aspect_and_undefined_ones_come_last() ->
 
 
 def test_results_are_strict_json_with_null_for_nan() -> None:
-    found = results.results(
-        Outcome("sig", [row("a", 0.5)], notes=["beware"], figures={"loss": math.inf, "n": np.int64(3)}), circumstances()
-    )
+    figures = {"loss": math.inf, "half": 0.5}
+    found = results.results(Outcome("sig", [row("a", 0.5)], notes=["beware"], figures=figures), circumstances())
     read = json.loads(json.dumps(found, allow_nan=False))
     assert (read["experiment"], read["signature"], read["notes"], read["seed"]) == ("toy", "sig", ["beware"], 3)
     assert read["table"][0]["spearman"] == 0.5
     assert read["table"][0]["spearman_interval"] == [-0.25, 0.75]
     assert read["table"][0]["kendall"] is None
     assert read["table"][0]["pearson_interval"] == [None, None]
-    assert read["figures"] == {"loss": None, "n": 3}
+    assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
     assert set(read["table"][0]) == set(Row.__dataclass_fields__)
+
+
+def test_numbers_of_numpy_are_written_as_python_s() -> None:
+    found = results.strict({"half": np.float32(0.5), "n": np.int64(3), "none": np.float32(NAN), "pair": (1, 2)})
+    assert json.dumps(found) == '{"half": 0.5, "n": 3, "none": null, "pair": [1, 2]}'
 
 
 def test_columns_are_flat_and_in_the_order_of_the_cells() -> None:

@@ -160,7 +160,7 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     assert "GPU available" not in err  # libraries are quiet on the terminal
     assert "warning" not in err
     assert "training with gamma 0.5" in err
-    assert "toys *" in out
+    assert "toys · quality (synthetic" in out
     assert "the expert is a <toy>" in out
 
 

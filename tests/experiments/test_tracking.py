@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ def records(path: Path) -> Iterator[Record]:
             at += BLOCK - at % BLOCK
             continue
         length, kind = struct.unpack("<HB", data[at + 4 : at + HEADER])
+        if not kind:
+            return  # space that is yet to be written
         part = data[at + HEADER : at + HEADER + length]
         at += HEADER + length
         parts = part if kind in (FULL, FIRST) else parts + part
@@ -32,6 +35,17 @@ def records(path: Path) -> Iterator[Record]:
             record = Record()
             record.ParseFromString(parts)
             yield record
+
+
+def whole(path: Path) -> list[Record]:
+    """All records, once the last one is there: W&B's own process writes the file and may still be at it."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = list(records(path))
+        if any(record.HasField("exit") for record in found):
+            return found
+        assert time.monotonic() < deadline, f"{path} has no exit record, but {len(found)} others"
+        time.sleep(0.1)
 
 
 def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., int], tmp_path: Path) -> None:
@@ -43,7 +57,7 @@ def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., in
     history: list[dict[str, Any]] = []
     config: dict[str, Any] = {}
     models = []
-    for record in records(file):
+    for record in whole(file):
         if record.HasField("history"):
             history.append({"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in record.history.item})
         for item in (*record.config.update, *record.run.config.update):
