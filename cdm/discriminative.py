@@ -1,0 +1,202 @@
+"""Discriminative CDM: the step-wise contrastive momentum of a dialogue, pooled into one score (CDM, section 3.4.2)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from cdm.pair import Pair, turns_of
+from cdm.segments import Gap, infilling_task
+from data.example import Example
+from data.scores import Scores
+from data.signature import MODEL_LIBRARIES, signature
+from language_models.seq2seq import target_log_probabilities
+
+Pooling = Literal["average", "sum", "max", "min", "classifier"]
+POOLINGS: tuple[Pooling, ...] = ("average", "sum", "max", "min", "classifier")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Log-probabilities (nats) of every token of a dialogue, each turn infilled in view of all others.
+
+    Attributes:
+        amateur, expert: shape (tokens,).
+        turn: the turn of each token.
+        dropped: source tokens that did not fit into the models' window, over all turns.
+    """
+
+    amateur: NDArray[np.float64]
+    expert: NDArray[np.float64]
+    turn: NDArray[np.int64]
+    dropped: int
+
+    @property
+    def momentum(self) -> NDArray[np.float64]:
+        """Eq. 1 at every step, in nats; higher is better."""
+        return self.expert - self.amateur
+
+
+def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget: int = 16_384) -> list[Steps]:
+    """Masks every utterance in turn and scores it, with the token that ends it, under both models."""
+    tokenised = pair.tokenise(dialogues)
+    infilling = tokenised.infilling
+    given = len(infilling.before)
+    owners: list[tuple[int, int, int]] = []
+    pairs: list[tuple[Sequence[int], Sequence[int]]] = []
+    for d, turns in enumerate(tokenised.dialogues):
+        for t, turn in enumerate(turns):
+            if turn:
+                task = infilling_task(turns, Gap(t, 0, len(turn)), infilling, tokenised.separator, tokenised.longest)
+                owners.append((d, t, task.dropped))
+                pairs.append((task.source, infilling.target(task.segment)))
+    amateur, expert = (
+        [row[given:].astype(np.float64) for row in target_log_probabilities(lm, pairs, token_budget=token_budget)]
+        for lm in (pair.amateur, pair.expert)
+    )
+    rows_of: list[list[int]] = [[] for _ in dialogues]
+    for row, (d, _, _) in enumerate(owners):
+        rows_of[d].append(row)
+    empty = np.empty(0)
+    return [
+        Steps(
+            amateur=np.concatenate([empty, *(amateur[r] for r in rows)]),
+            expert=np.concatenate([empty, *(expert[r] for r in rows)]),
+            turn=np.concatenate([empty, *(np.full(len(amateur[r]), owners[r][1]) for r in rows)]).astype(np.int64),
+            dropped=sum(owners[r][2] for r in rows),
+        )
+        for rows in rows_of
+    ]
+
+
+QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
+_SUMMARY = ("mean", "deviation", *(f"quantile_{round(100 * q)}" for q in QUANTILES), "min", "max", "share_below_zero")
+FEATURES = (*(f"token_{name}" for name in _SUMMARY), *(f"turn_{name}" for name in _SUMMARY))
+
+
+def summary(momentum: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean, deviation, quantiles, extremes and share below zero of a sequence of any length, which is itself left out.
+
+    >>> summary(np.array([-1.0, 1.0]))[[0, 1, 9, 10, 11]].tolist()
+    [0.0, 1.0, -1.0, 1.0, 0.5]
+    """
+    return np.array(
+        [
+            momentum.mean(),
+            momentum.std(),
+            *np.quantile(momentum, QUANTILES),
+            momentum.min(),
+            momentum.max(),
+            (momentum < 0).mean(),
+        ]
+    )
+
+
+def momentum_features(steps: Steps) -> NDArray[np.float64]:
+    """The summary of the steps and the summary of the turns' means, shape (len(FEATURES),)."""
+    turns = np.array([steps.momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
+    return np.concatenate([summary(steps.momentum), summary(turns)])
+
+
+@dataclass(frozen=True)
+class ClassifierPooler:
+    """A linear classifier on scaled momentum features; its logit is the score, its weights the explanation.
+
+    All arrays have shape (len(FEATURES),).
+    """
+
+    center: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    intercept: float
+
+    @classmethod
+    def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
+        """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
+
+        Raises ValueError where one of the two is empty.
+        """
+        if not good or not damaged:
+            raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
+        features = np.stack([momentum_features(s) for s in (*good, *damaged)])
+        labels = np.array([1] * len(good) + [0] * len(damaged))
+        scaler = StandardScaler().fit(features)
+        model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(features), labels)
+        return cls(np.asarray(scaler.mean_), np.asarray(scaler.scale_), model.coef_[0], float(model.intercept_[0]))
+
+    def logit(self, steps: Steps) -> float:
+        """Higher is better."""
+        return float((momentum_features(steps) - self.center) / self.scale @ self.weights + self.intercept)
+
+    def save(self, path: Path) -> None:
+        """Writes the weights by feature as JSON."""
+        rows = zip(FEATURES, self.center, self.scale, self.weights, strict=True)
+        features = {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows}
+        path.write_text(json.dumps({"intercept": self.intercept, "features": features}, indent=2) + "\n", "utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "ClassifierPooler":
+        """Reads what `save` wrote."""
+        stored = json.loads(path.read_text("utf-8"))
+        rows = [stored["features"][name] for name in FEATURES]
+        center, scale, weights = (np.array([row[key] for row in rows]) for key in ("center", "scale", "weight"))
+        return cls(center, scale, weights, float(stored["intercept"]))
+
+
+def pool(steps: Steps, pooling: Pooling, pooler: ClassifierPooler | None = None) -> float:
+    """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
+
+    Raises ValueError for an unknown pooling, and for `classifier` without a pooler.
+    """
+    match pooling:
+        case "average":
+            return float(steps.momentum.mean())
+        case "sum":
+            return float(steps.momentum.sum())
+        case "max":
+            return float(steps.momentum.max())
+        case "min":
+            return float(steps.momentum.min())
+        case "classifier":
+            if pooler is None:
+                raise ValueError("classifier pooling needs a fitted ClassifierPooler")
+            return pooler.logit(steps)
+    raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, but is {pooling!r}")
+
+
+def pooled_scores(
+    steps: Sequence[Steps], pooling: Pooling, name: str, pooler: ClassifierPooler | None = None
+) -> Scores:
+    """Scores of dialogues whose steps are known; a dialogue without tokens is NaN."""
+    return Scores(
+        values={"quality": np.array([pool(s, pooling, pooler) if len(s.turn) else np.nan for s in steps])},
+        signature=name,
+        reasons=[None if len(s.turn) else "no tokens" for s in steps],
+        dropped_tokens=[s.dropped for s in steps],
+    )
+
+
+@dataclass(frozen=True)
+class DiscriminativeCDM:
+    """The metric: one pooled momentum per dialogue, higher is better."""
+
+    pair: Pair
+    pooling: Pooling = "average"
+    pooler: ClassifierPooler | None = None
+    token_budget: int = 16_384
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """Scores under the aspect `quality`."""
+        steps = dialogue_steps(self.pair, turns_of(examples), self.token_budget)
+        return pooled_scores(
+            steps,
+            self.pooling,
+            signature("cdm_discriminative", libraries=MODEL_LIBRARIES, pooling=self.pooling),
+            self.pooler,
+        )

@@ -1,0 +1,28 @@
+"""The equations of CDM, on log-probabilities alone."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+def contrastive_momentum(expert: Float[Tensor, "*shape"], amateur: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Eq. 1: m = log p_e - log p_a, in nats; higher is better text.
+
+    >>> import torch
+    >>> contrastive_momentum(torch.tensor([-1.0]), torch.tensor([-3.0])).tolist()
+    [2.0]
+    """
+    return expert - amateur
+
+
+def degraded_log_probabilities(
+    amateur: Float[Tensor, "*rows vocabulary"], expert: Float[Tensor, "*rows vocabulary"], gamma: float
+) -> Float[Tensor, "*rows vocabulary"]:
+    """Eq. 4: log p_n = log p_a - gamma (log p_e - log p_a), renormalised over the vocabulary.
+
+    gamma = 0 is the amateur, gamma = -1 the expert, gamma > 0 worse than the amateur. Both inputs are normalised.
+    """
+    if gamma == 0:
+        return amateur
+    if gamma == -1:
+        return expert
+    return (amateur - gamma * contrastive_momentum(expert, amateur)).log_softmax(-1)

@@ -1,0 +1,100 @@
+"""The pair of infilling models whose contrast is the metric, and the check that the expert is the better one."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdm.infilling import TokenisedDialogues, held_out_nll
+from cdm.segments import InfillingTask
+from data.example import Example
+from language_models.infilling import Infilling, sentinel_infilling
+from language_models.seq2seq import Seq2SeqLM
+
+log = logging.getLogger(__name__)
+
+SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
+
+
+@dataclass(frozen=True)
+class PartialOrder:
+    """Held-out NLL of both models in nats per token (lower is better) on the same tasks."""
+
+    amateur_nll: float
+    expert_nll: float
+
+    @property
+    def holds(self) -> bool:
+        """E(p_e) > E(p_a), Eq. 2, as far as the held-out likelihood tells."""
+        return self.expert_nll < self.amateur_nll
+
+    def __str__(self) -> str:
+        figures = (
+            f"held-out NLL {self.expert_nll:.3f} of the expert, {self.amateur_nll:.3f} of the amateur (nats per token)"
+        )
+        if self.holds:
+            return f"the partial order holds: {figures}"
+        return f"THE EXPERT IS NOT BETTER THAN THE AMATEUR, so CDM means nothing here: {figures}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Amateur and expert over one vocabulary.
+
+    `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns.
+    Raises ValueError where the tokenizers differ.
+    """
+
+    amateur: Seq2SeqLM
+    expert: Seq2SeqLM
+    longest: int = 512
+
+    def __post_init__(self) -> None:
+        ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
+        if ours != theirs:
+            differing = len(ours.items() ^ theirs.items())
+            raise ValueError(
+                f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
+                f"({len(ours)} and {len(theirs)} tokens)"
+            )
+        if SEPARATOR not in ours:
+            raise ValueError(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
+
+    @classmethod
+    def from_pretrained(cls, amateur: str | Path, expert: str | Path, longest: int = 512, **loading: str) -> "Pair":
+        """Loads two trained infilling models."""
+        return cls(Seq2SeqLM.from_pretrained(amateur, **loading), Seq2SeqLM.from_pretrained(expert, **loading), longest)
+
+    @property
+    def infilling(self) -> Infilling:
+        """How both models write a gap."""
+        return sentinel_infilling(self.amateur.tokenizer)
+
+    def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
+        """Every turn as token ids."""
+        return tokenise(self.amateur, dialogues, self.longest)
+
+    def partial_order(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
+        """Compares both models on the same held-out tasks; logs a warning where the expert is not better."""
+        amateur, expert = (held_out_nll(lm, self.infilling, tasks) for lm in (self.amateur, self.expert))
+        order = PartialOrder(amateur, expert)
+        log.log(logging.INFO if order.holds else logging.WARNING, "%s", order)
+        return order
+
+
+def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int) -> TokenisedDialogues:
+    """Every turn as token ids, each turn on its own."""
+    turns = [turn for dialogue in dialogues for turn in dialogue]
+    ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
+    separator = lm.tokenizer.convert_tokens_to_ids(SEPARATOR)
+    return TokenisedDialogues(
+        [[next(ids) for _ in dialogue] for dialogue in dialogues],
+        sentinel_infilling(lm.tokenizer),
+        separator,
+        longest,
+    )
+
+
+def turns_of(examples: Sequence[Example]) -> list[tuple[str, ...]]:
+    """The dialogues of examples; a text without turns is a dialogue of one turn."""
+    return [example.turns or (example.text,) for example in examples]

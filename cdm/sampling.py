@@ -1,0 +1,167 @@
+"""Sampling from the degraded distribution: two models, both with their caches, a batch at a time (CDM, Eq. 4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cdm.momentum import degraded_log_probabilities
+from cdm.pair import Pair
+from language_models.batching import batches_by_budget, pad
+from language_models.seq2seq import Seq2SeqLM
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How segments are drawn.
+
+    Attributes:
+        gamma: degradation of Eq. 4; 0 is the amateur, -1 the expert, above 0 worse than the amateur.
+        temperature: divides the degraded log-probabilities.
+        top_k: only so many of the likeliest tokens; 0 for all.
+        top_p: only the likeliest tokens that together reach this share; 1 for all.
+        longest: at most so many tokens.
+    """
+
+    gamma: float = 1.0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    longest: int = 40
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.gamma):
+            raise ValueError(f"gamma must be a finite number, but is {self.gamma}")
+        if self.temperature <= 0:
+            raise ValueError(f"temperature must be above 0, but is {self.temperature}")
+        if self.top_k < 0 or self.longest < 1 or not 0 < self.top_p <= 1:
+            raise ValueError(f"need top_k >= 0, longest >= 1 and 0 < top_p <= 1, but got {self}")
+
+
+def sampling_probabilities(
+    log_probabilities: Float[Tensor, "rows vocabulary"], sampling: Sampling
+) -> Float[Tensor, "rows vocabulary"]:
+    """Temperature, then top-k, then top-p, renormalised."""
+    scaled = log_probabilities / sampling.temperature
+    if 0 < sampling.top_k < scaled.shape[-1]:
+        threshold = scaled.topk(sampling.top_k, dim=-1).values[:, -1:]
+        scaled = scaled.masked_fill(scaled < threshold, -torch.inf)
+    probabilities = scaled.softmax(-1)
+    if sampling.top_p < 1:
+        ordered, order = probabilities.sort(dim=-1, descending=True)
+        beyond = ordered.cumsum(-1) - ordered >= sampling.top_p
+        ordered = ordered.masked_fill(beyond, 0)
+        probabilities = torch.zeros_like(ordered).scatter(-1, order, ordered)
+        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+    return probabilities
+
+
+def draw(probabilities: Float[Tensor, "rows vocabulary"], uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
+    """The token at which the cumulated probability passes a number in [0, 1): one draw, the same in any batch.
+
+    >>> draw(torch.tensor([[0.25, 0.75]]), torch.tensor([0.3])).tolist()
+    [1]
+    """
+    cumulated = probabilities.double().cumsum(-1)
+    return torch.searchsorted(cumulated, (uniform * cumulated[:, -1])[:, None], right=True).squeeze(-1)
+
+
+@dataclass
+class _Reader:
+    """One model that has read the sources and goes on one token at a time."""
+
+    lm: Seq2SeqLM
+    encoded: Tensor
+    mask: Tensor
+    cache: Any = None
+
+    @classmethod
+    def of(cls, lm: Seq2SeqLM, sources: Tensor, mask: Tensor) -> "_Reader":
+        return cls(lm, lm.model.get_encoder()(input_ids=sources, attention_mask=mask).last_hidden_state, mask)
+
+    def next_log_probabilities(self, ids: Tensor) -> Tensor:
+        output = self.lm.model(
+            encoder_outputs=(self.encoded,),
+            attention_mask=self.mask,
+            decoder_input_ids=ids,
+            past_key_values=self.cache,
+            use_cache=True,
+        )
+        self.cache = output.past_key_values
+        return output.logits[:, -1].float().log_softmax(-1)
+
+    def keep(self, rows: Tensor) -> None:
+        self.encoded, self.mask = self.encoded[rows], self.mask[rows]
+        self.cache.batch_select_indices(rows)
+
+
+@torch.inference_mode()
+def sample_segments(
+    pair: Pair,
+    sources: Sequence[Sequence[int]],
+    sampling: Sampling,
+    uniforms: Float[NDArray[np.float64], "rows longest"],
+    forbidden: Sequence[int] = (),
+    token_budget: int = 16_384,
+) -> list[list[int]]:
+    """One segment for every source from the degraded distribution, without the tokens that frame it.
+
+    Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. `forbidden` tokens are never
+    drawn; a segment has at least one token.
+    """
+    infilling = pair.infilling
+    (end,) = infilling.after
+    results: list[list[int]] = [[] for _ in sources]
+    for lm in (pair.amateur, pair.expert):
+        lm.model.eval()
+    for batch in batches_by_budget([len(source) for source in sources], token_budget):
+        for i, segment in zip(
+            batch,
+            _sample_batch(pair, [sources[i] for i in batch], sampling, uniforms[batch], forbidden, end),
+            strict=True,
+        ):
+            results[i] = segment
+    return results
+
+
+def _sample_batch(
+    pair: Pair,
+    sources: Sequence[Sequence[int]],
+    sampling: Sampling,
+    uniforms: NDArray[np.float64],
+    forbidden: Sequence[int],
+    end: int,
+) -> list[list[int]]:
+    device = pair.amateur.device
+    ids = pad(sources, pair.amateur.model.config.pad_token_id, device)
+    mask = pad([[1] * len(source) for source in sources], 0, device)
+    amateur, expert = (_Reader.of(lm, ids, mask) for lm in (pair.amateur, pair.expert))
+    draws = torch.as_tensor(uniforms, device=device)
+    start = [pair.amateur.model.config.decoder_start_token_id, *pair.infilling.before]
+    given = torch.tensor([start] * len(sources), device=device)
+    segments: list[list[int]] = [[] for _ in sources]
+    alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
+    for step in range(sampling.longest):
+        log_p = degraded_log_probabilities(
+            amateur.next_log_probabilities(given), expert.next_log_probabilities(given), sampling.gamma
+        )
+        log_p[:, [*forbidden, end] if step == 0 else list(forbidden)] = -torch.inf
+        chosen = draw(sampling_probabilities(log_p, sampling), draws[alive, step])
+        going = [r for r, token in enumerate(chosen.tolist()) if token != end]
+        for r in going:
+            segments[alive[r]].append(int(chosen[r]))
+        if not going:
+            break
+        if len(going) < len(alive):
+            rows = torch.tensor(going, device=device)
+            amateur.keep(rows)
+            expert.keep(rows)
+            chosen = chosen[rows]
+            alive = [alive[r] for r in going]
+        given = chosen[:, None]
+    return segments

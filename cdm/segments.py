@@ -1,0 +1,127 @@
+"""Gaps in dialogues: what is removed, what stays, and how the two go together again (CDM, Algorithm 1, lines 1-2).
+
+A dialogue is a list of turns, a turn a list of token ids. Source and target always put the dialogue together again
+exactly; the released training code loses a token between them.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from language_models.infilling import Infilling
+
+Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi"]
+STRATEGIES: tuple[Strategy, ...] = ("segment-single", "utterance-single", "mixed-single", "mixed-multi")
+Turns = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Tokens [start, stop) of one turn."""
+
+    turn: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class InfillingTask:
+    """A source with a mask in the gap, what stood there, and how many tokens a window left out of the source."""
+
+    source: tuple[int, ...]
+    segment: tuple[int, ...]
+    dropped: int = 0
+
+
+def random_gap(turns: Turns, rng: random.Random, utterance: bool, longest_segment: int = 20) -> Gap:
+    """A whole random utterance, or a random segment of at most `longest_segment` tokens inside one.
+
+    Raises ValueError for a dialogue without tokens.
+    """
+    filled = [i for i, turn in enumerate(turns) if turn]
+    if not filled:
+        raise ValueError("a gap needs a dialogue with at least one token")
+    turn = filled[rng.randrange(len(filled))]
+    length = len(turns[turn])
+    if utterance:
+        return Gap(turn, 0, length)
+    width = rng.randint(1, min(length, longest_segment))
+    start = rng.randint(0, length - width)
+    return Gap(turn, start, start + width)
+
+
+def gaps_of(turns: Turns, strategy: Strategy, rng: random.Random, longest_segment: int = 20) -> list[bool]:
+    """For each manipulation of one dialogue, whether it takes a whole utterance (section 4.1.1).
+
+    The single strategies manipulate once, mixed-multi one to four times, uniformly.
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, but is {strategy!r}")
+    times = rng.randint(1, 4) if strategy == "mixed-multi" else 1
+    if strategy.startswith("mixed"):
+        return [rng.random() < 0.5 for _ in range(times)]
+    return [strategy == "utterance-single"]
+
+
+def join(turns: Turns, separator: int) -> list[int]:
+    """All tokens of a dialogue with a separator between turns.
+
+    >>> join([[5], [6, 7]], separator=1)
+    [5, 1, 6, 7]
+    """
+    joined: list[int] = []
+    for i, turn in enumerate(turns):
+        joined += [separator, *turn] if i else turn
+    return joined
+
+
+def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
+    """The dialogue with `segment` in place of the gap."""
+    filled = [list(turn) for turn in turns]
+    filled[gap.turn][gap.start : gap.stop] = segment
+    return filled
+
+
+def window(turns: Turns, gap: Gap, longest: int) -> range:
+    """The turns around the gap that fit into `longest` tokens, the mask and separators counted: before, after, in turn.
+
+    The turn of the gap itself always belongs to it.
+    """
+    low = high = gap.turn
+    used = len(turns[gap.turn]) - (gap.stop - gap.start) + 1
+    while True:
+        grown = False
+        for candidate in (low - 1, high + 1):
+            if 0 <= candidate < len(turns) and used + len(turns[candidate]) + 1 <= longest:
+                used += len(turns[candidate]) + 1
+                low, high = min(low, candidate), max(high, candidate)
+                grown = True
+        if not grown:
+            return range(low, high + 1)
+
+
+def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
+    """The task of filling the gap, in a window of whole turns that the model can read.
+
+    Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
+    """
+    kept = window(turns, gap, longest)
+    masked = fill(turns, gap, [infilling.mask])
+    source = join([masked[i] for i in kept], separator)
+    dropped = sum(len(turn) + 1 for i, turn in enumerate(turns) if i not in kept)
+    if len(source) > longest:  # then the window is the gap's turn alone
+        right = min(len(source) - gap.start - 1, max((longest - 1) // 2, longest - 1 - gap.start))
+        left = longest - 1 - right
+        dropped += len(source) - longest
+        source = source[gap.start - left : gap.start + 1 + right]
+    turn = turns[gap.turn]
+    return InfillingTask(tuple(source), tuple(turn[gap.start : gap.stop]), dropped)
+
+
+def training_task(
+    turns: Turns, rng: random.Random, infilling: Infilling, separator: int, longest: int, longest_segment: int = 20
+) -> InfillingTask:
+    """A task for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
+    gap = random_gap(turns, rng, utterance=rng.random() < 1 / 3, longest_segment=longest_segment)
+    return infilling_task(turns, gap, infilling, separator, longest)

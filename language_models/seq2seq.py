@@ -1,0 +1,131 @@
+"""Encoder-decoder language models: loading, saving, and the log-probabilities of targets given sources."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedTokenizerBase
+
+from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+
+
+@dataclass(frozen=True)
+class Seq2SeqLM:
+    """An encoder-decoder model and its tokenizer."""
+
+    model: Any  # a transformers model for conditional generation; its classes share no useful base type
+    tokenizer: PreTrainedTokenizerBase
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa"
+    ) -> "Seq2SeqLM":
+        """Loads a hub name or a folder.
+
+        Raises OSError where neither a folder nor a reachable hub has it.
+        """
+        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        model = AutoModelForSeq2SeqLM.from_pretrained(str(name), dtype=dtype, attn_implementation=attention)
+        return cls(model.to(device).eval(), tokenizer)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Writes model and tokenizer in the Hugging Face form."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters the model has."""
+        return sum(p.numel() for p in self.model.parameters())
+
+
+def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:
+    """The targets moved one place to the right behind the model's start token."""
+    return torch.cat([torch.full_like(targets[:, :1], model.config.decoder_start_token_id), targets[:, :-1]], dim=1)
+
+
+def chosen_log_probabilities(
+    logits: Float[Tensor, "*rows vocabulary"], chosen: Int[Tensor, "*rows"]
+) -> Float[Tensor, "*rows"]:
+    """log softmax(logits) at the chosen tokens, in float32.
+
+    >>> chosen_log_probabilities(torch.zeros(1, 4), torch.tensor([2])).exp().tolist()
+    [0.25]
+    """
+    logits = logits.float()
+    return logits.gather(-1, chosen.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
+
+
+def target_log_probabilities(
+    lm: Seq2SeqLM,
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    *,
+    token_budget: int = 16_384,
+    logit_budget: int = 2**27,
+) -> list[NDArray[np.float32]]:
+    """log P(target token | source, target tokens before it) for every (source ids, target ids) pair, in nats.
+
+    Equal sources are encoded once per batch. A batch holds at most `token_budget` padded source and target tokens and
+    at most `logit_budget` logits; batches that do not fit into memory are halved.
+
+    Returns one float array per pair, in the order of the pairs, as long as its target. Dropout is off.
+    """
+    vocabulary = lm.model.config.vocab_size
+    logits_per_token = -(-token_budget * vocabulary // logit_budget)  # what a target token costs, in budget units
+    costs = [len(source) + max(len(target), 1) * max(1, logits_per_token) for source, target in pairs]
+    results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(pairs)
+    for batch in batches_by_budget(costs, token_budget):
+        scored = halving_on_out_of_memory(lambda rows: _score(lm, [pairs[i] for i in rows]), batch)
+        for i, row in zip(batch, scored, strict=True):
+            results[i] = row
+    return results
+
+
+@torch.inference_mode()
+def _score(lm: Seq2SeqLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[NDArray[np.float32]]:
+    lm.model.eval()
+    pad_id = lm.model.config.pad_token_id
+    rows: dict[tuple[int, ...], int] = {}
+    row_of = [rows.setdefault(tuple(source), len(rows)) for source, _ in pairs]
+    sources = pad(list(rows), pad_id, lm.device)
+    mask = pad([[1] * len(source) for source in rows], 0, lm.device)
+    targets = pad([target for _, target in pairs], pad_id, lm.device)
+    encoded = lm.model.get_encoder()(input_ids=sources, attention_mask=mask).last_hidden_state
+    pick = torch.tensor(row_of, device=lm.device)
+    logits = lm.model(
+        encoder_outputs=(encoded[pick],),
+        attention_mask=mask[pick],
+        decoder_input_ids=decoder_inputs(lm.model, targets),
+        use_cache=False,
+    ).logits
+    scores = chosen_log_probabilities(logits, targets).cpu().numpy()
+    return [row[: len(target)] for row, (_, target) in zip(scores, pairs, strict=True)]
+
+
+@dataclass(frozen=True)
+class PretrainedSeq2Seq:
+    """What to build: a model by its hub name or folder."""
+
+    name: str
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
+        """The model, with the `additional` special tokens added and their embeddings new; `texts` are not needed."""
+        lm = Seq2SeqLM.from_pretrained(self.name, self.device, self.dtype)
+        lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
+        if len(lm.tokenizer) > lm.model.config.vocab_size:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                lm.model.resize_token_embeddings(len(lm.tokenizer))
+        return lm

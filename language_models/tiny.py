@@ -1,0 +1,93 @@
+"""Small models from scratch: a byte-level BPE trained on the text at hand, and T5 models of any size over it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+from language_models.seq2seq import Seq2SeqLM
+
+SENTINELS = tuple(f"<extra_id_{i}>" for i in range(8))
+
+
+def train_tokenizer(
+    texts: Iterable[str], vocabulary: int, additional: tuple[str, ...] = (), max_length: int = 512
+) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of at most `vocabulary` tokens with T5's special tokens; it decodes what it encodes exactly.
+
+    Ids 0, 1, 2 are `<pad>`, `</s>`, `<unk>` as in T5; then the sentinels and the `additional` special tokens.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<pad>", "</s>", "<unk>", *SENTINELS, *additional]
+    tokenizer.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        additional_special_tokens=[*SENTINELS, *additional],
+        clean_up_tokenization_spaces=False,
+        model_max_length=max_length,
+    )
+
+
+def tiny_t5(tokenizer: PreTrainedTokenizerFast, seed: int, **shape: Any) -> Seq2SeqLM:
+    """A T5 with random weights; `shape` are fields of `T5Config` (d_model, d_ff, num_layers, num_heads ...)."""
+    heads = shape.get("num_heads", 4)
+    config = T5Config(
+        **{
+            "vocab_size": len(tokenizer),
+            "d_kv": shape["d_model"] // heads,
+            "dropout_rate": 0.0,
+            "decoder_start_token_id": tokenizer.pad_token_id,
+            "pad_token_id": tokenizer.pad_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "attn_implementation": "sdpa",
+            **shape,
+        }
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Seq2SeqLM(T5ForConditionalGeneration(config), tokenizer)
+
+
+@dataclass(frozen=True)
+class TinyT5:
+    """What to build: a T5 from scratch over a tokenizer trained on the text at hand.
+
+    Two of them with one `vocabulary` share their tokenizer. The other attributes are fields of `T5Config`.
+    """
+
+    vocabulary: int
+    d_model: int
+    d_ff: int
+    num_heads: int
+    num_layers: int
+    num_decoder_layers: int
+    dropout_rate: float = 0.0
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        return tiny_t5(
+            train_tokenizer(texts, self.vocabulary, additional),
+            seed,
+            d_model=self.d_model,
+            d_ff=self.d_ff,
+            num_heads=self.num_heads,
+            num_layers=self.num_layers,
+            num_decoder_layers=self.num_decoder_layers,
+            dropout_rate=self.dropout_rate,
+        )
