@@ -1,18 +1,20 @@
 """Generative CDM's negatives: segments of good dialogues removed and drawn again from the degraded distribution.
 
-CDM, Algorithm 1, lines 5-11. Positives go through the same tokenising and cleaning as negatives, so that a discriminator
-cannot tell them apart by white space.
+CDM, Algorithm 1, lines 5-11. Positives are tokenised and written as negatives are, so that white space and spelling
+do not tell them apart.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cdm.pair import SEPARATOR, Pair
+from cdm.infilling import TokenisedDialogues
+from cdm.pair import Pair, written
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Gap, Strategy, fill, gaps_of, infilling_task, random_gap
+from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
 
 Dialogue = tuple[str, ...]
 
@@ -22,20 +24,16 @@ class Negatives:
     """Positives and their negatives, in the order of the dialogues that could be manipulated.
 
     Attributes:
-        positives: the dialogues after tokenising and cleaning.
+        positives: the dialogues as the pair's tokenizer writes them.
         negatives: the same dialogues with redrawn segments.
-        indices: which of the given dialogues each pair comes from.
-        failures: how many dialogues kept their text in every attempt and were left out.
+        indices: which of the given dialogues each of them comes from.
+        failures: how many dialogues came out as they were, or with an empty turn, in every attempt and were left out.
     """
 
     positives: tuple[Dialogue, ...]
     negatives: tuple[Dialogue, ...]
     indices: tuple[int, ...]
     failures: int
-
-
-def _clean(turns: Sequence[str]) -> Dialogue:
-    return tuple(" ".join(turn.split()) for turn in turns)
 
 
 def sample_negatives(
@@ -47,80 +45,83 @@ def sample_negatives(
     longest_segment: int = 20,
     attempts: int = 3,
     token_budget: int = 16_384,
+    advance: Callable[[int], None] = lambda rows: None,
 ) -> Negatives:
-    """A negative for every dialogue: `strategy` says how often and how much is drawn again from the degraded distribution.
+    """A negative for every dialogue: `strategy` says how often and how much of it is drawn again.
 
-    A segment that comes out as it was, or empty, is drawn again at a new place, at most `attempts` times.
+    A segment that comes out as it was, or leaves an empty turn, is drawn again at another place, at most `attempts`
+    times. A negative depends on its dialogue, its index and the seed, not on the other dialogues. `advance` hears how
+    many manipulations are done.
     """
     tokenised = pair.tokenise(dialogues)
-    end = pair.infilling.after[0]
-    forbidden = [i for i in pair.amateur.tokenizer.all_special_ids if i != end]
-    separator_id = pair.amateur.tokenizer.convert_tokens_to_ids(SEPARATOR)
-    if separator_id not in forbidden:
-        forbidden.append(separator_id)
-    rngs = [random.Random(f"{seed}/{i}") for i in range(len(dialogues))]
-    plans = [
-        gaps_of(turns, strategy, rng, longest_segment) for turns, rng in zip(tokenised.dialogues, rngs, strict=True)
-    ]
-    positives = [_clean(_decode(pair, turns)) for turns in tokenised.dialogues]
-    current: list[list[list[int]]] = [[list(turn) for turn in turns] for turns in tokenised.dialogues]
+    positives = written(pair.amateur, tokenised.dialogues)
+    current: list[Turns] = list(tokenised.dialogues)
+    rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
+    plans = [manipulations(strategy, rng) for rng in rngs]
     failed: set[int] = set()
-    for step in range(max(map(len, plans), default=0)):
-        waiting = [i for i, plan in enumerate(plans) if step < len(plan) and i not in failed]
+    for round_, plan in enumerate(_transposed(plans)):
+        waiting = [i for i in plan if i not in failed]
         for attempt in range(attempts):
-            gaps = [random_gap(current[i], rngs[i], plans[i][step], longest_segment) for i in waiting]
-            redrawn = _redraw(
+            drawn = _redrawn(
                 pair,
+                tokenised,
                 [current[i] for i in waiting],
-                gaps,
+                [plan[i] for i in waiting],
+                [rngs[i] for i in waiting],
+                np.array([_uniforms(seed, i, round_, attempt, sampling.longest) for i in waiting]),
                 sampling,
-                [_uniforms(seed, i, step, attempt, sampling.longest) for i in waiting],
-                forbidden,
+                longest_segment,
                 token_budget,
             )
-            still: list[int] = []
-            for i, turns in zip(waiting, redrawn, strict=True):
-                text = _clean(_decode(pair, turns))
-                if text != _clean(_decode(pair, current[i])) and text != positives[i] and all(text):
+            before = written(pair.amateur, [current[i] for i in waiting])
+            after = written(pair.amateur, drawn)
+            changed = [b != a != positives[i] and all(a) for i, b, a in zip(waiting, before, after, strict=True)]
+            for i, turns, good in zip(waiting, drawn, changed, strict=True):
+                if good:
                     current[i] = turns
-                else:
-                    still.append(i)
-            waiting = still
+            advance(sum(changed))
+            waiting = [i for i, good in zip(waiting, changed, strict=True) if not good]
             if not waiting:
                 break
         failed.update(waiting)
-    kept = [i for i in range(len(dialogues)) if i not in failed]
+    kept = [i for i in range(len(current)) if i not in failed]
     return Negatives(
-        tuple(positives[i] for i in kept),
-        tuple(_clean(_decode(pair, current[i])) for i in kept),
-        tuple(kept),
-        len(failed),
+        positives=tuple(positives[i] for i in kept),
+        negatives=tuple(written(pair.amateur, [current[i] for i in kept])),
+        indices=tuple(kept),
+        failures=len(failed),
     )
 
 
-def _uniforms(seed: int, dialogue: int, step: int, attempt: int, longest: int) -> np.ndarray:
-    return np.random.default_rng((seed, dialogue, step, attempt)).random(longest)
+def _transposed(plans: Sequence[Sequence[bool]]) -> list[dict[int, bool]]:
+    """For every round, the dialogues that take part, with whether a whole utterance is redrawn."""
+    rounds = max(map(len, plans), default=0)
+    return [{i: plan[r] for i, plan in enumerate(plans) if r < len(plan)} for r in range(rounds)]
 
 
-def _decode(pair: Pair, turns: Sequence[Sequence[int]]) -> list[str]:
-    return pair.amateur.tokenizer.batch_decode([list(turn) for turn in turns])
+def _uniforms(seed: int, dialogue: int, round_: int, attempt: int, longest: int) -> NDArray[np.float64]:
+    return np.random.default_rng((seed, dialogue, round_, attempt)).random(longest)
 
 
-def _redraw(
+def _redrawn(
     pair: Pair,
-    dialogues: Sequence[list[list[int]]],
-    gaps: Sequence[Gap],
+    tokenised: TokenisedDialogues,
+    dialogues: Sequence[Turns],
+    utterance: Sequence[bool],
+    rngs: Sequence[random.Random],
+    uniforms: NDArray[np.float64],
     sampling: Sampling,
-    uniforms: Sequence[np.ndarray],
-    forbidden: Sequence[int],
+    longest_segment: int,
     token_budget: int,
-) -> list[list[list[int]]]:
-    tokenised = pair.tokenise([])
-    tasks = [
-        infilling_task(turns, gap, tokenised.infilling, tokenised.separator, pair.longest)
+) -> list[Turns]:
+    """Each dialogue with one gap drawn again."""
+    gaps = [
+        random_gap(turns, rng, whole, longest_segment)
+        for turns, rng, whole in zip(dialogues, rngs, utterance, strict=True)
+    ]
+    sources = [
+        infilling_task(turns, gap, tokenised.infilling, tokenised.separator, pair.longest).source
         for turns, gap in zip(dialogues, gaps, strict=True)
     ]
-    segments = sample_segments(
-        pair, [task.source for task in tasks], sampling, np.stack(uniforms), forbidden, token_budget
-    )
+    segments = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn, token_budget)
     return [fill(turns, gap, segment) for turns, gap, segment in zip(dialogues, gaps, segments, strict=True)]

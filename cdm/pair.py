@@ -70,6 +70,12 @@ class Pair:
         """How both models write a gap."""
         return sentinel_infilling(self.amateur.tokenizer)
 
+    @property
+    def never_drawn(self) -> list[int]:
+        """Special tokens that no segment may hold: all but the one that ends it."""
+        special = {*self.amateur.tokenizer.all_special_ids, self.amateur.tokenizer.get_vocab()[SEPARATOR]}
+        return sorted(special - set(self.infilling.after))
+
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         """Every turn as token ids."""
         return tokenise(self.amateur, dialogues, self.longest)
@@ -86,13 +92,21 @@ def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int) ->
     """Every turn as token ids, each turn on its own."""
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
-    separator = lm.tokenizer.convert_tokens_to_ids(SEPARATOR)
     return TokenisedDialogues(
         [[next(ids) for _ in dialogue] for dialogue in dialogues],
         sentinel_infilling(lm.tokenizer),
-        separator,
+        lm.tokenizer.get_vocab()[SEPARATOR],
         longest,
     )
+
+
+def written(lm: Seq2SeqLM, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
+    """Dialogues of token ids as text, white space made even.
+
+    What is compared must be written this way: then nothing but the words tells redrawn text from text that was kept.
+    """
+    texts = iter(lm.tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
+    return [tuple(" ".join(next(texts).split()) for _ in turns) for turns in dialogues]
 
 
 def turns_of(examples: Sequence[Example]) -> list[tuple[str, ...]]:

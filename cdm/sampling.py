@@ -111,22 +111,17 @@ def sample_segments(
 ) -> list[list[int]]:
     """One segment for every source from the degraded distribution, without the tokens that frame it.
 
-    Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. `forbidden` tokens are never
-    drawn; a segment has at least one token.
+    Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. `forbidden` tokens are
+    never drawn; a segment has at least one token.
     """
-    infilling = pair.infilling
-    (end,) = infilling.after
-    results: list[list[int]] = [[] for _ in sources]
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
+    segments: list[list[int]] = [[] for _ in sources]
     for batch in batches_by_budget([len(source) for source in sources], token_budget):
-        for i, segment in zip(
-            batch,
-            _sample_batch(pair, [sources[i] for i in batch], sampling, uniforms[batch], forbidden, end),
-            strict=True,
-        ):
-            results[i] = segment
-    return results
+        drawn = _sample_batch(pair, [sources[i] for i in batch], sampling, uniforms[batch], forbidden)
+        for i, segment in zip(batch, drawn, strict=True):
+            segments[i] = segment
+    return segments
 
 
 def _sample_batch(
@@ -135,8 +130,8 @@ def _sample_batch(
     sampling: Sampling,
     uniforms: NDArray[np.float64],
     forbidden: Sequence[int],
-    end: int,
 ) -> list[list[int]]:
+    (end,) = pair.infilling.after
     device = pair.amateur.device
     ids = pad(sources, pair.amateur.model.config.pad_token_id, device)
     mask = pad([[1] * len(source) for source in sources], 0, device)

@@ -51,10 +51,12 @@ def random_gap(turns: Turns, rng: random.Random, utterance: bool, longest_segmen
     return Gap(turn, start, start + width)
 
 
-def gaps_of(turns: Turns, strategy: Strategy, rng: random.Random, longest_segment: int = 20) -> list[bool]:
+def manipulations(strategy: Strategy, rng: random.Random) -> list[bool]:
     """For each manipulation of one dialogue, whether it takes a whole utterance (section 4.1.1).
 
     The single strategies manipulate once, mixed-multi one to four times, uniformly.
+
+    Raises ValueError for an unknown strategy.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, but is {strategy!r}")
