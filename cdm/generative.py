@@ -15,7 +15,7 @@ from discriminators.discriminator import Discriminator
 
 
 def labelled(negatives: Negatives) -> list[LabelledText]:
-    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative share their group."""
+    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are one group."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
     return [
         LabelledText(segments, label, group=str(i))

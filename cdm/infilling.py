@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,9 @@ class Schedule:
     Attributes:
         epochs: passes over the dialogues, each with gaps of its own; the model is checked after each.
         batch_size: tasks in a batch.
-        learning_rate: the highest of a linear warm-up followed by a linear decay to zero.
+        learning_rate: of AdamW; the highest of a linear warm-up followed by a linear decay to zero.
+        muon: learning rate of Muon for the matrices of hidden layers, null for AdamW everywhere. From scratch, Muon
+            reaches in half the time what AdamW reaches; pretrained models are better left to AdamW.
         warm_up: the share of steps that warm up.
         weight_decay: of AdamW.
         gaps_per_dialogue: tasks from every dialogue in one epoch.
@@ -68,6 +71,7 @@ class Schedule:
     epochs: int
     batch_size: int
     learning_rate: float
+    muon: float | None = None
     warm_up: float = 0.05
     weight_decay: float = 0.01
     gaps_per_dialogue: int = 1
@@ -111,11 +115,13 @@ class InfillingData(pl.LightningDataModule):
 class InfillingModel(pl.LightningModule):
     """Lightning's view of a model that learns to fill gaps."""
 
-    def __init__(self, lm: Seq2SeqLM, schedule: Schedule, given: int) -> None:
+    def __init__(self, lm: Seq2SeqLM, schedule: Schedule, given: int, seed: int) -> None:
         super().__init__()
+        self.automatic_optimization = False  # two optimizers step on one loss
         self.model = lm.model
         self.schedule = schedule
         self.given = given  # leading target tokens that the model is given and need not learn
+        self.seed = seed
 
     def loss(self, batch: Batch) -> torch.Tensor:
         """Cross-entropy of the missing tokens in nats per token."""
@@ -130,29 +136,51 @@ class InfillingModel(pl.LightningModule):
             logits[:, self.given :].flatten(0, 1), targets[:, self.given :].flatten(), ignore_index=-100
         )
 
-    def on_train_epoch_start(self) -> None:
-        torch.manual_seed(self.current_epoch)  # dropout of an epoch is the same in a resumed run
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        # Dropout of a batch is the same in a resumed run.
+        torch.manual_seed((self.seed * 100_003 + self.current_epoch) * 1_000_003 + batch_idx)
 
-    def training_step(self, batch: Batch, _: int) -> torch.Tensor:
+    def training_step(self, batch: Batch, _: int) -> None:
+        optimizers = self.optimizers()
+        schedulers = self.lr_schedulers()
         loss = self.loss(batch)
-        self.log("train_nll", loss, on_step=False, on_epoch=True, batch_size=len(batch["targets"]))
-        self.log("step_nll", loss, prog_bar=True, batch_size=len(batch["targets"]))
-        return loss
+        self.manual_backward(loss)
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
+            optimizer.step()
+            optimizer.zero_grad()
+        for scheduler in schedulers if isinstance(schedulers, list) else [schedulers]:
+            scheduler.step()  # pyright: ignore[reportCallIssue, reportOptionalMemberAccess, reportAttributeAccessIssue]
+        self.log("train_nll", loss.detach(), on_step=False, on_epoch=True, batch_size=len(batch["targets"]))
+        self.log("step_nll", loss.detach(), prog_bar=True, batch_size=len(batch["targets"]))
 
     def validation_step(self, batch: Batch, _: int) -> None:
         tokens = int((batch["targets"][:, self.given :] >= 0).sum())
         self.log("held_out_nll", self.loss(batch), batch_size=tokens, prog_bar=True, sync_dist=True)
 
     def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.AdamW(
-            self.parameters(), self.schedule.learning_rate, weight_decay=self.schedule.weight_decay, fused=True
-        )
+        decay = self.schedule.weight_decay
+        muon = self.schedule.muon
+        hidden = [p for name, p in self.model.named_parameters() if muon is not None and _is_hidden_matrix(name, p)]
+        chosen = {id(p) for p in hidden}
+        others = [p for p in self.model.parameters() if id(p) not in chosen]
+        optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(others, self.schedule.learning_rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
+        ]
+        if muon is not None:
+            optimizers.append(torch.optim.Muon(hidden, muon, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
         total = int(self.trainer.estimated_stepping_batches)
         warm = max(1, round(total * self.schedule.warm_up))
-        scheduler = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+        def factor(step: int) -> float:
+            return min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+
+        return optimizers, [torch.optim.lr_scheduler.LambdaLR(optimizer, factor) for optimizer in optimizers]
+
+
+def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
+    """Muon is made for these; embeddings, the output layer and vectors stay with AdamW."""
+    return parameter.ndim == 2 and not any(part in name for part in ("shared", "embed", "bias", "lm_head"))
 
 
 def train_infilling_model(
@@ -173,20 +201,30 @@ def train_infilling_model(
     checkpoints = folder / "checkpoints"
     keep = ModelCheckpoint(checkpoints, monitor="held_out_nll", mode="min", save_top_k=1, save_last=True)
     curve = LearningCurve()
+    lm.model.train()
     trainer = make_trainer(
         max_epochs=schedule.epochs,
-        gradient_clip_val=1.0,
         reload_dataloaders_every_n_epochs=1,
         num_sanity_val_steps=0,
         default_root_dir=folder,
         callbacks=[keep, curve],
         logger=list(loggers),
     )
-    module = InfillingModel(lm, schedule, given=len(train.infilling.before))
+    module = InfillingModel(lm, schedule, len(train.infilling.before), seed)
     last = checkpoints / "last.ckpt"
-    trainer.fit(
-        module, datamodule=InfillingData(train, held_out, schedule, seed), ckpt_path=last if last.exists() else None
-    )
+    with warnings.catch_warnings():
+        # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
+        # itself asks torch for a name that is going away.
+        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
+        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+        warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
+        trainer.fit(
+            module,
+            datamodule=InfillingData(train, held_out, schedule, seed),
+            ckpt_path=last if last.exists() else None,
+            weights_only=True,
+        )
     best = torch.load(keep.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     module.load_state_dict(best)
     lm.model.eval()

@@ -15,6 +15,7 @@ from cdm.infilling import TokenisedDialogues
 from cdm.pair import Pair, written
 from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
+from data.builtin.damage import by_word_count, foreign_turn, repeated_turn, swapped_turns
 
 Dialogue = tuple[str, ...]
 
@@ -125,3 +126,33 @@ def _redrawn(
     ]
     segments = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn, token_budget)
     return [fill(turns, gap, segment) for turns, gap, segment in zip(dialogues, gaps, segments, strict=True)]
+
+
+def manipulated_negatives(dialogues: Sequence[Sequence[str]], seed: int) -> Negatives:
+    """Negatives without any model: one to four foreign, swapped or repeated turns (after Mesgar et al. 2019).
+
+    What a pooler learns from where nobody annotated dialogues; dialogues that allow no such change are left out.
+    """
+    positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
+    pool = by_word_count(turn for turns in positives for turn in turns)
+    found: dict[int, Dialogue] = {}
+    for i, positive in enumerate(positives):
+        rng = random.Random(f"manipulated/{seed}/{i}")
+        turns, free = positive, list(range(len(positive)))
+        for _ in range(rng.randint(1, 4)):
+            kind = rng.choice(("foreign", "swapped", "repeated"))
+            if kind == "foreign":
+                changed = foreign_turn(turns, rng, pool, free)
+            else:
+                changed = (swapped_turns if kind == "swapped" else repeated_turn)(turns, rng, free)
+            if changed is not None:
+                free = [t for t in free if changed[t] == turns[t]]
+                turns = changed
+        if turns != positive:
+            found[i] = turns
+    return Negatives(
+        positives=tuple(positives[i] for i in found),
+        negatives=tuple(found.values()),
+        indices=tuple(found),
+        failures=len(positives) - len(found),
+    )

@@ -1,0 +1,72 @@
+"""Plots of results, as matplotlib figures."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cdm.discriminative import Steps
+from data.dialogues import RatedSet
+from experiments.contracts import ScoredSet
+
+
+def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+    """Held-out and training NLL (nats per token, lower is better) of every model by training step."""
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for i, (name, points) in enumerate(curves.items()):
+        steps = [point["step"] for point in points]
+        axes.plot(steps, [p["held_out_nll"] for p in points], marker="o", color=f"C{i}", label=f"{name}, held out")
+        trained = [(p["step"], p["train_nll"]) for p in points if "train_nll" in p]
+        axes.plot(*zip(*trained, strict=True), linestyle=":", color=f"C{i}", label=f"{name}, training")
+    axes.set(xlabel="training step", ylabel="nats per token (lower is better)", title="Training of the pair")
+    axes.legend()
+    return figure
+
+
+def scores_against_ratings(scored: ScoredSet) -> Figure:
+    """One panel per metric: scores by rating, points jittered sideways, with the mean score at each rating."""
+    aspect = next(iter(scored.rated.examples[0].ratings))
+    ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
+    columns = 4
+    rows = -(-len(scored.scores) // columns)
+    figure = Figure(figsize=(3.2 * columns, 2.6 * rows), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
+    jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
+    for panel, (metric, scores) in zip(panels, scored.scores.items(), strict=False):
+        values = next(iter(scores.values.values()))
+        panel.scatter(ratings + jitter, values, s=6, alpha=0.35, linewidths=0)
+        levels = np.unique(ratings[~np.isnan(ratings)])
+        panel.plot(levels, [np.nanmean(values[ratings == level]) for level in levels], color="C1")
+        panel.set_title(metric, fontsize=9)
+        panel.tick_params(labelsize=7)
+    for panel in panels[len(scored.scores) :]:
+        panel.set_visible(False)
+    kind = "known quality (synthetic)" if scored.rated.synthetic else f"human rating of {aspect}"
+    figure.supxlabel(kind, fontsize=10)
+    figure.supylabel("score", fontsize=10)
+    return figure
+
+
+def momentum_along_dialogues(rated: RatedSet, steps: Sequence[Steps]) -> Figure:
+    """Momentum (nats, higher is better) token by token along a well and a badly rated dialogue of like length."""
+    aspect = next(iter(rated.examples[0].ratings))
+    ratings = np.array([example.ratings.get(aspect, np.nan) for example in rated.examples])
+    lengths = np.array([len(s.turn) for s in steps])
+    good = int(np.flatnonzero((ratings == np.nanmax(ratings)) & (lengths > 0))[0])
+    worst = np.flatnonzero((ratings == np.nanmin(ratings)) & (lengths > 0))
+    bad = int(worst[np.argmin(abs(lengths[worst] - lengths[good]))])
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    panels = figure.subplots(2, 1, sharey=True)
+    for panel, i, color in zip(panels, (good, bad), ("C0", "C3"), strict=True):
+        momentum, turns = steps[i].momentum, steps[i].turn
+        panel.bar(range(len(momentum)), momentum, width=1.0, color=color)
+        panel.axhline(0, color="black", linewidth=0.6)
+        for start in np.flatnonzero(np.diff(turns)) + 1:
+            panel.axvline(start - 0.5, color="grey", linewidth=0.5, linestyle=":")
+        panel.set_title(f"{rated.examples[i].id}: {aspect} {ratings[i]:g}, mean {momentum.mean():.2f}", fontsize=10)
+        panel.set_ylabel("log p_e - log p_a (nats)")
+    panels[-1].set_xlabel("token, each turn infilled in view of the others (dotted: next turn)")
+    return figure
