@@ -151,8 +151,7 @@ class InfillingModel(pl.LightningModule):
             optimizer.zero_grad()
         for scheduler in schedulers if isinstance(schedulers, list) else [schedulers]:
             scheduler.step()  # pyright: ignore[reportCallIssue, reportOptionalMemberAccess, reportAttributeAccessIssue]
-        self.log("train_nll", loss.detach(), on_step=False, on_epoch=True, batch_size=len(batch["targets"]))
-        self.log("step_nll", loss.detach(), prog_bar=True, batch_size=len(batch["targets"]))
+        self.log("train_nll", loss.detach(), prog_bar=True, batch_size=len(batch["targets"]))
 
     def validation_step(self, batch: Batch, _: int) -> None:
         tokens = int((batch["targets"][:, self.given :] >= 0).sum())
@@ -200,7 +199,7 @@ def train_infilling_model(
     """
     checkpoints = folder / "checkpoints"
     keep = ModelCheckpoint(checkpoints, monitor="held_out_nll", mode="min", save_top_k=1, save_last=True)
-    curve = LearningCurve()
+    curve = LearningCurve("train_nll", "held_out_nll")
     lm.model.train()
     trainer = make_trainer(
         max_epochs=schedule.epochs,

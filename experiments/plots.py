@@ -16,10 +16,11 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for i, (name, points) in enumerate(curves.items()):
-        steps = [point["step"] for point in points]
-        axes.plot(steps, [p["held_out_nll"] for p in points], marker="o", color=f"C{i}", label=f"{name}, held out")
-        trained = [(p["step"], p["train_nll"]) for p in points if "train_nll" in p]
-        axes.plot(*zip(*trained, strict=True), linestyle=":", color=f"C{i}", label=f"{name}, training")
+        held_out = [(p["step"], p["held_out_nll"]) for p in points if "held_out_nll" in p]
+        training = [(p["step"], p["train_nll"]) for p in points if "train_nll" in p]
+        if training:
+            axes.plot(*zip(*training, strict=True), color=f"C{i}", alpha=0.4, label=f"{name}, training")
+        axes.plot(*zip(*held_out, strict=True), marker="o", color=f"C{i}", label=f"{name}, held out")
     axes.set(xlabel="training step", ylabel="nats per token (lower is better)", title="Training of the pair")
     axes.legend()
     return figure

@@ -8,25 +8,40 @@ import pytorch_lightning as pl
 
 
 class LearningCurve(pl.Callback):
-    """Collects the logged metrics of every validation; its state is part of the checkpoint, so a resumed run goes on.
+    """Collects one training metric, averaged over `every` batches, and one held-out metric after every validation.
 
-    `save` writes a list of objects with `step`, `epoch` and the metrics.
+    Its state is part of the checkpoint, so a resumed run goes on where the curve stood. `save` writes a list of objects
+    with `step` (batches seen) and one of the two metrics.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, training: str, held_out: str, every: int = 25) -> None:
+        self.training = training
+        self.held_out = held_out
+        self.every = every
         self.points: list[dict[str, float]] = []
+        self.seen = 0
+        self.waiting: list[float] = []
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self.seen += 1
+        self.waiting.append(float(trainer.callback_metrics[self.training]))
+        if len(self.waiting) == self.every:
+            self.points.append({"step": self.seen, self.training: sum(self.waiting) / self.every})
+            self.waiting = []
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        if trainer.sanity_checking:
-            return
-        metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        self.points.append({"step": trainer.global_step, "epoch": trainer.current_epoch, **metrics})
+        if not trainer.sanity_checking:
+            self.points.append({"step": self.seen, self.held_out: float(trainer.callback_metrics[self.held_out])})
 
     def state_dict(self) -> dict[str, Any]:
-        return {"points": self.points}
+        return {"points": list(self.points), "seen": self.seen, "waiting": list(self.waiting)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.points = list(state_dict["points"])
+        self.seen = state_dict["seen"]
+        self.waiting = list(state_dict["waiting"])
 
     def save(self, path: Path) -> None:
         """Writes the points as JSON."""
