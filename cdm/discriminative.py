@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from cdm.pair import Pair, turns_of
 from cdm.segments import Gap, infilling_task
 from data.example import Example
+from data.faults import InputFaults
 from data.scores import Scores
 from data.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
@@ -190,6 +191,24 @@ class DiscriminativeCDM:
     pooling: Pooling = "average"
     pooler: ClassifierPooler | None = None
     token_budget: int = 16_384
+
+    @classmethod
+    def from_pretrained(
+        cls, models: str | Path, pooling: Pooling = "classifier", **loading: str
+    ) -> "DiscriminativeCDM":
+        """Loads `amateur/`, `expert/` and, for classifier pooling, `pooler/` from one folder (a run's `models/`).
+
+        Raises InputFaults where one of them is missing.
+        """
+        folder = Path(models)
+        needed = ("amateur", "expert", *(("pooler",) if pooling == "classifier" else ()))
+        missing = [str(folder / name) for name in needed if not (folder / name).is_dir()]
+        if missing:
+            raise InputFaults(
+                [f"{name}: must be a folder that +exp=cdm_dialogue left in models/, found none" for name in missing]
+            )
+        pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
+        return cls(Pair.from_pretrained(folder / "amateur", folder / "expert", **loading), pooling, pooler)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores under the aspect `quality`."""

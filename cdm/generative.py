@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from cdm.negatives import Negatives
 from cdm.pair import turns_of
 from data.example import Example
+from data.faults import InputFaults
 from data.scores import Scores
 from data.signature import MODEL_LIBRARIES, signature
 from discriminators.data_module import LabelledText
-from discriminators.discriminator import Discriminator
+from discriminators.discriminator import SETTINGS, Discriminator
 
 
 def labelled(negatives: Negatives) -> list[LabelledText]:
@@ -29,6 +31,16 @@ class GenerativeCDM:
     """The metric: the discriminator's logit for a dialogue, higher is better."""
 
     discriminator: Discriminator
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "GenerativeCDM":
+        """Loads a trained discriminator (a run's `models/discriminator_NAME`).
+
+        Raises InputFaults where there is none.
+        """
+        if not (Path(folder) / SETTINGS).is_file():
+            raise InputFaults([f"{folder}: must be a folder with {SETTINGS} that +exp=cdm_dialogue left, found none"])
+        return cls(Discriminator.from_pretrained(folder, device))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores under the aspect `quality`."""

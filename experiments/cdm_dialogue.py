@@ -118,13 +118,13 @@ def cdm_dialogue(
         name: _trained_infilling(run, name, plan, data, longest)
         for name, plan in (("amateur", amateur), ("expert", expert))
     }
-    pair = Pair.from_pretrained(folders["amateur"], folders["expert"], longest)
+    pair = Pair.from_pretrained(folders["amateur"], folders["expert"])
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out).tasks(run.seed))
 
     learned = _negatives(run, pair, folders, turns_of(data.train), negatives)
     trained = {name: _trained_discriminator(run, name, plan, learned) for name, plan in discriminators.items()}
-    fitted = _pooler(run, pair, folders, held_out, pooler, negatives)
+    pooler_folder, fitted = _pooler(run, pair, folders, held_out, pooler, negatives)
 
     scored: list[ScoredSet] = []
     rows: list[Row] = []
@@ -148,7 +148,7 @@ def cdm_dialogue(
                 for s in scored
             },
         },
-        models={**folders, **{f"discriminator_{n}": f for n, (f, _) in trained.items()}},
+        models={**folders, "pooler": pooler_folder, **{f"discriminator_{n}": f for n, (f, _) in trained.items()}},
         notes=_notes(data, order, learned[0]),
         figures=_figures(order, pair, learned[0]),
         synthetic=data.synthetic,
@@ -161,6 +161,7 @@ def _trained_infilling(run: Run, name: str, plan: InfillingPlan, data: DialogueD
     def build(folder: Path) -> None:
         train = turns_of(data.train)
         lm = plan.model.build([turn for turns in train for turn in turns], (SEPARATOR,), run.seed)
+        lm.tokenizer.model_max_length = longest  # saved with the model: how much of a dialogue it has learned to read
         log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
         train_infilling_model(
             lm,
@@ -258,7 +259,7 @@ def _pooler(
     held_out: Sequence[Sequence[str]],
     plan: PoolerPlan,
     sampled: NegativesPlan,
-) -> ClassifierPooler:
+) -> tuple[Path, ClassifierPooler]:
     """The stage of the classifier pooler: it learns held-out dialogues against damaged ones, never the rated set."""
     chosen = windows(held_out, plan.turns, run.seed)
 
@@ -284,7 +285,7 @@ def _pooler(
             },
             build,
         )
-    return ClassifierPooler.load(folder / "pooler.json")
+    return folder, ClassifierPooler.load(folder / "pooler.json")
 
 
 def windows(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:
