@@ -101,6 +101,7 @@ def cdm_dialogue(
     negatives: NegativesPlan,
     discriminators: Mapping[str, DiscriminatorPlan],
     pooler: PoolerPlan,
+    device: str = "cpu",
 ) -> Outcome:
     """The whole of CDM on one collection of dialogues.
 
@@ -112,18 +113,19 @@ def cdm_dialogue(
         negatives: what the discriminators learn from.
         discriminators: by name; each gives a row `cdm_generative_NAME`.
         pooler: what the classifier pooler learns from.
+        device: where the trained models score and sample; where they train is the trainer's to say.
     """
     held_out = turns_of(data.held_out)
     folders = {
         name: _trained_infilling(run, name, plan, data, longest)
         for name, plan in (("amateur", amateur), ("expert", expert))
     }
-    pair = Pair.from_pretrained(folders["amateur"], folders["expert"])
+    pair = Pair.from_pretrained(folders["amateur"], folders["expert"], device=device)
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out).tasks(run.seed))
 
     learned = _negatives(run, pair, folders, turns_of(data.train), negatives)
-    trained = {name: _trained_discriminator(run, name, plan, learned) for name, plan in discriminators.items()}
+    trained = {name: _trained_discriminator(run, name, plan, learned, device) for name, plan in discriminators.items()}
     pooler_folder, fitted = _pooler(run, pair, folders, held_out, pooler, negatives)
 
     scored: list[ScoredSet] = []
@@ -220,7 +222,7 @@ def _negatives(
 
 
 def _trained_discriminator(
-    run: Run, name: str, plan: DiscriminatorPlan, learned: tuple[Negatives, str]
+    run: Run, name: str, plan: DiscriminatorPlan, learned: tuple[Negatives, str], device: str
 ) -> tuple[Path, Discriminator]:
     """The stage of one discriminator."""
     negatives, negatives_name = learned
@@ -249,7 +251,7 @@ def _trained_discriminator(
             },
             build,
         )
-        return folder, Discriminator.from_pretrained(folder)
+        return folder, Discriminator.from_pretrained(folder, device)
 
 
 def _pooler(
