@@ -151,7 +151,7 @@ def cdm_dialogue(
             },
         },
         models={**folders, "pooler": pooler_folder, **{f"discriminator_{n}": f for n, (f, _) in trained.items()}},
-        notes=_notes(data, order, learned[0]),
+        notes=_notes(order, learned[0]),
         figures=_figures(order, pair, learned[0]),
         synthetic=data.synthetic,
     )
@@ -346,10 +346,8 @@ def _signature(run: Run, data: DialogueData, models: Mapping[str, Path], plan: N
     )
 
 
-def _notes(data: DialogueData, order: PartialOrder, learned: Negatives) -> list[str]:
+def _notes(order: PartialOrder, learned: Negatives) -> list[str]:
     notes = [] if order.holds else [str(order)]
-    if data.synthetic:
-        notes.append("Trained on synthetic dialogues; the ratings of `builtin` are known damage, not people's.")
     if learned.failures:
         notes.append(f"{learned.failures} dialogues could not be manipulated and have no negative.")
     return notes
