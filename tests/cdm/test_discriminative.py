@@ -1,0 +1,92 @@
+"""Steps against one turn at a time; poolings by hand; the classifier pooler learns."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cdm.discriminative import (
+    FEATURES,
+    ClassifierPooler,
+    DiscriminativeCDM,
+    Steps,
+    dialogue_steps,
+    momentum_features,
+    pool,
+    summary,
+)
+from cdm.pair import SEPARATOR, Pair
+from data.example import Example
+
+
+def steps(momentum: list[float], turn: list[int] | None = None) -> Steps:
+    values = np.array(momentum, dtype=np.float64)
+    return Steps(np.zeros_like(values), values, np.array(turn or [0] * len(momentum)), dropped=0)
+
+
+def test_steps_equal_one_turn_at_a_time(pair: Pair) -> None:
+    dialogue = ("hi emma, how are you?", "i am fine.", "good.")
+    tokenizer = pair.expert.tokenizer
+    ids = [tokenizer(turn, add_special_tokens=False)["input_ids"] for turn in dialogue]
+    mask, before, after = pair.infilling.mask, list(pair.infilling.before), list(pair.infilling.after)
+    separator = tokenizer.convert_tokens_to_ids(SEPARATOR)
+    expected = []
+    for t in range(3):
+        masked = [[mask] if i == t else turn for i, turn in enumerate(ids)]
+        source = [*masked[0], separator, *masked[1], separator, *masked[2]]
+        target = before + ids[t] + after
+        with torch.no_grad():
+            logits = pair.expert.model(
+                input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([[0, *target[:-1]]])
+            ).logits[0]
+        expected += logits.log_softmax(-1)[range(len(target)), target][len(before) :].tolist()
+    (found,) = dialogue_steps(pair, [dialogue])
+    np.testing.assert_allclose(found.expert, expected, atol=1e-5)
+    assert found.turn.tolist() == [t for t in range(3) for _ in range(len(ids[t]) + 1)]
+    assert found.dropped == 0
+
+
+def test_scores_do_not_depend_on_batch_or_order(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    examples = [Example(str(i), turns=turns) for i, turns in enumerate(dialogues[:12])]
+    expected = DiscriminativeCDM(pair).score(examples)
+    found = DiscriminativeCDM(pair, token_budget=90).score(examples[::-1])
+    np.testing.assert_allclose(found.values["quality"][::-1], expected.values["quality"], atol=1e-5)
+    assert found.dropped_tokens[::-1] == expected.dropped_tokens
+    assert max(expected.dropped_tokens) > 0  # the pair reads 60 tokens, so that long dialogues need windows
+
+
+def test_poolings_by_hand() -> None:
+    s = steps([1.0, -2.0, 4.0])
+    assert [pool(s, p) for p in ("average", "sum", "max", "min")] == [1.0, 3.0, 4.0, -2.0]
+    with pytest.raises(ValueError, match="fitted"):
+        pool(s, "classifier")
+    with pytest.raises(ValueError, match="pooling must be one of"):
+        pool(s, "median")  # pyright: ignore[reportArgumentType]
+
+
+def test_features_summarise_steps_and_turns() -> None:
+    found = dict(zip(FEATURES, momentum_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
+    assert found["token_mean"] == -1.0
+    assert found["turn_mean"] == -2.0  # of 1 and -5
+    assert (found["turn_min"], found["turn_max"]) == (-5.0, 1.0)
+    assert found["token_share_below_zero"] == pytest.approx(1 / 3)
+
+
+def test_a_summary_ignores_order_and_its_mean_and_extremes_ignore_length() -> None:
+    values = np.random.default_rng(0).normal(size=30)
+    np.testing.assert_allclose(summary(values[::-1]), summary(values))
+    np.testing.assert_allclose(summary(np.tile(values, 5))[[0, 1, 9, 10, 11]], summary(values)[[0, 1, 9, 10, 11]])
+
+
+def test_the_classifier_pooler_learns_and_is_kept(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    good = [steps((rng.normal(size=rng.integers(5, 40)) + 1).tolist()) for _ in range(80)]
+    damaged = [steps((rng.normal(size=rng.integers(5, 40)) - 1).tolist()) for _ in range(80)]
+    pooler = ClassifierPooler.fit(good[:40], damaged[:40])
+    correct = [pooler.logit(s) > 0 for s in good[40:]] + [pooler.logit(s) < 0 for s in damaged[40:]]
+    assert np.mean(correct) > 0.95
+    pooler.save(tmp_path / "pooler.json")
+    assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
+    with pytest.raises(ValueError, match="80 and 0"):
+        ClassifierPooler.fit(good, [])

@@ -1,0 +1,97 @@
+"""Training learns, keeps the best weights, and ends where it would have ended after being killed."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from cdm.infilling import Schedule, TokenisedDialogues, held_out_nll, train_infilling_model
+from cdm.pair import SEPARATOR, Pair, tokenise
+from data.builtin.dialogues import generate_dialogues
+from language_models.seq2seq import Seq2SeqLM
+from language_models.tiny import TinyT5
+
+PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
+QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
+DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
+TEXTS = [turn for turns in DIALOGUES for turn in turns]
+
+
+class Killed(pl.Callback):
+    """Dies in the middle of the second epoch."""
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: object) -> None:
+        if trainer.current_epoch == 1:
+            raise RuntimeError("killed")
+
+
+def built() -> tuple[Seq2SeqLM, TokenisedDialogues, TokenisedDialogues]:
+    lm = PLAN.build(TEXTS, (SEPARATOR,), seed=0)
+    return lm, tokenise(lm, DIALOGUES[:100], 80), tokenise(lm, DIALOGUES[100:], 80)
+
+
+def make_trainer(*extra: pl.Callback, **settings: object) -> pl.Trainer:
+    callbacks = [*settings.pop("callbacks"), *extra]  # pyright: ignore[reportGeneralTypeIssues]
+    settings.pop("logger")
+    return QUIET(callbacks=callbacks, **settings)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("muon", [None, 0.005])
+def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) -> None:
+    lm, train, held_out = built()
+    tasks = held_out.tasks(seed=1)
+    before = held_out_nll(lm, train.infilling, tasks)
+    schedule = Schedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon, gaps_per_dialogue=4)
+    train_infilling_model(lm, train, tasks, schedule, tmp_path, make_trainer, seed=0)
+    curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
+    after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), train.infilling, tasks)
+    assert after < before - 1.5
+    held = [point["held_out_nll"] for point in curve if "held_out_nll" in point]
+    assert len(held) == 3
+    assert after == pytest.approx(min(held), abs=1e-4)
+    assert curve[-1]["step"] == 3 * 25  # 400 tasks in batches of 16
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
+    schedule = Schedule(epochs=3, batch_size=32, learning_rate=0.01, muon=0.005)
+    lm, train, held_out = built()
+    tasks = held_out.tasks(seed=1)
+    train_infilling_model(lm, train, tasks, schedule, tmp_path / "whole", make_trainer, seed=4)
+    lm, _, _ = built()
+    with pytest.raises(RuntimeError, match="killed"):
+        train_infilling_model(lm, train, tasks, schedule, tmp_path / "killed", partial(make_trainer, Killed()), seed=4)
+    lm, _, _ = built()
+    train_infilling_model(lm, train, tasks, schedule, tmp_path / "killed", make_trainer, seed=4)
+    whole, resumed = (Seq2SeqLM.from_pretrained(tmp_path / n).model.state_dict() for n in ("whole", "killed"))
+    for name in whole:
+        torch.testing.assert_close(resumed[name], whole[name], atol=1e-6, rtol=0)
+    curves = [(tmp_path / n / "curve.json").read_text("utf-8") for n in ("whole", "killed")]
+    assert curves[0] == curves[1]
+
+
+def test_the_partial_order_is_checked_and_said(
+    pair: Pair, dialogues: list[tuple[str, ...]], caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks = pair.tokenise(dialogues[:10]).tasks(seed=0)
+    order = pair.partial_order(tasks)
+    other_way = Pair(pair.expert, pair.amateur, pair.longest)
+    caplog.clear()
+    reverse = other_way.partial_order(tasks)
+    assert (order.amateur_nll, order.expert_nll) == (reverse.expert_nll, reverse.amateur_nll)
+    assert order.holds != reverse.holds
+    failing = order if not order.holds else reverse
+    assert "NOT BETTER" in str(failing)
+    assert any(record.levelname == "WARNING" for record in caplog.records) == (not reverse.holds)
+
+
+def test_a_pair_needs_one_tokenizer(pair: Pair) -> None:
+    other = TinyT5(300, 16, 32, 2, 1, 1).build(["quite another text"], (SEPARATOR,), seed=0)
+    with pytest.raises(ValueError, match="one tokenizer"):
+        Pair(pair.amateur, other)
+    plain = TinyT5(300, 16, 32, 2, 1, 1).build(["no separator"], (), seed=0)
+    with pytest.raises(ValueError, match="</UTT>"):
+        Pair(plain, plain)

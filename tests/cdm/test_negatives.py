@@ -1,0 +1,55 @@
+"""Negatives differ from their positives where they were manipulated, and nowhere else."""
+
+import pytest
+
+from cdm.generative import labelled
+from cdm.negatives import manipulated_negatives, sample_negatives
+from cdm.pair import Pair
+from cdm.sampling import Sampling
+
+SAMPLING = Sampling(longest=6)
+
+
+@pytest.mark.parametrize("strategy", ["segment-single", "utterance-single", "mixed-single", "mixed-multi"])
+def test_negatives_differ_in_as_many_turns_as_were_manipulated(
+    pair: Pair, dialogues: list[tuple[str, ...]], strategy: str
+) -> None:
+    found = sample_negatives(pair, dialogues[:20], strategy, SAMPLING, seed=1)  # pyright: ignore[reportArgumentType]
+    assert len(found.positives) == len(found.negatives) == len(found.indices) == 20 - found.failures
+    for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
+        assert positive == dialogues[i]
+        assert len(negative) == len(positive)
+        assert all(turn and turn == " ".join(turn.split()) for turn in negative)
+        changed = sum(a != b for a, b in zip(positive, negative, strict=True))
+        assert 1 <= changed <= (4 if strategy == "mixed-multi" else 1)
+
+
+def test_negatives_are_the_same_again_and_do_not_depend_on_batches(
+    pair: Pair, dialogues: list[tuple[str, ...]]
+) -> None:
+    first = sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=3)
+    assert sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=3, token_budget=200) == first
+    assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3).negatives == first.negatives[:5]
+    assert sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=4) != first
+
+
+def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
+    (same,) = pair.amateur.tokenizer.batch_decode([[260]])
+    found = sample_negatives(pair, [(same, same)], "utterance-single", SAMPLING, seed=0)
+    assert (found.positives, found.negatives, found.indices, found.failures) == ((), (), (), 1)
+
+
+def test_manipulated_negatives_have_foreign_swapped_or_repeated_turns(dialogues: list[tuple[str, ...]]) -> None:
+    found = manipulated_negatives(dialogues, seed=0)
+    everything = {turn for turns in dialogues for turn in turns}
+    assert len(found.negatives) == len(dialogues)
+    for positive, negative in zip(found.positives, found.negatives, strict=True):
+        assert positive != negative
+        assert len(positive) == len(negative)
+        assert set(negative) <= everything
+
+
+def test_a_dialogue_and_its_negative_are_one_group(dialogues: list[tuple[str, ...]]) -> None:
+    texts = labelled(manipulated_negatives(dialogues[:3], seed=0))
+    assert [(t.label, t.group) for t in texts] == [(1, "0"), (0, "0"), (1, "1"), (0, "1"), (1, "2"), (0, "2")]

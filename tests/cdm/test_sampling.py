@@ -1,0 +1,124 @@
+"""Momentum and the degraded distribution by hand; cached, batched sampling against the plain way."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from cdm.momentum import contrastive_momentum, degraded_log_probabilities
+from cdm.pair import Pair
+from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
+from language_models.seq2seq import Seq2SeqLM
+
+
+def test_momentum_and_degradation_by_hand() -> None:
+    amateur, expert = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.8, 0.2]]).log()
+    assert contrastive_momentum(expert, amateur).exp().tolist()[0] == pytest.approx([1.6, 0.4])
+    # gamma = 1: p_a^2 / p_e, renormalised: .25/.8 against .25/.2
+    assert degraded_log_probabilities(amateur, expert, 1.0).exp().tolist()[0] == pytest.approx([0.2, 0.8])
+    assert degraded_log_probabilities(amateur, expert, 0.0) is amateur
+    assert degraded_log_probabilities(amateur, expert, -1.0) is expert
+    near = degraded_log_probabilities(amateur, expert, -1.0 + 1e-6)
+    assert torch.allclose(near, expert, atol=1e-5)
+
+
+def test_the_more_degraded_the_less_of_what_the_expert_prefers() -> None:
+    torch.manual_seed(0)
+    amateur, expert = torch.randn(2, 50, 9).log_softmax(-1)
+    gammas = (-1.0, -0.5, 0.0, 0.7, 2.0)
+    expected = [(degraded_log_probabilities(amateur, expert, g).exp() * (expert - amateur)).sum(-1) for g in gammas]
+    for less, more in itertools.pairwise(expected):
+        assert (more <= less + 1e-5).all()
+
+
+def test_temperature_top_k_and_top_p_by_hand() -> None:
+    log_p = torch.tensor([[0.5, 0.3, 0.2]]).log()
+
+    def probabilities(**settings: float) -> list[float]:
+        return sampling_probabilities(log_p, Sampling(**settings)).tolist()[0]  # pyright: ignore[reportArgumentType]
+
+    assert probabilities() == pytest.approx([0.5, 0.3, 0.2])
+    assert probabilities(temperature=0.5) == pytest.approx([0.25 / 0.38, 0.09 / 0.38, 0.04 / 0.38])
+    assert probabilities(top_k=2) == pytest.approx([0.625, 0.375, 0])
+    assert probabilities(top_p=0.5) == pytest.approx([1, 0, 0])
+    assert probabilities(top_p=0.51) == pytest.approx([0.625, 0.375, 0])
+
+
+def test_a_draw_is_where_the_cumulated_probability_passes() -> None:
+    p = torch.tensor([[0.25, 0.0, 0.75]]).expand(4, 3)
+    assert draw(p, torch.tensor([0.0, 0.2499, 0.25, 0.9999])).tolist() == [0, 0, 2, 2]
+
+
+def test_draws_follow_the_probabilities() -> None:
+    p = torch.tensor([[0.1, 0.6, 0.3]]).expand(20_000, 3)
+    counts = torch.bincount(draw(p, torch.as_tensor(np.random.default_rng(0).random(20_000))), minlength=3)
+    assert (counts / 20_000).tolist() == pytest.approx([0.1, 0.6, 0.3], abs=0.015)
+
+
+@pytest.mark.parametrize("wrong", [{"gamma": np.nan}, {"temperature": 0}, {"top_k": -1}, {"top_p": 0}, {"longest": 0}])
+def test_bad_settings_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"must be|need"):
+        Sampling(**wrong)  # pyright: ignore[reportArgumentType]
+
+
+def plainly(
+    models: Sequence[Seq2SeqLM],
+    pair: Pair,
+    source: list[int],
+    sampling: Sampling,
+    uniforms: np.ndarray,
+    forbidden: list[int],
+) -> list[int]:
+    """One row, no caches, the whole target read again for every token; one model, or (amateur, expert) by Eq. 4."""
+    segment: list[int] = []
+    for step in range(sampling.longest):
+        given = torch.tensor([[0, *pair.infilling.before, *segment]])
+        with torch.no_grad():
+            rows = [
+                lm.model(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[:, -1].log_softmax(-1)
+                for lm in models
+            ]
+        log_p = rows[0] if len(rows) == 1 else (rows[0] - sampling.gamma * (rows[1] - rows[0])).log_softmax(-1)
+        log_p[:, forbidden] = -torch.inf
+        if step == 0:
+            log_p[:, pair.infilling.after[0]] = -torch.inf
+        p = sampling_probabilities(log_p, sampling)[0].double()
+        token = int((p.cumsum(0) <= uniforms[step] * p.sum()).sum())
+        if token == pair.infilling.after[0]:
+            break
+        segment.append(token)
+    return segment
+
+
+@pytest.fixture(scope="module")
+def sources(pair: Pair, dialogues: list[tuple[str, ...]]) -> list[list[int]]:
+    tasks = pair.tokenise(dialogues[:12]).tasks(seed=4)
+    return [list(task.source) for task in tasks]
+
+
+@pytest.mark.parametrize("gamma", [0.0, -1.0, 0.8])
+def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list[list[int]], gamma: float) -> None:
+    sampling = Sampling(gamma=gamma, temperature=0.7, top_k=40, top_p=0.95, longest=9)
+    uniforms = np.random.default_rng(1).random((len(sources), 9))
+    found = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn)
+    models = {0.0: [pair.amateur], -1.0: [pair.expert]}.get(gamma, [pair.amateur, pair.expert])
+    for row, source, u in zip(found, sources, uniforms, strict=True):
+        assert row == plainly(models, pair, source, sampling, u, pair.never_drawn)
+
+
+@pytest.mark.parametrize("token_budget", [1, 150, 100_000])
+def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]], token_budget: int) -> None:
+    sampling = Sampling(gamma=0.5, longest=8)
+    uniforms = np.random.default_rng(2).random((len(sources), 8))
+    expected = sample_segments(pair, sources, sampling, uniforms)
+    found = sample_segments(pair, sources[::-1], sampling, uniforms[::-1], token_budget=token_budget)[::-1]
+    assert found == expected
+
+
+def test_forbidden_tokens_are_never_drawn_and_no_segment_is_empty(pair: Pair, sources: list[list[int]]) -> None:
+    uniforms = np.random.default_rng(3).random((len(sources), 20))
+    found = sample_segments(pair, sources, Sampling(temperature=5.0, longest=20), uniforms, list(range(3, 350)))
+    assert all(found)
+    assert not {token for segment in found for token in segment} & set(range(3, 350))

@@ -1,0 +1,103 @@
+"""Source and target put the dialogue together again; windows keep whole turns and count what fell out."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdm.segments import (
+    STRATEGIES,
+    Gap,
+    fill,
+    infilling_task,
+    join,
+    manipulations,
+    random_gap,
+    training_task,
+    window,
+)
+from language_models.infilling import Infilling
+
+INFILLING = Infilling(mask=1, before=(1,), after=(2,))
+SEPARATOR = 3
+turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1, max_size=8).filter(
+    lambda turns: any(turns)
+)
+
+
+@given(turns_strategy, st.integers(0, 10**6), st.booleans())
+def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int]], seed: int, utterance: bool) -> None:
+    gap = random_gap(turns, random.Random(seed), utterance, longest_segment=3)
+    task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest=1000)
+    assert task.dropped == 0
+    at = task.source.index(INFILLING.mask)
+    assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join(turns, SEPARATOR)
+    assert len(task.segment) >= 1
+    assert fill(turns, gap, task.segment) == turns
+    if utterance:
+        assert list(task.segment) == turns[gap.turn]
+    else:
+        assert len(task.segment) <= 3
+
+
+@given(turns_strategy, st.integers(0, 10**6), st.integers(1, 40))
+def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: int, longest: int) -> None:
+    gap = random_gap(turns, random.Random(seed), utterance=False)
+    kept = window(turns, gap, longest)
+    assert gap.turn in kept
+    task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest)
+    assert len(task.source) <= longest
+    assert task.source.count(INFILLING.mask) == 1
+    whole = len(join(fill(turns, gap, [INFILLING.mask]), SEPARATOR))
+    assert len(task.source) + task.dropped == whole
+    if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
+        assert list(kept) == list(range(len(turns)))
+
+
+def test_a_window_grows_to_both_sides() -> None:
+    turns = [[10] * 4, [11] * 4, [12] * 4, [13] * 4, [14] * 4]
+    assert window(turns, Gap(2, 0, 4), longest=11) == range(1, 4)
+    task = infilling_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, longest=11)
+    assert task.source == (11, 11, 11, 11, 3, 1, 3, 13, 13, 13, 13)
+    assert task.dropped == 10
+
+
+def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
+    turn = list(range(100, 150))
+    task = infilling_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, longest=7)
+    assert task.source == (117, 118, 119, 1, 122, 123, 124)
+    assert task.segment == (120, 121)
+    assert task.dropped == 48 - 6 + 2
+    left = infilling_task([turn], Gap(0, 0, 1), INFILLING, SEPARATOR, longest=4)
+    assert left.source == (1, 101, 102, 103)
+    right = infilling_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, longest=4)
+    assert right.source == (146, 147, 148, 1)
+
+
+def test_a_third_of_training_gaps_are_whole_utterances() -> None:
+    rng = random.Random(0)
+    turns = [list(range(10, 40)), list(range(40, 70))]
+    whole = sum(len(training_task(turns, rng, INFILLING, SEPARATOR, 100).segment) == 30 for _ in range(3000))
+    assert whole == pytest.approx(1000, abs=90)  # a segment has 20 tokens at most
+
+
+def test_strategies() -> None:
+    rng = random.Random(0)
+    assert manipulations("segment-single", rng) == [False]
+    assert manipulations("utterance-single", rng) == [True]
+    single = Counter(tuple(manipulations("mixed-single", rng)) for _ in range(1000))
+    assert set(single) == {(True,), (False,)}
+    assert single[(True,)] == pytest.approx(500, abs=60)
+    times = Counter(len(manipulations("mixed-multi", rng)) for _ in range(4000))
+    assert sorted(times) == [1, 2, 3, 4]
+    assert all(count == pytest.approx(1000, abs=110) for count in times.values())
+    assert len(STRATEGIES) == 4
+    with pytest.raises(ValueError, match="amr-multi"):
+        manipulations("amr-multi", rng)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_dialogue_without_tokens_has_no_gap() -> None:
+    with pytest.raises(ValueError, match="at least one token"):
+        random_gap([[], []], random.Random(0), utterance=True)
