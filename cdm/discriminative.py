@@ -194,7 +194,7 @@ class DiscriminativeCDM:
 
     @classmethod
     def from_pretrained(
-        cls, models: str | Path, pooling: Pooling = "classifier", **loading: str
+        cls, models: str | Path, pooling: Pooling = "classifier", device: str = "cpu", dtype: str = "float32"
     ) -> "DiscriminativeCDM":
         """Loads `amateur/`, `expert/` and, for classifier pooling, `pooler/` from one folder (a run's `models/`).
 
@@ -208,7 +208,7 @@ class DiscriminativeCDM:
                 [f"{name}: must be a folder that +exp=cdm_dialogue left in models/, found none" for name in missing]
             )
         pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
-        return cls(Pair.from_pretrained(folder / "amateur", folder / "expert", **loading), pooling, pooler)
+        return cls(Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype), pooling, pooler)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores under the aspect `quality`."""

@@ -61,9 +61,12 @@ class Pair:
             raise ValueError(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
 
     @classmethod
-    def from_pretrained(cls, amateur: str | Path, expert: str | Path, longest: int = 512, **loading: str) -> "Pair":
-        """Loads two trained infilling models."""
-        return cls(Seq2SeqLM.from_pretrained(amateur, **loading), Seq2SeqLM.from_pretrained(expert, **loading), longest)
+    def from_pretrained(
+        cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
+    ) -> "Pair":
+        """Loads two trained infilling models; how much they read stands with the amateur's tokenizer."""
+        first, second = (Seq2SeqLM.from_pretrained(name, device, dtype) for name in (amateur, expert))
+        return cls(first, second, longest=first.tokenizer.model_max_length)
 
     @property
     def infilling(self) -> Infilling:

@@ -3,6 +3,7 @@
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
@@ -23,8 +24,10 @@ TEXTS = [turn for turns in DIALOGUES for turn in turns]
 class Killed(pl.Callback):
     """Dies in the middle of the second epoch."""
 
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: object) -> None:
-        if trainer.current_epoch == 1:
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        if batch_idx == 1 and trainer.current_epoch == 1:
             raise RuntimeError("killed")
 
 
@@ -95,3 +98,10 @@ def test_a_pair_needs_one_tokenizer(pair: Pair) -> None:
     plain = TinyT5(300, 16, 32, 2, 1, 1).build(["no separator"], (), seed=0)
     with pytest.raises(ValueError, match="</UTT>"):
         Pair(plain, plain)
+
+
+def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> None:
+    pair.amateur.tokenizer.model_max_length = 60
+    pair.amateur.save_pretrained(tmp_path / "amateur")
+    pair.expert.save_pretrained(tmp_path / "expert")
+    assert Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert").longest == 60

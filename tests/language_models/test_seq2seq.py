@@ -128,7 +128,7 @@ def test_the_real_t5_vocabulary_gets_a_separator(shared_data: Path, tmp_path: Pa
     lm.model.resize_token_embeddings(len(t5))
     Seq2SeqLM(lm.model, t5).save_pretrained(tmp_path)
     built = PretrainedSeq2Seq(str(tmp_path)).build((), ("</UTT>",), seed=0)
-    separator = built.tokenizer.convert_tokens_to_ids("</UTT>")
+    separator = built.tokenizer.get_vocab()["</UTT>"]
     assert separator == len(t5)
     assert built.model.get_input_embeddings().num_embeddings > separator
     assert sentinel_infilling(built.tokenizer).mask == 32099
