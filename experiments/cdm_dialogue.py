@@ -6,7 +6,7 @@ CDM, section 4.1. Forward only; every trained model and every sample is a kept s
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -88,7 +88,7 @@ class PoolerPlan:
 class DiscriminatorPlan:
     """A discriminator: what to build (a partial of new_bert or new_bilstm) and how long to train it."""
 
-    build: Callable[..., Discriminator]
+    build: partial[Discriminator]
     training: TrainingSettings
 
 
@@ -226,7 +226,6 @@ def _trained_discriminator(
 ) -> tuple[Path, Discriminator]:
     """The stage of one discriminator."""
     negatives, negatives_name = learned
-    assert isinstance(plan.build, partial)
 
     def build(folder: Path) -> None:
         train_discriminator(
