@@ -1,0 +1,1 @@
+"""CTRLEval: controlled text judged by infilling, without training (Ke et al., ACL 2022)."""
