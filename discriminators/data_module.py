@@ -11,8 +11,9 @@ from pytorch_lightning import LightningDataModule
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from discriminators.batches import length_batches, pad_rows
+from discriminators.batches import pad_rows
 from discriminators.segments import Row, Tokens, Truncation, read
+from language_models.batching import batches_by_budget
 
 Batch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
 
@@ -78,7 +79,7 @@ class RowBatches(Dataset[Batch]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, indices: NDArray[np.int64]) -> Batch:
+    def __getitem__(self, indices: list[int]) -> Batch:
         rows = [self.rows[i] for i in indices]
         ids, mask = pad_rows(rows, self.pad)
         texts = torch.tensor([row.text for row in rows])
@@ -91,7 +92,7 @@ class RowBatches(Dataset[Batch]):
         }
 
 
-class BatchOrder(Sampler[NDArray[np.int64]]):
+class BatchOrder(Sampler[list[int]]):
     """The batches of one process in one part of one pass over the rows.
 
     With `parts` above 1 a pass is cut into that many epochs of Lightning, so that each ends with a validation and a
@@ -115,7 +116,7 @@ class BatchOrder(Sampler[NDArray[np.int64]]):
         self.rank = rank
         self.world_size = world_size
         self.epoch = 0
-        self.total = len(length_batches(lengths, token_budget, self._generator(0)))
+        self.total = len(batches_by_budget(lengths, token_budget, self._generator(0)))
 
     def set_epoch(self, epoch: int) -> None:
         """Lightning calls this before each epoch, a resumed one too."""
@@ -124,9 +125,9 @@ class BatchOrder(Sampler[NDArray[np.int64]]):
     def __len__(self) -> int:
         return -(-self.total // (self.parts * self.world_size))
 
-    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+    def __iter__(self) -> Iterator[list[int]]:
         whole, part = divmod(self.epoch, self.parts) if self.seed is not None else (0, 0)
-        batches = length_batches(self.lengths, self.token_budget, self._generator(whole))
+        batches = batches_by_budget(self.lengths, self.token_budget, self._generator(whole))
         first = part * len(self) * self.world_size + self.rank
         for i in range(first, first + len(self) * self.world_size, self.world_size):
             yield batches[i % len(batches)]
@@ -172,7 +173,7 @@ class DiscriminatorData(LightningDataModule):
     def texts_per_batch(self) -> float:
         """Training texts in a batch, on average."""
         lengths = [len(row.ids) for row in self.train.rows]
-        return len(self.train.labels) / len(length_batches(lengths, self.token_budget, np.random.default_rng(0)))
+        return len(self.train.labels) / len(batches_by_budget(lengths, self.token_budget, np.random.default_rng(0)))
 
     def train_dataloader(self) -> DataLoader[Batch]:
         return self._loader(self.train, self.seed, self.parts)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 
-from discriminators.batches import length_batches, pad_rows
+from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, Pooling, load_encoder, readable_tokens
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, Truncation, clean, read
 from discriminators.vocabulary import Kind, Vocabulary, load_vocabulary, train_vocabulary
+from language_models.batching import batches_by_budget
 
 SETTINGS = "discriminator.json"
 
@@ -47,7 +48,7 @@ class Discriminator:
         token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does.
         """
         rows, dropped = read(texts, self.tokens, self.truncation)
-        batches = length_batches([len(row.ids) for row in rows], self.token_budget)
+        batches = batches_by_budget([len(row.ids) for row in rows], self.token_budget)
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()

@@ -3,8 +3,7 @@
 import json
 import logging
 import shutil
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ from data.stages import fingerprint
 from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import SETTINGS, Discriminator
 from discriminators.segments import Segments
+from language_models.learning_curve import LearningCurve
+from language_models.training import fit
 
 log = logging.getLogger(__name__)
 
@@ -182,32 +183,6 @@ class DiscriminatorTraining(LightningModule):
         self.log_dict({k: v.to(self.device) for k, v in values.items()}, sync_dist=True)
 
 
-class LearningCurve(Callback):
-    """Keeps a point per validation: epoch (passes), step, training loss since the last, held-out loss, accuracy, AUC.
-
-    The points are part of the checkpoint, so that a resumed run has the whole curve, and are written as json.
-    """
-
-    def __init__(self, path: Path, parts: int):
-        self.path = path
-        self.parts = parts
-        self.points: list[dict[str, float]] = []
-
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        names = ("train/loss_epoch", "val/loss", "val/accuracy", "val/auc")
-        point = {n.removesuffix("_epoch").replace("/", "_"): float(trainer.callback_metrics[n]) for n in names}
-        epoch = (trainer.current_epoch + 1) / self.parts
-        self.points.append({"epoch": epoch, "step": trainer.global_step, **point})
-        if trainer.is_global_zero:
-            self.path.write_text(json.dumps(self.points, indent=1) + "\n", encoding="utf-8")
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"points": list(self.points)}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        self.points = list(state_dict["points"])
-
-
 def train_discriminator(
     build: Callable[[Sequence[Segments]], Discriminator],
     texts: Sequence[LabelledText],
@@ -256,10 +231,11 @@ def train_discriminator(
         )
         labels = np.array([t.label for t in held_out])
         module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
+        curve = LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc"))
         best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **_EVERY_EPOCH)
         last = ModelCheckpoint(checkpoints, "last", **_EVERY_EPOCH)
         trainer = make_trainer(
-            callbacks=[LearningCurve(folder / "curve.json", parts), best, last],
+            callbacks=[curve, best, last],
             logger=list(loggers),
             default_root_dir=folder,
             max_epochs=settings.epochs * parts,
@@ -268,18 +244,8 @@ def train_discriminator(
             num_sanity_val_steps=0,
             use_distributed_sampler=False,  # the data module shards its batches itself
         )
-        resumed = checkpoints / "last.ckpt"
-        with warnings.catch_warnings():
-            # Batches are padded in a moment and need no loading processes; a resumed run finds its checkpoints.
-            # Lightning itself asks torch for a name that is going away.
-            warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
-            warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-            warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-            warnings.filterwarnings(
-                "ignore", message="The number of training batches .* is smaller than the logging interval"
-            )
-            trainer.fit(module, data, ckpt_path=resumed if resumed.is_file() else None, weights_only=True)
-    return _finish(folder, discriminator, module, trainer, checkpoints / "best.ckpt")
+        fit(trainer, module, data, checkpoints)
+    return _finish(folder, discriminator, module, trainer, curve, checkpoints / "best.ckpt")
 
 
 _EVERY_EPOCH: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
@@ -299,7 +265,12 @@ def _claim(folder: Path, texts: Sequence[LabelledText], settings: TrainingSettin
 
 
 def _finish(
-    folder: Path, discriminator: Discriminator, module: DiscriminatorTraining, trainer: Trainer, best: Path
+    folder: Path,
+    discriminator: Discriminator,
+    module: DiscriminatorTraining,
+    trainer: Trainer,
+    curve: LearningCurve,
+    best: Path,
 ) -> Discriminator:
     """Give the best weights to the discriminator, keep it and remove the checkpoints."""
     kept = torch.load(best, map_location="cpu", weights_only=True)["state_dict"]
@@ -307,6 +278,7 @@ def _finish(
     discriminator.network.eval()
     trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:
+        curve.save(folder / "curve.json")
         discriminator.save_pretrained(folder)
         shutil.rmtree(best.parent)
     trainer.strategy.barrier()

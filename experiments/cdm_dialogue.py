@@ -16,7 +16,7 @@ from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
 from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, dialogue_steps, pooled_scores
 from cdm.generative import GenerativeCDM, labelled
-from cdm.infilling import Schedule, train_infilling_model
+from cdm.infilling import train_infilling_model
 from cdm.negatives import Negatives, manipulated_negatives, sample_negatives
 from cdm.pair import SEPARATOR, Pair, PartialOrder, tokenise, turns_of
 from cdm.sampling import Sampling
@@ -32,6 +32,7 @@ from experiments import plots
 from experiments.contracts import Outcome, Row, Run, ScoredSet
 from experiments.evaluation import evaluate, published_scores
 from language_models.seq2seq import Seq2SeqLM
+from language_models.training import Schedule
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +47,11 @@ class ModelPlan(Protocol):
 
 @dataclass(frozen=True)
 class InfillingPlan:
-    """One of the two models: what to build and how long to train it."""
+    """One of the two models: what to build, how long to train it, and how many gaps each dialogue has per epoch."""
 
     model: ModelPlan
     schedule: Schedule
+    gaps_per_dialogue: int = 1
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def _trained_infilling(run: Run, name: str, plan: InfillingPlan, data: DialogueD
             tokenise(lm, train, longest),
             tokenise(lm, turns_of(data.held_out), longest).tasks(run.seed),
             plan.schedule,
+            plan.gaps_per_dialogue,
             folder,
             run.trainer,
             run.loggers(name),
@@ -182,12 +185,14 @@ def _trained_infilling(run: Run, name: str, plan: InfillingPlan, data: DialogueD
             {
                 "model": asdict(plan.model),  # pyright: ignore[reportArgumentType]
                 "schedule": asdict(plan.schedule),
+                "gaps_per_dialogue": plan.gaps_per_dialogue,
                 "train": _dialogues_hash(data.train),
                 "held_out": _dialogues_hash(data.held_out),
                 "longest": longest,
                 "seed": run.seed,
             },
             build,
+            together=True,
         )
 
 
@@ -249,6 +254,7 @@ def _trained_discriminator(
                 "seed": run.seed,
             },
             build,
+            together=True,
         )
         return folder, Discriminator.from_pretrained(folder, device)
 

@@ -119,7 +119,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
     run = Run(
         name=config.name,
         folder=folder,
-        stages=Stages(Path(config.stages_dir)),
+        stages=Stages(Path(config.stages_dir), first=first),
         seed=config.seed,
         trainer=partial(
             trainer,

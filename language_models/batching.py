@@ -1,30 +1,45 @@
 """Batches of sequences of unlike length: sorted by length, filled up to a budget, and back in order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
 
-def batches_by_budget(costs: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices of `costs` in batches of like cost, dearest first; rows x highest cost of a batch stays within `budget`.
 
-    A single row dearer than the budget is a batch of its own.
+def batches_by_budget(
+    costs: Sequence[int], budget: int, generator: np.random.Generator | None = None
+) -> list[list[int]]:
+    """Indices of `costs` in batches of like cost; rows x highest cost of a batch stays within `budget`.
 
-    >>> list(batches_by_budget([2, 9, 3, 4], budget=9))
+    A single row dearer than the budget is a batch of its own. Without a generator the dearest come first; with one,
+    rows of about the same cost and then the batches are shuffled, and neither the number of batches nor their sizes
+    depend on it.
+
+    >>> batches_by_budget([2, 9, 3, 4], budget=9)
     [[1], [3, 2], [0]]
     """
-    order = sorted(range(len(costs)), key=lambda i: (-costs[i], i))
-    batch: list[int] = []
-    for i in order:
-        if batch and costs[batch[0]] * (len(batch) + 1) > budget:
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
+    if budget < 1:
+        raise ValueError(f"a budget must be at least 1, but is {budget}")
+    size = np.asarray(costs, dtype=np.int64)
+    order = np.arange(len(size))
+    if generator is not None:
+        size = -(-size // BUCKET) * BUCKET
+        order = generator.permutation(len(size))
+    order = order[np.argsort(-size[order], kind="stable")].tolist()
+    batches: list[list[int]] = []
+    start = 0
+    while start < len(order):
+        count = max(1, budget // max(1, int(size[order[start]])))
+        batches.append(order[start : start + count])
+        start += count
+    if generator is not None:
+        batches = [batches[i] for i in generator.permutation(len(batches))]
+    return batches
 
 
 def halving_on_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:

@@ -1,6 +1,7 @@
 """What a training run logged, kept beside its checkpoint."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,15 @@ import pytorch_lightning as pl
 
 
 class LearningCurve(pl.Callback):
-    """Collects one training metric, averaged over `every` batches, and one held-out metric after every validation.
+    """Collects one training metric, averaged over `every` batches, and held-out metrics after every validation.
 
     Its state is part of the checkpoint, so a resumed run goes on where the curve stood. `save` writes a list of objects
-    with `step` (batches seen) and one of the two metrics.
+    with `step` (batches seen) and the metrics.
     """
 
-    def __init__(self, training: str, held_out: str, every: int = 25) -> None:
+    def __init__(self, training: str, held_out: Sequence[str], every: int = 25) -> None:
         self.training = training
-        self.held_out = held_out
+        self.held_out = tuple(held_out)
         self.every = every
         self.points: list[dict[str, float]] = []
         self.seen = 0
@@ -33,7 +34,8 @@ class LearningCurve(pl.Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if not trainer.sanity_checking:
-            self.points.append({"step": self.seen, self.held_out: float(trainer.callback_metrics[self.held_out])})
+            found = {name: float(trainer.callback_metrics[name]) for name in self.held_out}
+            self.points.append({"step": self.seen, **found})
 
     def state_dict(self) -> dict[str, Any]:
         return {"points": list(self.points), "seen": self.seen, "waiting": list(self.waiting)}

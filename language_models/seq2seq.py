@@ -85,7 +85,7 @@ def target_log_probabilities(
     logits_per_token = -(-token_budget * vocabulary // logit_budget)  # what a target token costs, in budget units
     costs = [len(source) + max(len(target), 1) * max(1, logits_per_token) for source, target in pairs]
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(pairs)
-    batches = list(batches_by_budget(costs, token_budget))
+    batches = batches_by_budget(costs, token_budget)
     for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
         scored = halving_on_out_of_memory(lambda rows: _score(lm, [pairs[i] for i in rows]), batch)
         for i, row in zip(batch, scored, strict=True):

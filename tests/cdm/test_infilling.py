@@ -9,11 +9,12 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from cdm.infilling import Schedule, TokenisedDialogues, held_out_nll, train_infilling_model
+from cdm.infilling import TokenisedDialogues, held_out_nll, train_infilling_model
 from cdm.pair import SEPARATOR, Pair, tokenise
 from data.builtin.dialogues import generate_dialogues
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyT5
+from language_models.training import Schedule
 
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
@@ -47,8 +48,8 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
     lm, train, held_out = built()
     tasks = held_out.tasks(seed=1)
     before = held_out_nll(lm, train.infilling, tasks)
-    schedule = Schedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon, gaps_per_dialogue=4)
-    train_infilling_model(lm, train, tasks, schedule, tmp_path, make_trainer, seed=0)
+    schedule = Schedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon)
+    train_infilling_model(lm, train, tasks, schedule, 4, tmp_path, make_trainer, seed=0)
     curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
     after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), train.infilling, tasks)
     assert after < before - 1.5
@@ -63,12 +64,14 @@ def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
     schedule = Schedule(epochs=3, batch_size=32, learning_rate=0.01, muon=0.005)
     lm, train, held_out = built()
     tasks = held_out.tasks(seed=1)
-    train_infilling_model(lm, train, tasks, schedule, tmp_path / "whole", make_trainer, seed=4)
+    train_infilling_model(lm, train, tasks, schedule, 1, tmp_path / "whole", make_trainer, seed=4)
     lm, _, _ = built()
     with pytest.raises(RuntimeError, match="killed"):
-        train_infilling_model(lm, train, tasks, schedule, tmp_path / "killed", partial(make_trainer, Killed()), seed=4)
+        train_infilling_model(
+            lm, train, tasks, schedule, 1, tmp_path / "killed", partial(make_trainer, Killed()), seed=4
+        )
     lm, _, _ = built()
-    train_infilling_model(lm, train, tasks, schedule, tmp_path / "killed", make_trainer, seed=4)
+    train_infilling_model(lm, train, tasks, schedule, 1, tmp_path / "killed", make_trainer, seed=4)
     whole, resumed = (Seq2SeqLM.from_pretrained(tmp_path / n).model.state_dict() for n in ("whole", "killed"))
     for name in whole:
         torch.testing.assert_close(resumed[name], whole[name], atol=1e-6, rtol=0)

@@ -2,7 +2,9 @@
 
 import json
 import multiprocessing
+import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,41 @@ def test_two_processes_at_once_build_once(tmp_path: Path):
         process.join(timeout=60)
     assert [process.exitcode for process in processes] == [0, 0]
     assert (tmp_path / "builds").read_text(encoding="utf-8") == "built\n"
+
+
+def test_other_processes_wait_for_what_the_first_one_builds(tmp_path: Path):
+    waiting = threading.Thread(target=lambda: found.append(Stages(tmp_path, first=False).get("model", {"a": 1}, never)))
+    found: list[Path] = []
+    waiting.start()
+    first = Stages(tmp_path).get("model", {"a": 1}, write)
+    waiting.join(timeout=10)
+    assert found == [first]
+
+
+def test_other_processes_build_with_the_first_one_where_all_are_needed(tmp_path: Path):
+    meeting = threading.Barrier(2)
+    writers: list[str] = []
+
+    def build(who: str, folder: Path) -> None:
+        meeting.wait(timeout=10)  # a lock held by one of them would keep the other from coming here
+        writers.append(who)
+        if who == "first":
+            write(folder)
+        meeting.wait(timeout=10)
+
+    other = Stages(tmp_path, first=False)
+    thread = threading.Thread(target=other.get, args=("model", {"a": 1}, partial(build, "other"), True))
+    thread.start()
+    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, "first"), together=True)
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+    assert sorted(writers) == ["first", "other"]
+    assert (kept / "model").is_file()
+
+
+def test_a_process_that_waits_in_vain_says_so(tmp_path: Path):
+    with pytest.raises(TimeoutError, match="the first process should have built"):
+        Stages(tmp_path, first=False, patience=0.3).get("model", {"a": 1}, never)
 
 
 @pytest.mark.parametrize("value", [np.zeros(2), Path("model"), {1, 2}, b"bytes"])

@@ -1,29 +1,11 @@
-"""Batches by token budget and their order."""
+"""Batches as tensors, and their order."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from discriminators.batches import length_batches, pad_rows
+from discriminators.batches import pad_rows
 from discriminators.data_module import BatchOrder
 from discriminators.segments import Row
-
-LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=80)
-
-
-@given(LENGTHS, st.integers(1, 200), st.one_of(st.none(), st.integers(0, 9)))
-def test_every_row_once_and_within_the_budget(lengths: list[int], budget: int, seed: int | None):
-    batches = length_batches(lengths, budget, None if seed is None else np.random.default_rng(seed))
-    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
-
-
-@given(LENGTHS, st.integers(1, 200))
-def test_seeds_shuffle_but_do_not_change_the_number_of_batches(lengths: list[int], budget: int):
-    counts = {len(length_batches(lengths, budget, np.random.default_rng(seed))) for seed in range(5)}
-    assert len(counts) == 1
 
 
 def test_padding():
@@ -33,15 +15,10 @@ def test_padding():
     assert mask.tolist() == [[True, True], [True, False]]
 
 
-def test_budget_must_be_positive():
-    with pytest.raises(ValueError, match="token_budget must be at least 1, but is 0"):
-        length_batches([1], 0)
-
-
 def order(seed: int | None, epoch: int, **shard: int) -> list[list[int]]:
     sampler = BatchOrder(list(range(1, 50)), 60, seed, **shard)
     sampler.set_epoch(epoch)
-    batches = [b.tolist() for b in sampler]
+    batches = list(sampler)
     assert len(batches) == len(sampler)
     return batches
 

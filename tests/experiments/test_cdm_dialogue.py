@@ -112,7 +112,7 @@ def test_fed_has_the_published_rows(shared_data: Path, tmp_path: Path) -> None:
         f"data.root={shared_data}",
         "data.training_sets=[daily_dialog]",
         "model.expert.schedule.epochs=1",
-        "model.expert.schedule.gaps_per_dialogue=1",
+        "model.expert.gaps_per_dialogue=1",
         *toy,
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
@@ -135,3 +135,13 @@ def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
         start = dialogue.index(turns[0])
         assert turns == dialogue[start : start + len(turns)]
         assert 2 <= len(turns) <= 4
+
+
+@pytest.mark.slow
+def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
+    two = ("trainer=cpu", "trainer.devices=2", "trainer.strategy=ddp")
+    found = run("+exp=cdm_dialogue", *TOY, *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
+    assert found.returncode == 0, found.stderr
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert {row["metric"] for row in results["table"]} == {"cdm_generative_bilstm", *DISCRIMINATIVE, *BASELINES}
+    assert not list((tmp_path / "stages").glob("*.partial"))

@@ -1,5 +1,6 @@
 """Batches: every row once, in a budget, and in halves where memory runs out."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -10,12 +11,27 @@ from language_models.batching import batches_by_budget, halving_on_out_of_memory
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 200))
 def test_every_row_once_within_the_budget_dearest_first(costs: list[int], budget: int) -> None:
-    batches = list(batches_by_budget(costs, budget))
+    batches = batches_by_budget(costs, budget)
     assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
     ordered = [costs[i] for batch in batches for i in batch]
     assert ordered == sorted(costs, reverse=True)
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= budget
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(1, 200))
+def test_seeds_shuffle_but_change_neither_rows_nor_budget_nor_number(costs: list[int], budget: int) -> None:
+    shuffled = [batches_by_budget(costs, budget, np.random.default_rng(seed)) for seed in range(4)]
+    assert len({len(batches) for batches in shuffled}) == 1
+    for batches in shuffled:
+        assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
+        for batch in batches:
+            assert len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= budget
+
+
+def test_a_budget_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="at least 1, but is 0"):
+        batches_by_budget([1], 0)
 
 
 def test_out_of_memory_halves_until_it_fits() -> None:

@@ -1,0 +1,260 @@
+"""Training of a language model by Lightning: tasks of a source and a target, best weights by held-out loss, resumable.
+
+One way for encoder-decoder models (the source is encoded) and causal ones (the source stands in front).
+"""
+
+import random
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.loggers import Logger
+from torch.utils.data import DataLoader
+
+from language_models.batching import pad
+from language_models.learning_curve import LearningCurve
+from language_models.seq2seq import decoder_inputs
+
+NOT_LEARNED = -100  # what torch's cross-entropy leaves out
+Batch = dict[str, torch.Tensor]
+
+
+class Trainable(Protocol):
+    """A model and its tokenizer: Seq2SeqLM or CausalLM."""
+
+    @property
+    def model(self) -> Any:
+        """A transformers model."""
+        ...
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Writes model and tokenizer in the Hugging Face form."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """Token ids to read and token ids to write; the first `given` of the target are read too and not learned."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    given: int = 0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast one model trains.
+
+    Attributes:
+        epochs: passes over the tasks; the model is checked after each.
+        batch_size: tasks in a batch.
+        learning_rate: of AdamW; the highest of a linear warm-up followed by a linear decay to zero.
+        muon: learning rate of Muon for the matrices of hidden layers, null for AdamW everywhere. From scratch, Muon
+            reaches in half the time what AdamW reaches; pretrained models are better left to AdamW.
+        warm_up: the share of steps that warm up.
+        weight_decay: of AdamW.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    muon: float | None = None
+    warm_up: float = 0.05
+    weight_decay: float = 0.01
+
+
+def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
+    """What an encoder-decoder model is called with, and `labels` of the shape (rows, time)."""
+    labels = pad([[NOT_LEARNED] * t.given + list(t.target[t.given :]) for t in tasks], NOT_LEARNED)
+    return {
+        "input_ids": pad([t.source for t in tasks], model.config.pad_token_id),
+        "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
+        "decoder_input_ids": decoder_inputs(model, pad([t.target for t in tasks], model.config.pad_token_id)),
+        "labels": labels,
+    }
+
+
+def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
+    """What a causal model is called with, and `labels` of the shape (rows, time): the token after each one read.
+
+    A source is needed, if only of one token: nothing is predicted without one.
+    """
+    rows = [[*t.source, *t.target] for t in tasks]
+    read = [len(t.source) + t.given for t in tasks]
+    labels = [[NOT_LEARNED] * (given - 1) + row[given:] for row, given in zip(rows, read, strict=True)]
+    return {
+        "input_ids": pad([row[:-1] for row in rows], model.config.pad_token_id or 0),
+        "attention_mask": pad([[1] * (len(row) - 1) for row in rows], 0),
+        "labels": pad(labels, NOT_LEARNED),
+    }
+
+
+class Tasks(pl.LightningDataModule):
+    """Fresh tasks every epoch, the same for the same seed and epoch; batches of like length in random order."""
+
+    def __init__(
+        self,
+        model: Any,
+        train: Callable[[int], Sequence[Task]],
+        held_out: Sequence[Task],
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.train = train
+        self.held_out = held_out
+        self.batch_size = batch_size
+        self.seed = seed
+
+    def _collate(self, tasks: Sequence[Task]) -> Batch:
+        return (seq2seq_batch if self.model.config.is_encoder_decoder else causal_batch)(self.model, tasks)
+
+    def _loader(self, tasks: Sequence[Task], shuffle_seed: int | None) -> DataLoader[Batch]:
+        ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
+        batches = [ordered[i : i + self.batch_size] for i in range(0, len(ordered), self.batch_size)]
+        if shuffle_seed is not None:
+            random.Random(shuffle_seed).shuffle(batches)
+        return DataLoader(batches, batch_size=None, collate_fn=self._collate, shuffle=False)  # type: ignore[arg-type]
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        epoch = self.trainer.current_epoch if self.trainer else 0
+        seed = self.seed * 100_003 + epoch
+        return self._loader(self.train(seed), shuffle_seed=seed)
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        return self._loader(self.held_out, shuffle_seed=None)
+
+
+class LanguageModelTraining(pl.LightningModule):
+    """Lightning's view of a language model that learns its targets."""
+
+    def __init__(self, model: Any, schedule: Schedule, seed: int) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # two optimizers step on one loss
+        self.model = model
+        self.schedule = schedule
+        self.seed = seed
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """Cross-entropy of the learned tokens in nats per token."""
+        inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
+        logits = self.model(**inputs, use_cache=False).logits
+        return torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=NOT_LEARNED
+        )
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        # Dropout of a batch is the same in a resumed run.
+        torch.manual_seed((self.seed * 100_003 + self.current_epoch) * 1_000_003 + batch_idx)
+
+    def training_step(self, batch: Batch, _: int) -> None:
+        optimizers = self.optimizers()
+        schedulers = self.lr_schedulers()
+        loss = self.loss(batch)
+        self.manual_backward(loss)
+        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
+            optimizer.step()
+            optimizer.zero_grad()
+        for scheduler in schedulers if isinstance(schedulers, list) else [schedulers]:
+            scheduler.step()  # pyright: ignore[reportCallIssue, reportOptionalMemberAccess, reportAttributeAccessIssue]
+        self.log("train_nll", loss.detach(), prog_bar=True, batch_size=len(batch["labels"]))
+
+    def validation_step(self, batch: Batch, _: int) -> None:
+        tokens = int((batch["labels"] != NOT_LEARNED).sum())
+        self.log("held_out_nll", self.loss(batch), batch_size=tokens, prog_bar=True, sync_dist=True)
+
+    def configure_optimizers(self) -> Any:
+        decay = self.schedule.weight_decay
+        muon = self.schedule.muon
+        hidden = [p for name, p in self.model.named_parameters() if muon is not None and _is_hidden_matrix(name, p)]
+        chosen = {id(p) for p in hidden}
+        others = [p for p in self.model.parameters() if id(p) not in chosen]
+        optimizers: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(others, self.schedule.learning_rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
+        ]
+        if muon is not None:
+            optimizers.append(torch.optim.Muon(hidden, muon, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
+        total = int(self.trainer.estimated_stepping_batches)
+        warm = max(1, round(total * self.schedule.warm_up))
+
+        def factor(step: int) -> float:
+            return min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+
+        return optimizers, [torch.optim.lr_scheduler.LambdaLR(optimizer, factor) for optimizer in optimizers]
+
+
+def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
+    """Muon is made for these; embeddings, the output layer and vectors stay with AdamW."""
+    outer = ("shared", "embed", "wte", "wpe", "bias", "lm_head")
+    return parameter.ndim == 2 and not any(part in name for part in outer)
+
+
+def fit(trainer: pl.Trainer, module: pl.LightningModule, data: pl.LightningDataModule, checkpoints: Path) -> None:
+    """Trains; a run that was killed goes on from `last.ckpt` in its folder of checkpoints."""
+    last = checkpoints / "last.ckpt"
+    with warnings.catch_warnings():
+        # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
+        # itself asks torch for a name that is going away.
+        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
+        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+        warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
+        trainer.fit(module, datamodule=data, ckpt_path=last if last.is_file() else None, weights_only=True)
+
+
+def train_language_model(
+    lm: Trainable,
+    train: Callable[[int], Sequence[Task]],
+    held_out: Sequence[Task],
+    schedule: Schedule,
+    folder: Path,
+    make_trainer: Callable[..., pl.Trainer],
+    loggers: Iterable[Logger] = (),
+    seed: int = 0,
+) -> None:
+    """Trains the model in place and keeps the weights of the best held-out likelihood.
+
+    `folder` receives the model in the Hugging Face form and `curve.json`. A run that was killed goes on from the last
+    checkpoint in `folder`, and ends where it would have ended.
+
+    Args:
+        lm: an encoder-decoder or a causal model.
+        train: the tasks of one epoch by a seed, the same for the same seed.
+        held_out: tasks to check the model on.
+        schedule: how long and how fast.
+        folder: where to train and to keep the model.
+        make_trainer: called with the arguments this function decides about; it adds the hardware.
+        loggers: Lightning loggers.
+        seed: of the tasks, their order and dropout.
+    """
+    checkpoints = folder / "checkpoints"
+    keep = ModelCheckpoint(checkpoints, monitor="held_out_nll", mode="min", save_top_k=1, save_last=True)
+    curve = LearningCurve("train_nll", ["held_out_nll"])
+    lm.model.train()
+    trainer = make_trainer(
+        max_epochs=schedule.epochs,
+        reload_dataloaders_every_n_epochs=1,
+        num_sanity_val_steps=0,
+        default_root_dir=folder,
+        callbacks=[keep, curve],
+        logger=list(loggers),
+    )
+    module = LanguageModelTraining(lm.model, schedule, seed)
+    fit(trainer, module, Tasks(lm.model, train, held_out, schedule.batch_size, seed), checkpoints)
+    best = torch.load(keep.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
+    module.cpu().load_state_dict(best)
+    lm.model.eval()
+    trainer.strategy.barrier()  # every process has read the weights before they are removed
+    if trainer.is_global_zero:
+        lm.save_pretrained(folder)
+        curve.save(folder / "curve.json")
+        shutil.rmtree(checkpoints)
+    trainer.strategy.barrier()
