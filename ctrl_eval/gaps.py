@@ -1,0 +1,67 @@
+"""Gaps in text, to train a small infilling model on what CTRLEval will ask of it.
+
+The paper takes models that others trained this way at scale; this is the from-scratch stand-in (`scale=tiny`).
+"""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from language_models.infilling import Infilling
+from language_models.seq2seq import Seq2SeqLM
+from language_models.training import Task
+
+WORD = re.compile(r"\w+")
+
+
+def random_gap(text: str, rng: random.Random, split: Callable[[str], Sequence[str]]) -> tuple[int, int]:
+    """Start and end of what is removed: a sentence, the beginning, all after the beginning, or one to three words.
+
+    These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
+    (Eq. 12-13), equally often. The gap holds at least one word and no white space at its ends.
+
+    Raises ValueError for a text without a word.
+    """
+    words = [match.span() for match in WORD.finditer(text)]
+    if not words:
+        raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
+    kind = rng.choice(("sentence", "beginning", "rest", "words"))
+    if kind == "sentence":
+        sentence = rng.choice([s for s in split(text) if WORD.search(s)])
+        start = text.index(sentence)
+        return start, start + len(sentence)
+    if kind == "words":
+        first = rng.randrange(len(words))
+        last = min(len(words) - 1, first + rng.randrange(3))
+        return words[first][0], words[last][1]
+    border = rng.randint(1, min(8, len(words)))
+    if kind == "beginning" or border == len(words):
+        return 0, words[border - 1][1]
+    return words[border][0], len(text.rstrip())
+
+
+def gap_tasks(
+    lm: Seq2SeqLM,
+    infilling: Infilling,
+    texts: Sequence[str],
+    seed: int,
+    split: Callable[[str], Sequence[str]],
+    per_text: int = 1,
+) -> list[Task]:
+    """`per_text` random gaps in every text as tasks for the model; the same for the same seed.
+
+    Texts longer than the model reads are left out of training, not cut.
+    """
+    rng = random.Random(seed)
+    pieces: list[str] = []
+    for text in texts:
+        for _ in range(per_text):
+            start, end = random_gap(text, rng, split)
+            pieces += [text[:start], text[start:end], text[end:]]
+    ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
+    tasks: list[Task] = []
+    for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True):
+        source = [*before, infilling.mask, *after]
+        if max(len(source), len(gap)) < lm.tokenizer.model_max_length:
+            tasks.append(Task(source, infilling.target(gap), len(infilling.before)))
+    return tasks
