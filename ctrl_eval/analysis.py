@@ -1,0 +1,100 @@
+"""The paper's analyses as functions of known scores: no model is asked again (sections 4.6 and 4.7)."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
+QUARTILES = 4
+
+
+def quartiles(ratings: Float[NDArray[np.float64], " n"]) -> NDArray[np.int64]:
+    """The quartile 0 to 3 of every example by its rating, equally many in each; ties keep their order.
+
+    >>> quartiles(np.array([4.0, 1.0, 2.0, 3.0])).tolist()
+    [3, 0, 1, 2]
+    """
+    order = np.argsort(ratings, kind="stable")
+    found = np.empty(len(ratings), dtype=np.int64)
+    found[order] = np.arange(len(ratings)) * QUARTILES // len(ratings)
+    return found
+
+
+def biased_subsets(ratings: Float[NDArray[np.float64], " n"], seed: int) -> list[NDArray[np.int64]]:
+    """Four subsets of the examples, from mostly bad to mostly good ones (section 4.6.2, Figure 3).
+
+    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Indices in ascending order.
+    """
+    rng = np.random.default_rng(seed)
+    found = quartiles(ratings)
+    return [np.flatnonzero(rng.random(len(found)) < 1 / (np.abs(found - j) + 1)) for j in range(QUARTILES)]
+
+
+def quality_drift(
+    scores: Mapping[str, NDArray[np.float64]],
+    ratings: Float[NDArray[np.float64], " n"],
+    correlation: Correlation,
+    seed: int,
+) -> dict[str, list[float]]:
+    """The correlation of every metric with the ratings on each of the four biased subsets (Figure 3)."""
+    subsets = biased_subsets(ratings, seed)
+    return {metric: [correlation(values[at], ratings[at]) for at in subsets] for metric, values in scores.items()}
+
+
+def model_drift(
+    scores: Mapping[str, NDArray[np.float64]],
+    ratings: Float[NDArray[np.float64], " n"],
+    systems: Sequence[str],
+    correlation: Correlation,
+) -> dict[str, dict[str, float]]:
+    """The correlation of every metric with the ratings among the texts of each system: metric -> system (Figure 2)."""
+    named = np.array(systems)
+    return {
+        metric: {
+            system: correlation(values[named == system], ratings[named == system]) for system in dict.fromkeys(systems)
+        }
+        for metric, values in scores.items()
+    }
+
+
+def number_of_evaluators(
+    scores: Float[NDArray[np.float64], "n evaluators"],
+    weights: Float[NDArray[np.float64], "n evaluators"],
+    ratings: Float[NDArray[np.float64], " n"],
+    numbers: Sequence[int],
+    correlation: Correlation,
+    seed: int,
+    repeats: int = 20,
+) -> dict[int, tuple[float, float]]:
+    """Mean and standard deviation of the correlation with so many evaluators drawn at random (section 4.7, Figure 4).
+
+    The weights of the drawn ones are renormalised; where all are zero, their mean counts.
+
+    Raises ValueError for more evaluators than there are.
+    """
+    available = scores.shape[1]
+    wrong = [number for number in numbers if not 1 <= number <= available]
+    if wrong:
+        raise ValueError(f"there are {available} evaluators, so numbers must be from 1 to {available}, but got {wrong}")
+    rng = np.random.default_rng(seed)
+    found: dict[int, tuple[float, float]] = {}
+    for number in numbers:
+        drawn = [rng.choice(available, number, replace=False) for _ in range(repeats)]
+        values = [correlation(weighted_mean(scores[:, at], weights[:, at]), ratings) for at in drawn]
+        found[number] = float(np.mean(values)), float(np.std(values))
+    return found
+
+
+def weighted_mean(
+    scores: Float[NDArray[np.float64], "n evaluators"], weights: Float[NDArray[np.float64], "n evaluators"]
+) -> Float[NDArray[np.float64], " n"]:
+    """Eq. 1 for many texts with one number of evaluators; the plain mean where all weights of a text are zero.
+
+    >>> weighted_mean(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
+    [1.5, 2.0]
+    """
+    totals = weights.sum(axis=1, keepdims=True)
+    shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / scores.shape[1])
+    return (shares * scores).sum(axis=1)
