@@ -1,0 +1,97 @@
+"""How well a poem keeps its form: lengths, rhyme, tones. Shares in [0, 1], higher is better; read them beside people's.
+
+Rhyme and tone are those of today's Mandarin (pypinyin), with every reading of a character; Song Ci rhymed and was
+toned otherwise, so that human poems do not reach 1 either.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from pypinyin import Style, pinyin
+
+from oumg.form import MARKS, Form, line_finals, phrases
+
+LEVEL = frozenset("12")  # tones of the level class (ping); 3 and 4 are oblique (ze)
+
+
+@cache
+def finals(character: str) -> frozenset[str]:
+    """The finals of all readings of a character, without tones and glides; empty for what has no reading.
+
+    >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("月"))
+    (['a'], ['a'], ['ie'])
+    """
+    found = pinyin(character, style=Style.FINALS, heteronym=True, strict=True, errors="ignore")
+    return frozenset(_without_glide(reading) for readings in found for reading in readings if reading)
+
+
+def _without_glide(final: str) -> str:
+    if final in ("ie", "ve", "üe"):  # these rhyme with one another, not with e
+        return "ie"
+    return final.lstrip("iuvü") or final
+
+
+@cache
+def tones(character: str) -> frozenset[str]:
+    """`level`, `oblique` or both, over all readings of a character; empty for what has no reading.
+
+    >>> sorted(tones("花")), sorted(tones("月"))
+    (['level'], ['oblique'])
+    """
+    found = pinyin(character, style=Style.TONE3, heteronym=True, neutral_tone_with_five=True, errors="ignore")
+    digits = {reading[-1] for readings in found for reading in readings if reading[-1:] in set("1234")}
+    return frozenset("level" if digit in LEVEL else "oblique" for digit in digits)
+
+
+def keeps_form(text: str, form: Form) -> bool:
+    """Whether the poem has exactly this form: every length and every mark."""
+    marks = [c for c in text if c in MARKS]
+    lengths = [len(phrase) for phrase in phrases(text)]
+    return text[-1:] in MARKS and list(zip(lengths, marks, strict=False)) == list(form.phrases)
+
+
+def phrase_lengths(text: str, form: Form) -> float:
+    """The share of phrases with the length that the form gives them, by place; missing and extra phrases count against.
+
+    >>> phrase_lengths("春花，秋月何。", Form(((2, "，"), (2, "。"))))
+    0.5
+    """
+    lengths = [len(phrase) for phrase in phrases(text)]
+    wanted = [length for length, _ in form.phrases]
+    return sum(a == b for a, b in zip(lengths, wanted, strict=False)) / max(len(lengths), len(wanted))
+
+
+def rhyme_rate(text: str) -> float:
+    """The largest share of line ends that have one final in common; NaN with fewer than two lines.
+
+    >>> rhyme_rate("春花。人家。秋月。")
+    0.6666666666666666
+    """
+    ends = line_finals(text)
+    if len(ends) < 2:
+        return float("nan")
+    counts = Counter(final for end in ends for final in finals(end))
+    return max(counts.values(), default=0) / len(ends)
+
+
+def tone_pattern(texts: Sequence[str]) -> list[str | None]:
+    """The commoner tone class at every place of poems of one form, `None` where they do not lean to one.
+
+    A class is the commoner one where at least two thirds of the characters that have a single class are of it.
+    """
+    rows = [[c for c in text if c not in MARKS] for text in texts]
+    pattern: list[str | None] = []
+    for characters in zip(*rows, strict=True):
+        single = Counter(next(iter(tones(c))) for c in characters if len(tones(c)) == 1)
+        best, count = single.most_common(1)[0] if single else ("", 0)
+        pattern.append(best if single and count >= 2 * single.total() / 3 else None)
+    return pattern
+
+
+def tone_rate(text: str, pattern: Sequence[str | None]) -> float:
+    """The share of the pattern's decided places where the poem's character can have that class; NaN without any."""
+    characters = [c for c in text if c not in MARKS]
+    decided = [(c, wanted) for c, wanted in zip(characters, pattern, strict=False) if wanted]
+    return float(np.mean([wanted in tones(c) for c, wanted in decided])) if decided else float("nan")
