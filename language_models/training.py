@@ -8,6 +8,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -105,23 +106,23 @@ class Tasks(pl.LightningDataModule):
         held_out: Sequence[Task],
         batch_size: int,
         seed: int,
+        as_batch: Callable[[Any, Sequence[Task]], Batch],
     ) -> None:
         super().__init__()
         self.model = model
+        self.as_batch = as_batch
         self.train = train
         self.held_out = held_out
         self.batch_size = batch_size
         self.seed = seed
-
-    def _collate(self, tasks: Sequence[Task]) -> Batch:
-        return (seq2seq_batch if self.model.config.is_encoder_decoder else causal_batch)(self.model, tasks)
 
     def _loader(self, tasks: Sequence[Task], shuffle_seed: int | None) -> DataLoader[Batch]:
         ordered = sorted(tasks, key=lambda task: (len(task.source), len(task.target)))
         batches = [ordered[i : i + self.batch_size] for i in range(0, len(ordered), self.batch_size)]
         if shuffle_seed is not None:
             random.Random(shuffle_seed).shuffle(batches)
-        return DataLoader(batches, batch_size=None, collate_fn=self._collate, shuffle=False)  # type: ignore[arg-type]
+        collate = partial(self.as_batch, self.model)
+        return DataLoader(batches, batch_size=None, collate_fn=collate, shuffle=False)  # type: ignore[arg-type]
 
     def train_dataloader(self) -> DataLoader[Batch]:
         epoch = self.trainer.current_epoch if self.trainer else 0
@@ -219,6 +220,7 @@ def train_language_model(
     make_trainer: Callable[..., pl.Trainer],
     loggers: Iterable[Logger] = (),
     seed: int = 0,
+    as_batch: Callable[[Any, Sequence[Task]], Batch] | None = None,
 ) -> None:
     """Trains the model in place and keeps the weights of the best held-out likelihood.
 
@@ -234,7 +236,9 @@ def train_language_model(
         make_trainer: called with the arguments this function decides about; it adds the hardware.
         loggers: Lightning loggers.
         seed: of the tasks, their order and dropout.
+        as_batch: what the model is called with; `seq2seq_batch` or `causal_batch` where it is not given.
     """
+    as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
     checkpoints = folder / "checkpoints"
     keep = ModelCheckpoint(checkpoints, monitor="held_out_nll", mode="min", save_top_k=1, save_last=True)
     curve = LearningCurve("train_nll", ["held_out_nll"])
@@ -248,7 +252,7 @@ def train_language_model(
         logger=list(loggers),
     )
     module = LanguageModelTraining(lm.model, schedule, seed)
-    fit(trainer, module, Tasks(lm.model, train, held_out, schedule.batch_size, seed), checkpoints)
+    fit(trainer, module, Tasks(lm.model, train, held_out, schedule.batch_size, seed, as_batch), checkpoints)
     best = torch.load(keep.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     module.cpu().load_state_dict(best)
     lm.model.eval()

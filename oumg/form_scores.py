@@ -20,7 +20,7 @@ LEVEL = frozenset("12")  # tones of the level class (ping); 3 and 4 are oblique 
 def finals(character: str) -> frozenset[str]:
     """The finals of all readings of a character, without tones and glides; empty for what has no reading.
 
-    >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("月"))
+    >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪"))
     (['a'], ['a'], ['ie'])
     """
     found = pinyin(character, style=Style.FINALS, heteronym=True, strict=True, errors="ignore")

@@ -1,0 +1,110 @@
+"""Writing poems: the form as a constraint, and the paper's two generators G1 and G2 (OUMG, section 4.1)."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import LogitsProcessor, LogitsProcessorList
+from transformers import set_seed as set_transformers_seed
+
+from oumg.form import MARKS, Form, Kind
+from oumg.songnet import SongNet, generation_inputs
+
+
+class FormConstraint(LogitsProcessor):
+    """Marks where the form has them, characters everywhere else, the end where it ends.
+
+    Args:
+        songnet: the generator.
+        forms: of each row handed to `generate()`; several rows per form (beams, return sequences) follow one another.
+        prompt: columns in front of the poem, left padding included.
+    """
+
+    def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int) -> None:
+        self.prompt = prompt
+        self.slots = [form.slots() for form in forms]
+        tokenizer = songnet.tokenizer
+        vocabulary = tokenizer.get_vocab()
+        self.marks = {mark: vocabulary[mark] for mark in MARKS}
+        self.end: int = tokenizer.eos_token_id  # pyright: ignore[reportAttributeAccessIssue]
+        self.no_characters = torch.tensor(sorted({*tokenizer.all_special_ids, *self.marks.values()}))
+
+    def slot_kinds(self, rows: int, width: int) -> list[Kind]:
+        """What each of the rows has to write next."""
+        return [self._slot(row, rows, width).kind for row in range(rows)]
+
+    def _slot(self, row: int, rows: int, width: int):
+        slots = self.slots[row * len(self.slots) // rows]
+        return slots[min(width - self.prompt, len(slots) - 1)]
+
+    def __call__(
+        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
+    ) -> Float[Tensor, "rows vocabulary"]:
+        rows, width = input_ids.shape
+        scores = scores.clone()
+        scores[:, self.no_characters.to(scores.device)] = -torch.inf
+        for row in range(rows):
+            slot = self._slot(row, rows, width)
+            if slot.kind in (Kind.MARK, Kind.END):
+                forced = self.marks[slot.mark] if slot.kind == Kind.MARK else self.end
+                scores[row] = -torch.inf
+                scores[row, forced] = 0.0
+        return scores
+
+
+class ContentOnly(LogitsProcessor):
+    """Another processor, where a character is to be written; marks stay as the form has them."""
+
+    def __init__(self, constraint: FormConstraint, processor: LogitsProcessor) -> None:
+        self.constraint = constraint
+        self.processor = processor
+
+    def __call__(
+        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
+    ) -> Float[Tensor, "rows vocabulary"]:
+        kinds = self.constraint.slot_kinds(*input_ids.shape)
+        content = torch.tensor([kind in (Kind.CHARACTER, Kind.FINAL) for kind in kinds], device=scores.device)
+        if not content.any():
+            return scores
+        return torch.where(content[:, None], self.processor(input_ids, scores), scores)
+
+
+def write(
+    songnet: SongNet,
+    inputs: Sequence[tuple[str, Form]],
+    content: Callable[[], LogitsProcessor],
+    seed: int,
+    batch_size: int = 64,
+    advance: Callable[[int], None] = lambda poems: None,
+    **generation: object,
+) -> list[str]:
+    """A poem for every (tune, form).
+
+    Args:
+        songnet: the generator.
+        inputs: tune names and forms.
+        content: makes the processor that shapes the choice of characters: top-k for G1, shifted ranks for G2, a guide.
+        seed: of the draws; a poem depends on it and on its batch.
+        batch_size: poems written at once.
+        advance: hears how many are written.
+        generation: settings of `generate()`; sampling unless they say otherwise.
+    """
+    poems: list[str] = []
+    for start in range(0, len(inputs), batch_size):
+        batch = inputs[start : start + batch_size]
+        forms = [form for _, form in batch]
+        arguments = generation_inputs(songnet, [songnet.prompt(tune, form) for tune, form in batch], forms)
+        width = arguments["input_ids"].shape[1]
+        constraint = FormConstraint(songnet, forms, width)
+        with torch.random.fork_rng():
+            set_transformers_seed(seed + start)
+            written = songnet.model.generate(
+                **arguments,
+                max_new_tokens=max(map(len, forms)) + 1,
+                logits_processor=LogitsProcessorList([constraint, ContentOnly(constraint, content())]),
+                **{"do_sample": True, "top_k": 0, **generation},
+            )
+        poems += [songnet.tokenizer.decode(row[width:], skip_special_tokens=True).replace(" ", "") for row in written]
+        advance(len(batch))
+    return poems

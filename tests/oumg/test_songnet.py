@@ -1,0 +1,116 @@
+"""The generator: symbols stand one column ahead, caches and padding change nothing, it keeps forms, it learns."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from transformers import LogitsProcessor, TopKLogitsWarper
+
+from language_models.training import Schedule, train_language_model
+from oumg.form import MARKS, Form, Kind
+from oumg.form_scores import keeps_form
+from oumg.poetry import ContentOnly, FormConstraint, write
+from oumg.songnet import SongNet, SongNetPlan, generation_inputs, symbols
+
+POEMS = [
+    ("春词", "春花秋月何时了，往事知多少。"),
+    ("夜词", "小楼昨夜东风，月明中。故国不堪回首。"),
+    ("春词", "明月东楼何处少，往事知春了。"),
+]
+FORMS = [Form.of(poem) for _, poem in POEMS]
+QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
+
+
+@pytest.fixture(scope="module")
+def songnet() -> SongNet:
+    net = SongNetPlan(32, 2, 2, n_positions=128).build([t + p for t, p in POEMS], seed=0)
+    with torch.no_grad():
+        for parameter in net.model.parameters():  # far from uniform, so that mistakes show
+            parameter.mul_(4.0)
+    net.model.eval()
+    return net
+
+
+def test_symbols_speak_of_the_next_column() -> None:
+    slots = Form.of("春花，月。").slots()
+    row = symbols(3, slots, before=2, width=12)
+    kinds = [Kind(kind) for kind, _, _ in row]
+    assert kinds[:4] == [Kind.NONE] * 4  # padding and all of the prompt but its last token
+    assert kinds[4:10] == [slot.kind for slot in slots]
+    assert kinds[10:] == [Kind.NONE] * 2
+    assert [left for _, _, left in row[4:10]] == [2, 1, 0, 1, 0, 0]
+
+
+def test_prompts_name_the_tune_and_every_phrase(songnet: SongNet) -> None:
+    tokens = songnet.tokenizer.convert_ids_to_tokens(songnet.prompt("春词", FORMS[1]))
+    assert tokens == ["春", "词", "<6>", "，", "<3>", "。", "<6>", "。", "<poem>"]
+    with pytest.raises(ValueError, match="at most 64 phrases of at most 24"):
+        songnet.prompt("春词", Form(((25, "。"),)))
+
+
+def test_padding_on_the_left_changes_nothing(songnet: SongNet) -> None:
+    prompts = [songnet.prompt(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
+    together = logits(songnet, prompts, FORMS)
+    for i, (prompt, form) in enumerate(zip(prompts, FORMS, strict=True)):
+        torch.testing.assert_close(logits(songnet, [prompt], [form])[0], together[i], atol=1e-5, rtol=0)
+
+
+def logits(songnet: SongNet, prompts: list[list[int]], forms: list[Form]) -> torch.Tensor:
+    """Of the first character of every poem."""
+    inputs = generation_inputs(songnet, prompts, forms)
+    positions = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    with torch.inference_mode():
+        return songnet.model(**inputs, position_ids=positions).logits[:, -1]
+
+
+def test_the_cache_changes_nothing(songnet: SongNet) -> None:
+    inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
+    poems = [
+        write(songnet, inputs, lambda: TopKLogitsWarper(5), seed=1, use_cache=use_cache) for use_cache in (True, False)
+    ]
+    assert poems[0] == poems[1]
+
+
+@pytest.mark.parametrize("settings", [{}, {"do_sample": False}, {"do_sample": False, "num_beams": 3}])
+def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, object]) -> None:
+    inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)] * 2
+    poems = write(songnet, inputs, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
+    assert all(keeps_form(poem, form) for poem, (_, form) in zip(poems, inputs, strict=True))
+
+
+def test_a_seed_gives_the_poems_again(songnet: SongNet) -> None:
+    inputs = [("春词", FORMS[0])] * 8
+    again = partial(write, songnet, inputs, lambda: TopKLogitsWarper(20))
+    assert again(seed=1) == again(seed=1) != again(seed=2)
+    assert len(set(again(seed=1))) > 1
+
+
+def test_marks_are_left_alone_by_what_shapes_characters(songnet: SongNet) -> None:
+    class Forbid(LogitsProcessor):
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            return torch.full_like(scores, -7.0)
+
+    constraint = FormConstraint(songnet, [Form.of("春，花花。")] * 2, prompt=3)
+    processor = ContentOnly(constraint, Forbid())
+    scores = torch.zeros(2, len(songnet.tokenizer))
+    at_character = processor(torch.zeros(2, 3, dtype=torch.long), scores)
+    assert (at_character == -7.0).all()
+    ids = torch.zeros(2, 4, dtype=torch.long)
+    forced = processor(ids, constraint(ids, scores))
+    comma = songnet.tokenizer.convert_tokens_to_ids(MARKS[0])
+    assert forced.argmax(-1).tolist() == [comma, comma]
+    assert forced.isfinite().sum(-1).tolist() == [1, 1]
+
+
+def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
+    net = SongNetPlan(32, 2, 2, n_positions=128).build([t + p for t, p in POEMS], seed=0)
+    tasks = [net.task(tune, poem) for tune, poem in POEMS]
+    schedule = Schedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
+    train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0, as_batch=net.training_batch)
+    loaded = SongNet.from_pretrained(tmp_path)
+    inputs = [(tune, form) for (tune, _), form in zip(POEMS[:2], FORMS[:2], strict=True)]
+    written = write(loaded, inputs, lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
+    assert written[1] == POEMS[1][1]  # the only poem of its tune: learned by heart
+    assert loaded.tokenizer.get_vocab() == net.tokenizer.get_vocab()
