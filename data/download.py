@@ -9,6 +9,8 @@ from typing import Any
 
 import pooch
 
+from data.by_hand import TEXT_LICENCES, TEXTS_BY_HAND
+
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 30.0  # without an answer or a further byte
@@ -50,6 +52,7 @@ _TOPICAL_CHAT_TEST = (
 
 # The rest: shell lines, to be run in the folder of the set, that put the file into the form its loader reads.
 BY_HAND: Mapping[str, str] = {
+    **TEXTS_BY_HAND,
     "fed/deam_scores.tsv": f"""\
 curl -LO {DEAM}/coh_models/fed_test_overall_orig_preds.txt
 (printf 'line\\tdeam_score\\n'; awk -F '</UTT>' '{{print (NR - 1) "\\t" $NF}}' fed_test_overall_orig_preds.txt) \
@@ -79,6 +82,7 @@ sed 's|[[:space:]]*__eou__[[:space:]]*|</UTT>|g' dialogues.txt > dailydialog_tes
 }
 
 LICENCES: Mapping[str, str] = {
+    **TEXT_LICENCES,
     "fed": "none stated: for research, not to be passed on",
     "dstc9": "none stated: for research, not to be passed on",
     "dialogue": "CDM: MIT; Topical-Chat: CDLA-Sharing 1.0; DailyDialog: CC BY-NC-SA 4.0, not for commercial use",

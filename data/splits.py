@@ -1,0 +1,40 @@
+"""Splitting by content: what goes to which side depends on what it says and a seed, not on where it stands."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+
+from data.example import Example
+
+
+def split_by(
+    examples: Sequence[Example], key: Callable[[Example], str | None], held_out: int, seed: int
+) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """Training and held-out part: held out are the examples with the `held_out` smallest hashes of seed and key.
+
+    Examples of one key (a text, a context, an input) stand on one side, in any order of the examples.
+
+    >>> poems = [Example(t, text=t, group=t[0]) for t in ("ab", "ac", "b")]
+    >>> [[e.text for e in part] for part in split_by(poems, lambda e: e.group, held_out=1, seed=1)]
+    [['b'], ['ab', 'ac']]
+    """
+
+    def place(value: str | None) -> bytes:
+        return hashlib.sha256(json.dumps([seed, value]).encode()).digest()
+
+    chosen = set(sorted({key(example) for example in examples}, key=place)[:held_out])
+    return (
+        tuple(example for example in examples if key(example) not in chosen),
+        tuple(example for example in examples if key(example) in chosen),
+    )
+
+
+def share(examples: Sequence[Example], key: Callable[[Example], str | None], fraction: float) -> int:
+    """How many different keys a fraction of them is, rounded up.
+
+    Raises ValueError for a fraction outside [0, 1).
+    """
+    if not 0 <= fraction < 1:
+        raise ValueError(f"held_out_fraction must be at least 0 and below 1, but is {fraction}")
+    return math.ceil(fraction * len({key(example) for example in examples}))
