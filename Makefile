@@ -18,7 +18,7 @@ test: setup
 	$(BIN)/python -m pytest
 
 test-all: setup
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m pytest -m "not network"
 
 check: setup
 	$(BIN)/ruff check .

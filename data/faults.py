@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,21 @@ class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
 
     def __str__(self) -> str:
         return "\n".join(self.faults)
+
+
+class ExampleFaults(InputFaults):
+    """Examples that a metric cannot judge; `at` holds (index of the example, what is wrong) in their order.
+
+    Whoever knows the file that they come from says `file:line` instead (`located`).
+    """
+
+    def __init__(self, at: Iterable[tuple[int, str]]) -> None:
+        self.at = tuple(at)
+        super().__init__(f"example {index + 1}: {what}" for index, what in self.at)
+
+    def located(self, path: Path | str, lines: Sequence[int]) -> InputFaults:
+        """The same faults by file and line; `lines` has the line of every example."""
+        return InputFaults(fault(path, lines[index], what) for index, what in self.at)
 
 
 def fault(path: Path | str, line: int, what: str) -> str:

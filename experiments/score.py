@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from data.example import Example
-from data.faults import InputFaults
-from data.files import write_scores
+from data.faults import ExampleFaults, InputFaults
+from data.files import located_examples, write_scores
 from data.scores import Metric
 from experiments.contracts import Outcome, Run
 
@@ -28,10 +28,16 @@ def output_file(path: str, given: str) -> Path:
     return file
 
 
-def score(run: Run, examples: Sequence[Example], output: Path, metric: Metric) -> Outcome:
-    """Scores the examples in their order and writes `output` (JSONL) and `output.meta.json` when all is scored."""
+def score(run: Run, examples: Sequence[Example], given: str, output: Path, metric: Metric) -> Outcome:
+    """Scores the examples of the file `given` in order and writes `output` (JSONL) and `output.meta.json` at the end.
+
+    Raises InputFaults, by file and line, for examples that the metric refuses.
+    """
     with run.timed("scoring"):
-        scores = metric.score(examples)
+        try:
+            scores = metric.score(examples)
+        except ExampleFaults as faults:
+            raise faults.located(given, [line for line, _ in located_examples(given)]) from None
     write_scores(output, examples, scores)
     figures: dict[str, float] = {"examples": len(scores), "unscored": scores.unscored, "truncated": scores.truncated}
     for aspect, values in scores.values.items():

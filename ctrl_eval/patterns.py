@@ -1,0 +1,56 @@
+"""Pattern functions: a text as gaps to be filled (CTRLEval, Eq. 2-3, 9-10, 12-13). No model here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ctrl_eval.prompts import MASK, TEXT
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A source with a gap between `before` and `after`, and the target that belongs there."""
+
+    before: str
+    target: str
+    after: str
+
+
+def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
+    """f and g of coherence (Eq. 2-3): each sentence removed in turn, to be filled in view of the others.
+
+    The mask has a blank on both sides, also at the ends of a text, as in the released code. A text of one sentence
+    leaves the bare mask.
+
+    >>> coherence_patterns(["One.", "Two."])[1]
+    Pattern(before='One. ', target='Two.', after=' ')
+    """
+    return [
+        Pattern(" ".join(sentences[:j]) + " ", sentence, " " + " ".join(sentences[j + 1 :]))
+        for j, sentence in enumerate(sentences)
+    ]
+
+
+def consistency_patterns(prefix: str, text: str) -> list[Pattern]:
+    """f and g of consistency (Eq. 9-10): the rest of the text after the prefix, and the prefix before the rest.
+
+    >>> consistency_patterns("The book", "The book is new.")
+    [Pattern(before='The book ', target='is new.', after=''), Pattern(before='', target='The book', after=' is new.')]
+
+    Raises ValueError where the prefix does not begin the text, or is all of it.
+    """
+    if not text.startswith(prefix):
+        raise ValueError(f"the prefix must begin the text, but {prefix!r} does not begin {text[:60]!r}")
+    rest = text[len(prefix) :].strip()
+    if not prefix.strip() or not rest:
+        raise ValueError(f"consistency needs a prefix and text after it, but got {prefix!r} and {rest!r}")
+    return [Pattern(f"{prefix} ", rest, ""), Pattern("", prefix, f" {rest}")]
+
+
+def relevance_pattern(prompt: str, text: str) -> Pattern:
+    """f of attribute relevance (Eq. 12): the prompt with the text in its place; its target is any label word.
+
+    >>> relevance_pattern("<text> It was <mask>.", "Nice.")
+    Pattern(before='Nice. It was ', target='', after='.')
+    """
+    before, after = prompt.split(MASK)
+    return Pattern(before.replace(TEXT, text), "", after.replace(TEXT, text))

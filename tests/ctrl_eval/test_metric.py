@@ -1,0 +1,294 @@
+"""CTRLEval: the released program's values, a slow oracle for each convention, settings, and what is refused."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
+
+from ctrl_eval.ensemble import aggregate
+from ctrl_eval.frequency import WordFrequencies
+from ctrl_eval.metric import ASPECTS, CTRLEval
+from ctrl_eval.prompts import Prompts
+from data.example import Example
+from data.faults import ExampleFaults
+from language_models.infilling import BART, T5
+from language_models.seq2seq import Seq2SeqLM
+from language_models.tiny import TinyT5
+
+PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), ("negative", "positive"), (("bad", "good"),))
+EXAMPLES = [
+    Example("a", text="The book is new. It has fine maps. I liked it.", prefix="The book", label="positive"),
+    Example("b", text="Our trip ended early.", prefix="Our trip", label="negative"),
+    Example("c", text="The soup was cold! The waiter laughed. We left.", prefix="The soup was cold!", label="negative"),
+]
+
+
+@pytest.fixture(scope="module")
+def golden(shared_data: Path) -> dict[str, Any]:
+    folder = shared_data.parent / "golden/ctrl_eval"
+    if not folder.is_dir():
+        pytest.skip("no golden values beside the shared data")
+    return {"folder": folder, **json.loads((folder / "scores.json").read_text("utf-8"))}
+
+
+@pytest.fixture(scope="module")
+def golden_examples(shared_data: Path, golden: dict[str, Any]) -> list[Example]:
+    lines = (shared_data / "ctrleval/data_senti.txt").read_text("utf-8").split("\n")
+    rows = [lines[row].split("\t") for row in golden["rows_of_data_senti"]]
+    return [Example(str(i), label=label, prefix=prefix, text=text) for i, (label, prefix, text, *_) in enumerate(rows)]
+
+
+def released(golden: dict[str, Any], shared_data: Path, **settings: Any) -> CTRLEval:
+    return CTRLEval.from_pretrained(
+        golden["folder"] / "model",
+        iwf=shared_data / "ctrleval/iwf_full.txt",
+        sentence_split=golden["sentence_split_pattern"],
+        **settings,
+    )
+
+
+@pytest.mark.parametrize("token_budget", [300, 16_384])
+def test_the_released_program_gives_the_same(
+    golden: dict[str, Any], golden_examples: list[Example], shared_data: Path, token_budget: int
+) -> None:
+    files = shared_data / "ctrleval/prompt"
+    named = {"prompts": files / "prompt_senti.txt", "verbalizers": files / "verbal_senti.txt"}
+    prompts = named if token_budget == 300 else {"prompts": "sentiment"}
+    metric = released(golden, shared_data, token_budget=token_budget, **prompts)
+    found = metric.score(golden_examples)
+    for aspect in ASPECTS:
+        np.testing.assert_allclose(found.values[aspect], golden[aspect], atol=1e-5, rtol=0)
+    assert len(found.explanations[0]["attribute_relevance"]["evaluators"]) == 72
+    for i, explanation in enumerate(found.explanations):
+        for aspect in ASPECTS:
+            rows = explanation[aspect]["evaluators"]
+            assert sum(row["weight"] for row in rows) == pytest.approx(1.0)
+            assert sum(row["weight"] * row["score"] for row in rows) == pytest.approx(found.values[aspect][i])
+
+
+@pytest.mark.network
+def test_the_published_values_of_pegasus_large(shared_data: Path) -> None:
+    metric = CTRLEval.from_pretrained("google/pegasus-large", iwf=shared_data / "ctrleval/iwf_full.txt")
+    text = "The book is about NLP. It depicts fancy models."
+    found = metric.score([Example("a", text=text, prefix="The book", label="positive")])
+    assert found.values["coherence"][0] == pytest.approx(-4.723990, abs=1e-4)
+    assert found.values["consistency"][0] == pytest.approx(-7.385560, abs=1e-4)
+    assert found.values["attribute_relevance"][0] == pytest.approx(0.891626, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> CTRLEval:
+    """A random T5 over words of the examples."""
+    texts = [e.text for e in EXAMPLES] + ["It was bad. So good! It was good. So bad!"] * 3
+    lm = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (), seed=0)
+    with torch.no_grad():
+        for parameter in lm.model.parameters():  # far from uniform
+            parameter.mul_(2.0)
+    rng = np.random.default_rng(0)
+    table = WordFrequencies(rng.random(len(lm.tokenizer)), "random")
+    return CTRLEval(lambda: lm, lm.tokenizer, T5, longest=512, frequencies=table, prompts=PROMPTS)
+
+
+def bart() -> Seq2SeqLM:
+    tokenizer = TinyT5(400, 16, 32, 2, 1, 1).build([e.text for e in EXAMPLES], ("<mask>",), seed=0).tokenizer
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=200,
+        init_std=0.5,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=1,
+        decoder_start_token_id=1,
+        forced_eos_token_id=None,
+    )
+    torch.manual_seed(0)
+    return Seq2SeqLM(BartForConditionalGeneration(config).eval(), tokenizer)
+
+
+def one_log_p(lm: Seq2SeqLM, source: str, target: list[int]) -> list[float]:
+    """log P of each target token, one pair at a time, through the model's own loss."""
+    ids = lm.tokenizer(source, return_tensors="pt")["input_ids"]
+    found = []
+    with torch.inference_mode():
+        logits = lm.model(input_ids=ids, labels=torch.tensor([target])).logits[0].log_softmax(-1)
+        for t, token in enumerate(target):
+            found.append(float(logits[t, token]))
+    return found
+
+
+def word_ids(lm: Seq2SeqLM, text: str) -> list[int]:
+    return lm.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
+    lm = tiny.lm
+    first, last = word_ids(lm, "<extra_id_0>"), word_ids(lm, "<extra_id_1>")
+
+    def mean(source: str, segment: str) -> float:
+        ids = word_ids(lm, segment)
+        return float(np.mean(one_log_p(lm, source, [*first, *ids, *last])[1 : 1 + len(ids)]))
+
+    def isf(segment: str) -> float:
+        return float(tiny.frequencies.iwf[word_ids(lm, segment)].max())  # pyright: ignore[reportOptionalMemberAccess]
+
+    found = tiny.score(EXAMPLES)
+    sentences = ["The book is new.", "It has fine maps.", "I liked it."]
+    sources = [" <extra_id_0> It has fine maps. I liked it.", "The book is new. <extra_id_0> I liked it."]
+    sources.append("The book is new. It has fine maps. <extra_id_0> ")
+    scores = [mean(*pair) for pair in zip(sources, sentences, strict=True)]
+    assert found.values["coherence"][0] == pytest.approx(
+        np.average(scores, weights=[isf(s) for s in sentences]), abs=1e-5
+    )
+
+    rest = "is new. It has fine maps. I liked it."
+    both = [mean("The book <extra_id_0>", rest), mean(f"<extra_id_0> {rest}", "The book")]
+    expected = np.average(both, weights=[isf(rest), isf("The book")])
+    assert found.values["consistency"][0] == pytest.approx(expected, abs=1e-5)
+
+    shares, weights = [], []
+    for prompt in PROMPTS.prompts:
+        source = prompt.replace("<text>", EXAMPLES[0].text).replace("<mask>", "<extra_id_0>")
+        bad, good = (np.exp(mean(source, word)) for word in ("bad", "good"))
+        shares.append(good / (good + bad))
+        weights.append(good + bad)
+    expected = np.average(shares, weights=weights)
+    assert found.values["attribute_relevance"][0] == pytest.approx(expected, abs=1e-6)
+    assert found.explanations[1]["coherence"]["remarks"] == ["a text of one sentence leaves a bare mask"]
+
+
+def test_bart_scores_the_segment_inside_the_whole_text() -> None:
+    lm = bart()
+    metric = CTRLEval(lambda: lm, lm.tokenizer, BART, longest=200, prompts=PROMPTS)
+    found = metric.score(EXAMPLES)
+
+    def mean(before: str, segment: str, after: str) -> float:
+        target = word_ids(lm, before + segment + after)
+        log_p = one_log_p(lm, f"{before}<mask>{after}", target)
+        offsets = lm.tokenizer(before + segment + after, return_offsets_mapping=True)["offset_mapping"]
+        inside = [i for i, (a, b) in enumerate(offsets) if b > len(before) and a < len(before + segment)]
+        return float(np.mean([log_p[i] for i in inside]))
+
+    rest = "ended early."
+    both = [mean("Our trip ", rest, ""), mean("", "Our trip", f" {rest}")]
+    assert found.values["consistency"][1] == pytest.approx(np.mean(both), abs=1e-5)
+    bad, good = (np.exp(mean("Our trip ended early. It was ", word, ".")) for word in ("bad", "good"))
+    first = found.explanations[1]["attribute_relevance"]["evaluators"][0]
+    assert first["score"] == pytest.approx(bad / (bad + good), abs=1e-5)
+
+
+@pytest.mark.parametrize("folder", ["t5", "pegasus", "roberta"])
+def test_real_vocabularies_know_their_masks(shared_data: Path, folder: str) -> None:
+    from language_models.infilling import PEGASUS, encode_infills
+
+    source = shared_data.parent / "tokenizers" / folder
+    if not source.is_dir():
+        pytest.skip("no tokenizers beside the shared data")
+    tokenizer = AutoTokenizer.from_pretrained(str(source))
+    convention = {"t5": T5, "pegasus": PEGASUS, "roberta": BART}[folder]  # BART shares RoBERTa's vocabulary
+    (infill,) = encode_infills(tokenizer, convention, [("I liked the ", "old maps", " in it.")])
+    assert infill.source[infill.mask] == tokenizer.convert_tokens_to_ids(convention.mask)
+    assert tokenizer.decode(infill.target[infill.start : infill.stop]).strip() == "old maps"
+
+
+def test_any_order_and_budget_give_the_same(tiny: CTRLEval) -> None:
+    whole = tiny.score(EXAMPLES)
+    other = replace(tiny, token_budget=20).score(EXAMPLES[::-1])
+    for aspect in ASPECTS:
+        np.testing.assert_allclose(other.values[aspect][::-1], whole.values[aspect], atol=1e-5, rtol=0)
+
+
+def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
+    found = tiny.evaluations(EXAMPLES)["coherence"]
+    for how in ("mean", "max", "min"):
+        values = replace(tiny, weights=how).score(EXAMPLES).values["coherence"]
+        np.testing.assert_allclose(values, [aggregate(row.scores, row.weights, how) for row in found])
+    mean, total = (replace(tiny, length_norm=n, aspects=("consistency",), frequencies=None) for n in ("mean", "sum"))
+    tokens = [len(word_ids(tiny.lm, text)) for text in ("ended early.", "Our trip")]
+    rows = mean.evaluations(EXAMPLES)["consistency"][1], total.evaluations(EXAMPLES)["consistency"][1]
+    np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
+
+
+def test_zero_weights_are_counted_as_equal(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
+    zero = replace(tiny, frequencies=WordFrequencies(np.zeros(len(tiny.tokenizer)), "zero"))
+    mean = replace(tiny, weights="mean")
+    for aspect in ("coherence", "consistency"):
+        np.testing.assert_allclose(zero.score(EXAMPLES).values[aspect], mean.score(EXAMPLES).values[aspect])
+    assert "coherence: 3 of 3 texts: all weights are zero" in caplog.text
+
+
+@pytest.mark.parametrize("truncation", ["warn", "window"])
+def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None:
+    short = replace(tiny, longest=8, truncation=truncation, aspects=("coherence",))
+    found = short.score(EXAMPLES)
+    lengths = [len(word_ids(tiny.lm, e.text)) for e in EXAMPLES]
+    assert [dropped > 0 for dropped in found.dropped_tokens] == [length > 10 for length in lengths]
+    assert np.isfinite(found.values["coherence"]).all()
+    assert found.truncated > 0
+
+
+def refused(examples: list[Example], metric: CTRLEval) -> str:
+    def never() -> Seq2SeqLM:
+        raise AssertionError("the model must not be loaded before the texts are checked")
+
+    with pytest.raises(ExampleFaults) as faults:
+        replace(metric, load=never).score(examples)
+    return str(faults.value)
+
+
+BAD: dict[str, Callable[[Example], Example]] = {
+    "example 2: the prefix must begin the text, found": lambda e: replace(e, prefix="Their trip"),
+    "example 2: consistency needs the prefix": lambda e: replace(e, prefix=None),
+    "example 2: consistency needs text after the prefix": lambda e: replace(e, prefix=e.text),
+    'example 2: the label must be one of negative, positive, found "sad"': lambda e: replace(e, label="sad"),
+    "example 2: a text must not hold the model's mask": lambda e: replace(e, text=e.text + " <extra_id_0>"),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEval, message: str) -> None:
+    assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
+
+
+def test_all_faults_at_once_and_texts_that_do_not_fit(tiny: CTRLEval) -> None:
+    bad = [replace(EXAMPLES[0], prefix="No", label="sad"), replace(EXAMPLES[1], label=None)]
+    assert len(refused(bad, tiny).split("\n")) == 3
+    assert "the model reads 8 tokens at once, but this text takes" in refused(EXAMPLES, replace(tiny, longest=8))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"aspects": ("fluency",)}, {"length_norm": "median"}, {"weights": "sum"}, {"truncation": "no"}, {"prompts": None}],
+)
+def test_wrong_settings(tiny: CTRLEval, setting: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must be|needs prompts"):
+        replace(tiny, **setting)
+
+
+def test_of_a_t5_by_from_pretrained(tiny: CTRLEval, tmp_path: Path) -> None:
+    tiny.lm.save_pretrained(tmp_path / "model")
+    (tmp_path / "prompts.yaml").write_text(
+        'prompts: ["<text> It was <mask>.", "So <mask>! <text>"]\n'
+        "labels: [negative, positive]\nverbalizers: [[bad, good]]\n"
+    )
+    tiny.frequencies.save(tmp_path / "iwf.json")  # pyright: ignore[reportOptionalMemberAccess]
+    loaded = CTRLEval.from_pretrained(
+        tmp_path / "model", iwf=tmp_path / "iwf.json", prompts=tmp_path / "prompts.yaml", truncation="window"
+    )
+    for aspect in ASPECTS:
+        np.testing.assert_allclose(
+            loaded.score(EXAMPLES).values[aspect], tiny.score(EXAMPLES).values[aspect], atol=1e-5
+        )
+    assert T5ForConditionalGeneration(T5Config.from_pretrained(tmp_path / "model")).config.model_type == "t5"

@@ -1,0 +1,195 @@
+"""Prompts, sentences, frequencies, patterns and the ensemble: exact values by hand, and every fault of a file."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight
+from ctrl_eval.frequency import (
+    check_length,
+    count_frequencies,
+    inverse_sentence_frequency,
+    load_frequencies,
+    mapped_frequencies,
+    normalised_isf,
+    target_isf,
+)
+from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
+from ctrl_eval.prompts import NAMED, load_prompts
+from ctrl_eval.sentences import english, splitter
+from data.faults import InputFaults
+from language_models.infilling import BART, PEGASUS, T5, Infill, convention_of
+from language_models.tiny import train_tokenizer
+
+
+def test_the_papers_prompts_are_the_released_ones(shared_data: Path) -> None:
+    folder = shared_data / "ctrleval/prompt"
+    for name, short, evaluators in (("sentiment", "senti", 72), ("topic", "topic", 32)):
+        ours = load_prompts(name)
+        theirs = load_prompts(folder / f"prompt_{short}.txt", folder / f"verbal_{short}.txt")  # CRLF line ends
+        assert ours.prompts == theirs.prompts
+        assert ours.labels == theirs.labels
+        assert sorted(ours.verbalizers) == sorted(theirs.verbalizers)
+        assert len(ours) == evaluators
+    assert set(NAMED) == {"sentiment", "topic"}
+
+
+def test_every_fault_of_prompt_files_is_told(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text(
+        "<gen_result> is <mask_token>\n\nno places\n<mask_token> <mask_token> <gen_result>\n"
+    )
+    (tmp_path / "v.txt").write_text("good\tbad\nfine\nfine\tpoor\n")
+    with pytest.raises(InputFaults) as faults:
+        load_prompts(tmp_path / "p.txt", tmp_path / "v.txt")
+    told = [line.replace(str(tmp_path), "") for line in faults.value.faults]
+    assert [line.split(": ")[0] for line in told] == ["/p.txt:3", "/p.txt:3", "/p.txt:4", "/v.txt:2"]
+    assert "found 2 in" in told[2]
+    assert "one word for each of the 2 labels" in told[3]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("prompts: [", "cannot be read"),
+        ("prompts: [a]", "must have prompts, labels and verbalizers"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, a]\nverbalizers: [[b, c]]", "two different labels"),
+        ("prompts: ['<text> <mask>']\nlabels: [a, b]\nverbalizers: [[b]]", "one word for each"),
+        ("prompts: ['<text>']\nlabels: [a, b]\nverbalizers: [[b, c]]", "one <mask>"),
+        ("prompts: []\nlabels: [a, b]\nverbalizers: [[b, c]]", "at least one prompt"),
+    ],
+)
+def test_faults_of_a_yaml_file(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "p.yaml").write_text(content)
+    with pytest.raises(InputFaults, match=message):
+        load_prompts(tmp_path / "p.yaml")
+
+
+def test_files_that_do_not_go_together(tmp_path: Path) -> None:
+    with pytest.raises(InputFaults, match="need verbalizers in another"):
+        load_prompts(tmp_path / "p.txt")
+    with pytest.raises(InputFaults, match="leave this file out"):
+        load_prompts("topic", tmp_path / "v.txt")
+    with pytest.raises(InputFaults, match=r"p\.txt:0"):
+        load_prompts(tmp_path / "p.txt", tmp_path / "v.txt")
+
+
+@given(st.text(max_size=200))
+def test_sentences_lose_nothing_but_white_space(text: str) -> None:
+    assert "".join("".join(english(text)).split()) == "".join(text.split())
+
+
+def test_sentences() -> None:
+    assert english('It works. "Really?" she asked. Yes! 3 times… Then?') == [
+        "It works.",
+        '"Really?" she asked.',
+        "Yes!",
+        "3 times…",
+        "Then?",
+    ]
+    assert english("Mr. Li met Prof. Ada B. Byron. vs. nobody") == ["Mr. Li met Prof. Ada B. Byron. vs. nobody"]
+    assert english("今天好。明天也好。") == ["今天好。", "明天也好。"]
+    assert english(" \n ") == []
+    assert splitter(r"\n+")("a\n\nb\n") == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["nltk", "(", "(a)"])
+def test_what_is_no_splitter(name: str) -> None:
+    with pytest.raises(ValueError, match=r"regular expression"):
+        splitter(name)
+
+
+def test_frequencies_by_hand(tmp_path: Path) -> None:
+    corpus = ["a b b", "a c", "a"]
+    tokenizer = train_tokenizer(corpus, 300)
+    table = count_frequencies(corpus, tokenizer)
+    ids = {word: tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in ("a", " c", " b", "d")}
+    assert table.iwf[ids["a"]] == pytest.approx(math.log(4) / 3)
+    assert table.iwf[ids[" c"]] == pytest.approx(math.log(4) / 1)
+    assert table.iwf[ids["d"]] == 0
+    assert target_isf(table, [[ids["a"], ids[" c"]], [ids["d"]], []]).tolist() == pytest.approx([math.log(4), 0, 0])
+    table.save(tmp_path / "t.json")
+    again = load_frequencies(tmp_path / "t.json")
+    np.testing.assert_array_equal(again.iwf, table.iwf)
+    assert (again.corpus, again.sentences) == (table.corpus, 3)
+    assert count_frequencies(corpus[:2], tokenizer).corpus != table.corpus
+    other = train_tokenizer(["d c a"], 290)
+    mapped = mapped_frequencies(table, tokenizer, other)
+    assert mapped.iwf[other.get_vocab()["a"]] == table.iwf[ids["a"]]
+    assert len(mapped.iwf) == len(other)
+    with pytest.raises(ValueError, match="at least one sentence"):
+        count_frequencies([], tokenizer)
+
+
+def test_the_released_table(shared_data: Path) -> None:
+    table = load_frequencies(shared_data / "ctrleval/iwf_full.txt")
+    assert len(table.iwf) == 96103
+    assert int((table.iwf == 0).sum()) == 635
+    assert table.iwf.max() == pytest.approx(18.404, abs=1e-3)
+    check_length(table, 96103, "iwf_full.txt")
+    with pytest.raises(InputFaults, match=r"iwf_full.txt:0: an IWF table has one entry for each of the 32128"):
+        check_length(table, 32128, "iwf_full.txt")
+
+
+def test_faults_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("0.5\nx\n-1\ninf\n2\n")
+    with pytest.raises(InputFaults) as faults:
+        load_frequencies(tmp_path / "t.txt")
+    assert [line.split(":")[1] for line in faults.value.faults] == ["2", "3", "4"]
+    (tmp_path / "t.json").write_text("{}")
+    with pytest.raises(InputFaults, match="must be a table"):
+        load_frequencies(tmp_path / "t.json")
+
+
+def test_weights_and_ensemble_by_hand() -> None:
+    assert inverse_sentence_frequency(np.array([0.5, 2.0, 1.0])) == 2.0
+    assert normalised_isf(np.array([2.0, 6.0])).tolist() == [0.25, 0.75]
+    scores, weights = np.array([-1.0, -5.0, -3.0]), np.array([1.0, 1.0, 2.0])
+    assert ensemble(scores, weights) == -3.0
+    assert [aggregate(scores, weights, how) for how in ("paper", "mean", "max", "min")] == [-3.0, -3.0, -1.0, -5.0]
+    assert ensemble(scores, np.zeros(3)) == -3.0
+    probabilities = np.array([0.1, 0.3])
+    assert relevance_score(probabilities, 1) == pytest.approx(0.75)
+    assert relevance_weight(probabilities) == pytest.approx(0.4)
+
+
+@given(st.lists(st.text("ab.", min_size=1), min_size=1, max_size=5))
+def test_patterns_put_the_text_together_again(sentences: list[str]) -> None:
+    for pattern in coherence_patterns(sentences):
+        assert f"{pattern.before}{pattern.target}{pattern.after}".strip() == " ".join(sentences).strip()
+
+
+def test_patterns_of_a_prefix_and_a_prompt() -> None:
+    first, second = consistency_patterns("A cat", "A cat  sat.")
+    assert (first.before, first.target, first.after) == ("A cat ", "sat.", "")
+    assert (second.before, second.target, second.after) == ("", "A cat", " sat.")
+    for prefix, text in (("A dog", "A cat sat."), ("", "A cat."), ("A cat.", "A cat.")):
+        with pytest.raises(ValueError, match="prefix"):
+            consistency_patterns(prefix, text)
+    pattern = relevance_pattern("So <mask>! <text>", "It says <mask>.")
+    assert (pattern.before, pattern.after) == ("So ", "! It says <mask>.")
+
+
+def test_conventions_by_type() -> None:
+    assert [convention_of(t) for t in ("pegasus", "mt5", "bart")] == [PEGASUS, T5, BART]
+    with pytest.raises(ValueError, match="is of the type 'gpt2'"):
+        convention_of("gpt2")
+
+
+@given(st.integers(1, 20), st.integers(0, 19), st.integers(1, 12), st.integers(2, 14), st.booleans())
+def test_a_cut_keeps_the_gap_and_counts(length: int, mask: int, target: int, longest: int, around: bool) -> None:
+    mask = min(mask, length - 1)
+    source = (*range(100, 100 + length), 1)
+    infill = Infill(source, tuple(range(target)), 0, target, mask)
+    cut, dropped = infill.cut(longest, around)
+    assert len(cut.source) <= longest
+    assert len(cut.target) <= longest
+    assert cut.source[cut.mask] == 100 + mask
+    assert cut.source[-1] == 1
+    assert dropped == len(source) - len(cut.source) + target - len(cut.target)
+    assert cut.stop == len(cut.target)
+    if max(length + 1, target) <= longest:
+        assert (cut, dropped) == (infill, 0)
