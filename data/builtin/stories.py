@@ -29,7 +29,7 @@ from data.example import Example
 
 RESERVED_SHARE = 8  # one possible context in so many is kept for the rated set
 REACTION_SHARE = 0.5  # how many contexts have a fourth sentence
-ATTEMPTS = 400  # draws of a worse ending before another right one is tried
+ATTEMPTS = 100  # draws of a worse ending before another right one is tried
 FULL, HALF, NONE = QUALITIES = (1.0, 0.5, 0.0)
 
 
@@ -74,8 +74,9 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
     for story in _stories(rng, reserved=False):
         if len(found) >= n:
             break
+        text = f"{story.context} {story.told(right_ending(story, rng))}"
         if story.context not in exclude:
-            found.setdefault(f"{story.context} {story.told(right_ending(story, rng))}", story.context)
+            found.setdefault(text, story.context)
     return tuple(
         Example(f"builtin-story-{seed}-{i}", text=text, context=context)
         for i, (text, context) in enumerate(found.items())
@@ -144,16 +145,16 @@ def _matched(story: Story, rng: random.Random) -> tuple[Ending, tuple[Ending, En
         wanted = _counts(story, right, reference)
         worse = [
             next((e for e in drawn if _counts(story, e, reference) == wanted), None)
-            for drawn in (_worse(story, reference, rng, quality) for quality in (HALF, NONE))
+            for drawn in (_worse(story, reference, right.frame, rng, quality) for quality in (HALF, NONE))
         ]
         if worse[0] is not None and worse[1] is not None:
             return reference, (right, worse[0], worse[1])
 
 
-def _worse(story: Story, reference: Ending, rng: random.Random, quality: float) -> Iterator[Ending]:
+def _worse(story: Story, reference: Ending, frame: int, rng: random.Random, quality: float) -> Iterator[Ending]:
     """Endings with one foreign part, or two for quality 0; what is not foreign is not what the reference tells."""
     for _ in range(ATTEMPTS):
-        ending = right_ending(story, rng)
+        ending = replace(right_ending(story, rng), frame=frame)
         foreign = rng.choice(("solution", "result"))
         if quality == NONE or foreign == "solution":
             ending = replace(ending, obstacle=_foreign(story.obstacle, tuple(OBSTACLES), rng))

@@ -209,7 +209,7 @@ OBSTACLES: Mapping[str, Obstacle] = {
         alone
         {she} could not do it alone | nobody had time to help | all of {her} friends were busy
         two strong cousins joined {obj} | volunteers from the village came | an expert answered {her} advertisement
-        | {her} grandfather rolled up his sleeves
+        | {her} grandfather offered a hand
 
         puzzled
         {she} did not know how to begin | {she} had forgotten how it was done | {she} made one mistake after another

@@ -1,0 +1,61 @@
+"""Reorder and Retrieve."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from data.adversaries import reordered, retrieved
+from data.builtin.stories import rated_stories
+from data.example import Example
+
+EXAMPLES = rated_stories(60, 0)
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def test_reordered_keeps_the_words_and_moves_at_most_half() -> None:
+    for before, after in zip(EXAMPLES, reordered(EXAMPLES, seed=1), strict=True):
+        a, b = words(before.text), words(after.text)
+        assert Counter(a) == Counter(b)
+        assert 2 <= sum(x != y for x, y in zip(a, b, strict=True)) <= len(a) // 2
+        assert re.sub(r"\w+", "", before.text) == re.sub(r"\w+", "", after.text)
+        assert (before.id, before.references, before.ratings) == (after.id, after.references, after.ratings)
+
+
+def test_every_place_is_shuffled_sometimes() -> None:
+    example = Example("a", text="one two three four five six")
+    moved = {
+        i
+        for seed in range(100)
+        for i, (x, y) in enumerate(zip(words(example.text), words(reordered([example], seed)[0].text), strict=True))
+        if x != y
+    }
+    assert moved == set(range(6))
+
+
+@pytest.mark.parametrize("text", ["yes", "so so so.", "!"])
+def test_what_cannot_be_shuffled_stays(text: str) -> None:
+    assert reordered([Example("a", text=text)], seed=0)[0].text == text
+
+
+def test_an_adversary_does_not_depend_on_its_neighbours() -> None:
+    for make in (reordered, retrieved):
+        assert make(EXAMPLES, seed=2)[::-1] == make(EXAMPLES[::-1], seed=2)
+        assert make(EXAMPLES, seed=2) != make(EXAMPLES, seed=3)
+
+
+def test_retrieved_is_a_sentence_of_the_context() -> None:
+    context = "He ran 3.5 miles. It rained! Why ?  The end"
+    drawn = {retrieved([Example("a", text="x", context=context)], seed)[0].text for seed in range(60)}
+    assert drawn == {"He ran 3.5 miles.", "It rained!", "Why ?", "The end"}
+    chinese = {retrieved([Example("a", text="x", context="下雨了。他走了！")], seed)[0].text for seed in range(20)}
+    assert chinese == {"下雨了。", "他走了！"}
+
+
+@pytest.mark.parametrize("context", [None, " "])
+def test_retrieved_needs_a_context(context: str | None) -> None:
+    with pytest.raises(ValueError, match="a sentence is drawn from the context, but 'a' has none"):
+        retrieved([Example("a", text="x", context=context)], seed=0)
