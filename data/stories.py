@@ -29,8 +29,8 @@ PLAIN = "roc_stories/roc_plain.txt"
 def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> ReferenceData:
     """Generated stories: no network, no files; the quality of the rated endings is known by construction.
 
-    No context is both in the training and in the held-out part, and none of a rated ending in either. `train` and
-    `held_out` count contexts, of which few have a second story.
+    `train` + `held_out` stories are generated; those of `held_out` contexts, of which few have a second story, are kept
+    out of the training. No context of a rated ending is among them.
     """
     rated_set = RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True)
     known = {str(example.context) for example in rated_set.examples}
