@@ -37,7 +37,9 @@ def phrases(poem: Example) -> list[str]:
 
 def test_same_seed_same_bytes() -> None:
     text = "\n".join(f"{e.id} {e.prefix} {e.label} {e.text}" for e in generate_verse(50, seed=1))
-    assert hashlib.sha256(text.encode()).hexdigest() == "9d5557d667f00f1aa0aa30fa7af8efacbadda79e801d95af07763c36542f587a"
+    assert (
+        hashlib.sha256(text.encode()).hexdigest() == "9d5557d667f00f1aa0aa30fa7af8efacbadda79e801d95af07763c36542f587a"
+    )
 
 
 def test_prefix_stays_and_seeds_differ() -> None:
