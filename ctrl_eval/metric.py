@@ -36,6 +36,8 @@ Aspect = Literal["coherence", "consistency", "attribute_relevance"]
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 LengthNorm = Literal["mean", "sum"]
 Truncation = Literal["error", "warn", "window"]
+RELEVANCE: Aspect = "attribute_relevance"
+Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class CTRLEval:
         weights: `paper` (Eq. 5, 15-17), or mean, max, min in their place (Table 5).
         truncation: `error` refuses a text that does not fit, before the model is loaded; `window` keeps what is nearest
             to the gap; `warn` cuts the end of what is read, never the gap. What was cut is counted.
-        token_budget: padded tokens in a batch.
+        token_budget: padded tokens in a batch; on a CPU small batches that stay in its caches are faster.
         described: settings for the signature.
     """
 
@@ -96,7 +98,7 @@ class CTRLEval:
     length_norm: LengthNorm = "mean"
     weights: Weights = "paper"
     truncation: Truncation = "error"
-    token_budget: int = 16_384
+    token_budget: int = 2048
     described: Mapping[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,8 +108,8 @@ class CTRLEval:
         unknown = [aspect for aspect in self.aspects if aspect not in ASPECTS]
         if unknown or not self.aspects:
             raise ValueError(f"aspects must be some of {', '.join(ASPECTS)}, but are {list(self.aspects)}")
-        if "attribute_relevance" in self.aspects and self.prompts is None:
-            raise ValueError("attribute_relevance needs prompts and verbalizers; set them, or leave the aspect out")
+        if RELEVANCE in self.aspects:
+            _ = self._prompts
 
     @classmethod
     def from_pretrained(
@@ -124,7 +126,7 @@ class CTRLEval:
         truncation: Truncation = "error",
         convention: Convention | None = None,
         longest: int | None = None,
-        token_budget: int = 16_384,
+        token_budget: int = 2048,
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "CTRLEval":
@@ -197,15 +199,16 @@ class CTRLEval:
 
     def evaluations(self, examples: Sequence[Example]) -> dict[Aspect, list[Evaluations]]:
         """Every pattern evaluator's score and weight, by aspect; raises as `score` does."""
-        self._check(examples)
-        targets = {
-            "coherence": lambda: self._by_target([self._coherence(e) for e in examples], closed=True),
-            "consistency": lambda: self._by_target([self._consistency(e) for e in examples], closed=False),
-            "attribute_relevance": lambda: self._relevance(examples),
-        }
-        found: dict[Aspect, list[Evaluations]] = {aspect: targets[aspect]() for aspect in self.aspects}
-        for aspect, rows in found.items():
-            remarks = [remark for row in rows for remark in row.remarks]
+        faults = [(i, what) for i, example in enumerate(examples) for what in self._faults(example)]
+        if faults:
+            raise ExampleFaults(faults)
+        asked = {aspect: self._asked(aspect, examples) for aspect in self.aspects}
+        if self.truncation == "error":
+            self._refuse_long(asked)
+        found: dict[Aspect, list[Evaluations]] = {}
+        for aspect, texts in asked.items():
+            found[aspect] = self._relevance(examples, texts) if aspect == RELEVANCE else self._by_target(aspect, texts)
+            remarks = [remark for row in found[aspect] for remark in row.remarks]
             for remark in dict.fromkeys(remarks):
                 log.warning("%s: %d of %d texts: %s", aspect, remarks.count(remark), len(examples), remark)
         return found
@@ -224,15 +227,6 @@ class CTRLEval:
             weights=self.weights,
         )
 
-    def _check(self, examples: Sequence[Example]) -> None:
-        faults: list[tuple[int, str]] = []
-        for i, example in enumerate(examples):
-            faults += [(i, what) for what in self._faults(example)]
-        if not faults and self.truncation == "error":
-            faults = self._too_long(examples)
-        if faults:
-            raise ExampleFaults(faults)
-
     def _faults(self, example: Example) -> list[str]:
         found: list[str] = []
         text = example.full_text
@@ -247,70 +241,69 @@ class CTRLEval:
                 found.append(f"the prefix must begin the text, found {shown(example.prefix)} and {shown(text)}")
             elif not text[len(example.prefix) :].strip():
                 found.append(f"consistency needs text after the prefix, found {shown(text)}")
-        if "attribute_relevance" in self.aspects and self.prompts is not None:
-            labels = self.prompts.labels
+        if RELEVANCE in self.aspects:
+            labels = self._prompts.labels
             if example.label not in labels:
                 found.append(f"the label must be one of {', '.join(labels)}, found {shown(example.label)}")
         return found
 
-    def _too_long(self, examples: Sequence[Example]) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
-        for i, example in enumerate(examples):
-            needed = 0
-            for closed, patterns in self._patterns(example):
-                for infill in self._encoded(patterns, closed):
-                    needed = max(needed, len(infill.source), len(infill.target))
-            if needed > self.longest:
-                rule = f"the model reads {self.longest} tokens at once"
-                found.append((i, f"{rule}, but this text takes {needed}; set truncation to window or warn"))
-        return found
+    def _asked(self, aspect: Aspect, examples: Sequence[Example]) -> list[Asked]:
+        """The patterns of every text in one aspect, as text and as token ids."""
+        patterns = [self._patterns(aspect, example) for example in examples]
+        gaps = [(p.before, p.target, p.after) for text in patterns for p in text]
+        infills = iter(encode_infills(self.tokenizer, self.convention, gaps, closed=aspect == "coherence"))
+        return [[(pattern, next(infills)) for pattern in text] for text in patterns]
 
-    def _patterns(self, example: Example) -> list[tuple[bool, list[Pattern]]]:
-        """Every pattern of an example, with whether its target is closed."""
-        found: list[tuple[bool, list[Pattern]]] = []
-        if "coherence" in self.aspects:
-            found.append((True, self._coherence(example)))
-        if "consistency" in self.aspects:
-            found.append((False, self._consistency(example)))
-        if "attribute_relevance" in self.aspects and self.prompts is not None:
-            longest = max(self.prompts.prompts, key=len)  # the others have fewer words beside the same text
-            found.append((False, [relevance_pattern(longest, example.full_text)]))
-        return found
+    def _patterns(self, aspect: Aspect, example: Example) -> list[Pattern]:
+        text = example.full_text
+        if aspect == "coherence":
+            return coherence_patterns(self.split(text))
+        if aspect == "consistency":
+            return consistency_patterns(example.prefix or "", text)
+        prompts = self._prompts
+        patterns = [relevance_pattern(prompt, text) for prompt in prompts.prompts]
+        if self.convention.whole_text:  # a word stands in the middle of the target, so no two words share a pass
+            return [Pattern(p.before, word, p.after) for p in patterns for word in prompts.words]
+        return patterns
 
-    def _coherence(self, example: Example) -> list[Pattern]:
-        return coherence_patterns(self.split(example.full_text))
+    @property
+    def _prompts(self) -> Prompts:
+        if self.prompts is None:
+            raise ValueError(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
+        return self.prompts
 
-    def _consistency(self, example: Example) -> list[Pattern]:
-        return consistency_patterns(example.prefix or "", example.full_text)
+    def _refuse_long(self, asked: Mapping[Aspect, Sequence[Asked]]) -> None:
+        """Raises ExampleFaults for texts that take more tokens than the model reads."""
+        needed: dict[int, int] = {}
+        for texts in asked.values():
+            for i, text in enumerate(texts):
+                longest = max(max(len(infill.source), len(infill.target)) for _, infill in text)
+                needed[i] = max(needed.get(i, 0), longest)
+        rule = f"the model reads {self.longest} tokens at once"
+        what = "but this text takes {}; set truncation to window or warn"
+        faults = [(i, f"{rule}, {what.format(n)}") for i, n in sorted(needed.items()) if n > self.longest]
+        if faults:
+            raise ExampleFaults(faults)
 
-    def _encoded(self, patterns: Sequence[Pattern], closed: bool) -> list[Infill]:
-        gaps = [(pattern.before, pattern.target, pattern.after) for pattern in patterns]
-        return encode_infills(self.tokenizer, self.convention, gaps, closed)
-
-    def _by_target(self, texts: Sequence[Sequence[Pattern]], closed: bool) -> list[Evaluations]:
+    def _by_target(self, aspect: Aspect, texts: Sequence[Asked]) -> list[Evaluations]:
         """Coherence and consistency: the log-probability of each target, weighted by how much the target says."""
-        whole = self._encoded([pattern for patterns in texts for pattern in patterns], closed)
-        cut = [self._cut(infill) for infill in whole]
-        log_p = target_log_probabilities(
-            self.lm, [(infill.source, infill.target) for infill, _ in cut], token_budget=self.token_budget
-        )
-        places = iter(zip(whole, cut, log_p, strict=True))
+        cut = [[self._cut(infill) for _, infill in text] for text in texts]
+        pairs = [(infill.source, infill.target) for text in cut for infill, _ in text]
+        log_p = iter(target_log_probabilities(self.lm, pairs, token_budget=self.token_budget))
         found: list[Evaluations] = []
-        for patterns in texts:
-            mine = [next(places) for _ in patterns]
-            scores = np.array([self._normalised(row[kept.start : kept.stop]) for _, (kept, _), row in mine])
-            isf = np.ones(len(patterns))
+        for text, kept in zip(texts, cut, strict=True):
+            scores = np.array([self._normalised(next(log_p)[infill.start : infill.stop]) for infill, _ in kept])
+            isf = np.ones(len(text))
             if self.frequencies is not None:
-                targets = [infill.target[infill.start : infill.stop] for infill, _, _ in mine]
-                isf = target_isf(self.frequencies, targets)
-            remarks = ["a text of one sentence leaves a bare mask"] if closed and len(patterns) == 1 else []
+                isf = target_isf(self.frequencies, [infill.target[infill.start : infill.stop] for _, infill in text])
+            remarks = []
+            if aspect == "coherence" and len(text) == 1:
+                remarks.append("a text of one sentence leaves a bare mask")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
-            shown_patterns = [
-                {"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p in patterns
-            ]
-            dropped = max(dropped for _, (_, dropped), _ in mine)
-            found.append(Evaluations(scores, normalised_isf(isf), shown_patterns, dropped, tuple(remarks)))
+            told = [{"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p, _ in text]
+            dropped = max(lost for _, lost in kept)
+            found.append(Evaluations(scores, normalised_isf(isf), told, dropped, tuple(remarks)))
         return found
 
     def _normalised(self, log_p: NDArray[np.float32]) -> float:
@@ -318,49 +311,35 @@ class CTRLEval:
         values = log_p.astype(np.float64)
         return float(values.mean() if self.length_norm == "mean" else values.sum())
 
-    def _relevance(self, examples: Sequence[Example]) -> list[Evaluations]:
+    def _relevance(self, examples: Sequence[Example], texts: Sequence[Asked]) -> list[Evaluations]:
         """Attribute relevance (Eq. 12-17)."""
-        prompts = self.prompts
-        if prompts is None:
-            raise ValueError("attribute_relevance needs prompts and verbalizers")
-        words = prompts.words
-        patterns = [relevance_pattern(prompt, e.full_text) for e in examples for prompt in prompts.prompts]
-        log_p, dropped = self._word_log_probabilities(patterns, words)
-        probabilities = np.exp(log_p).reshape(len(examples), len(prompts.prompts), len(words))
-        lost = dropped.reshape(len(examples), len(prompts.prompts))
+        prompts = self._prompts
+        cut = [[self._cut(infill) for _, infill in text] for text in texts]
+        log_p = self._word_log_probabilities([infill for text in cut for infill, _ in text])
+        probabilities = np.exp(log_p).reshape(len(examples), len(prompts.prompts), len(prompts.words))
         found: list[Evaluations] = []
         for i, example in enumerate(examples):
             label = prompts.labels.index(example.label or "")
             scores, weights, told = [], [], []
             for verbalizer in prompts.verbalizers:
-                at = [words.index(word) for word in verbalizer]
+                at = [prompts.words.index(word) for word in verbalizer]
                 for p, prompt in enumerate(prompts.prompts):
                     scores.append(relevance_score(probabilities[i, p, at], label))
                     weights.append(relevance_weight(probabilities[i, p, at]))
                     told.append({"prompt": prompt, "words": list(verbalizer)})
-            found.append(Evaluations(np.array(scores), np.array(weights), told, int(lost[i].max())))
+            dropped = max(lost for _, lost in cut[i])
+            found.append(Evaluations(np.array(scores), np.array(weights), told, dropped))
         return found
 
-    def _word_log_probabilities(
-        self, patterns: Sequence[Pattern], words: Sequence[str]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Mean log P of every word in the gap of every pattern, and how many tokens each pattern lost."""
-        if self.convention.whole_text:  # the word stands in the middle of the target: no two words share a pass
-            filled = [Pattern(p.before, word, p.after) for p in patterns for word in words]
-            cut = [self._cut(infill) for infill in self._encoded(filled, closed=False)]
-            pairs = [(infill.source, infill.target[: infill.stop]) for infill, _ in cut]
+    def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:
+        """Mean log P of every label word in every gap, prompt by prompt."""
+        if self.convention.whole_text:
+            pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
             rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
-            values = [
-                float(row[infill.start :].mean(dtype=np.float64)) for row, (infill, _) in zip(rows, cut, strict=True)
-            ]
-            lost = np.array([dropped for _, dropped in cut]).reshape(len(patterns), len(words)).max(axis=1)
-            return np.array(values).reshape(len(patterns), len(words)), lost
-        cut = [self._cut(infill) for infill in self._encoded(patterns, closed=False)]
-        before, ids = segment_tokens(self.tokenizer, self.convention, words)
-        log_p = label_word_log_probabilities(
-            self.lm, [infill.source for infill, _ in cut], ids, before=before, token_budget=self.token_budget
-        )
-        return log_p, np.array([dropped for _, dropped in cut])
+            return np.array([row[at.start :].mean(dtype=np.float64) for row, at in zip(rows, infills, strict=True)])
+        before, ids = segment_tokens(self.tokenizer, self.convention, self._prompts.words)
+        sources = [infill.source for infill in infills]
+        return label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
 
     def _cut(self, infill: Infill) -> tuple[Infill, int]:
         """What fits into the model, and how many tokens do not."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.seq2seq import Seq2SeqLM, chosen_log_probabilities
+from language_models.seq2seq import Seq2SeqLM
 
 LOGIT_BUDGET = 2**26
 
@@ -19,7 +19,7 @@ def label_word_log_probabilities(
     words: Sequence[Sequence[int]],
     *,
     before: Sequence[int] = (),
-    token_budget: int = 16_384,
+    token_budget: int = 2048,
     logit_budget: int = LOGIT_BUDGET,
 ) -> NDArray[np.float64]:
     """Mean log P(token | source, tokens of the word before it) of every word for every source, in nats.
@@ -83,7 +83,9 @@ def _score(
                 decoder_input_ids=torch.tensor([given] * len(here), device=lm.device),
                 use_cache=False,
             ).logits[:, -positions:]
-            repeated = logits[:, None].expand(-1, len(chosen), -1, -1)
-            log_p = chosen_log_probabilities(repeated, targets.expand(len(here), -1, -1))
-            scores[part, chosen] = log_p.double().mean(-1).cpu().numpy()
+            logits = logits.float()
+            normaliser = logits.logsumexp(-1)  # once for all words
+            chosen_logits = [logits[:, range(positions), target] for target in targets]
+            log_p = torch.stack([(row - normaliser).double().mean(-1) for row in chosen_logits], dim=-1)
+            scores[part, chosen] = log_p.cpu().numpy()
     return scores

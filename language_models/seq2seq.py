@@ -1,13 +1,14 @@
 """Encoder-decoder language models: loading, saving, and the log-probabilities of targets given sources."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
@@ -102,16 +103,32 @@ def _score(lm: Seq2SeqLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) 
     sources = pad(list(rows), pad_id, lm.device)
     mask = pad([[1] * len(source) for source in rows], 0, lm.device)
     targets = pad([target for _, target in pairs], pad_id, lm.device)
+    real = pad([[1] * len(target) for _, target in pairs], 0, lm.device).bool()
     encoded = lm.model.get_encoder()(input_ids=sources, attention_mask=mask).last_hidden_state
     pick = torch.tensor(row_of, device=lm.device)
-    logits = lm.model(
-        encoder_outputs=(encoded[pick],),
-        attention_mask=mask[pick],
-        decoder_input_ids=decoder_inputs(lm.model, targets),
-        use_cache=False,
-    ).logits
-    scores = chosen_log_probabilities(logits, targets).cpu().numpy()
-    return [row[: len(target)] for row, (_, target) in zip(scores, pairs, strict=True)]
+    with output_layer_only_at(lm.model, real):
+        logits = lm.model(
+            encoder_outputs=(encoded[pick],),
+            attention_mask=mask[pick],
+            decoder_input_ids=decoder_inputs(lm.model, targets),
+            use_cache=False,
+        ).logits
+    scores = iter(chosen_log_probabilities(logits, targets[real]).cpu().numpy())
+    return [np.fromiter(scores, np.float32, count=len(target)) for _, target in pairs]
+
+
+@contextmanager
+def output_layer_only_at(model: Any, real: Bool[Tensor, "rows time"]) -> Iterator[None]:
+    """The model's logits become one row per real position: padding is not multiplied with the vocabulary.
+
+    The output layer is given the chosen hidden states, whatever the model does to them before and after it.
+    """
+    layer = model.get_output_embeddings()
+    hook = layer.register_forward_pre_hook(lambda module, arguments: (arguments[0][real], *arguments[1:]))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 @dataclass(frozen=True)

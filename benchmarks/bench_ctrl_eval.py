@@ -1,0 +1,160 @@
+"""CTRLEval beside one pass per (source, target) in batches of 8 in file order, as the released program goes about it.
+
+A random PEGASUS of 256 dimensions and 4+4 layers with the real vocabulary; rows of the released sentiment set. Both
+ways do the same work on the same machine; scores must be equal. Texts and vocabulary are read from
+$SHARED_DATA and the folder `tokenizers` beside it.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
+
+from ctrl_eval.metric import ASPECTS, CTRLEval
+from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
+from ctrl_eval.prompts import load_prompts
+from ctrl_eval.sentences import splitter
+from data.example import Example
+from language_models.batching import pad
+from language_models.infilling import PEGASUS
+from language_models.seq2seq import Seq2SeqLM, chosen_log_probabilities, decoder_inputs
+
+SHARED = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[1].parent / "shared/data"))
+SPLIT = r"(?<=[.!?])\s+"
+Pair = tuple[list[int], list[int]]
+
+
+def examples(rows: int) -> list[Example]:
+    """Rows of the sentiment set, evenly spread over the file."""
+    lines = [line.split("\t") for line in (SHARED / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()]
+    chosen = lines[:: max(1, len(lines) // rows)][:rows]
+    return [
+        Example(str(i), text=text, prefix=prefix, label=label) for i, (label, prefix, text, *_) in enumerate(chosen)
+    ]
+
+
+def random_pegasus() -> Seq2SeqLM:
+    """4+4 layers of 256 with the real vocabulary of 96103."""
+    tokenizer = AutoTokenizer.from_pretrained(str(SHARED.parent / "tokenizers/pegasus"))
+    config = PegasusConfig(
+        vocab_size=96103,
+        d_model=256,
+        encoder_layers=4,
+        decoder_layers=4,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=1024,
+        decoder_ffn_dim=1024,
+        max_position_embeddings=512,
+    )
+    torch.manual_seed(0)
+    return Seq2SeqLM(PegasusForConditionalGeneration(config).eval(), tokenizer)
+
+
+@torch.inference_mode()
+def plain_pass(lm: Seq2SeqLM, pairs: Sequence[Pair]) -> list[float]:
+    """Mean log-probability of each target, in batches of 8 in the order given."""
+    found: list[float] = []
+    for start in range(0, len(pairs), 8):
+        batch = pairs[start : start + 8]
+        targets = pad([target for _, target in batch], 0)
+        logits = lm.model(
+            input_ids=pad([source for source, _ in batch], 0),
+            attention_mask=pad([[1] * len(source) for source, _ in batch], 0),
+            decoder_input_ids=decoder_inputs(lm.model, targets),
+            use_cache=False,
+        ).logits
+        log_p = chosen_log_probabilities(logits, targets)
+        found += [float(row[: len(target)].mean()) for row, (_, target) in zip(log_p, batch, strict=True)]
+    return found
+
+
+def encoded(lm: Seq2SeqLM, pattern: Pattern, closed: bool) -> Pair:
+    source = lm.tokenizer(f"{pattern.before}{PEGASUS.mask}{pattern.after}")["input_ids"]
+    target = lm.tokenizer(pattern.target, add_special_tokens=closed)["input_ids"]
+    return source, target  # pyright: ignore[reportReturnType]
+
+
+def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
+    """The scores of an aspect, all evaluators of a text weighing alike."""
+    prompts = load_prompts("sentiment")
+    pairs: list[Pair] = []
+    for row in rows:
+        if aspect == "coherence":
+            pairs += [encoded(lm, p, True) for p in coherence_patterns(splitter(SPLIT)(row.full_text))]
+        elif aspect == "consistency":
+            pairs += [encoded(lm, p, False) for p in consistency_patterns(row.prefix or "", row.full_text)]
+        else:
+            for prompt in prompts.prompts:
+                pattern = relevance_pattern(prompt, row.full_text)
+                words = [word for verbalizer in prompts.verbalizers for word in verbalizer]
+                pairs += [encoded(lm, Pattern(pattern.before, word, pattern.after), False) for word in words]
+    scores = plain_pass(lm, pairs)
+    if aspect != "attribute_relevance":
+        counts = [len(splitter(SPLIT)(row.full_text)) if aspect == "coherence" else 2 for row in rows]
+        parts = np.split(np.array(scores), np.cumsum(counts)[:-1])
+        return np.array([part.mean() for part in parts])
+    p = np.exp(scores).reshape(len(rows), len(prompts.prompts), len(prompts.verbalizers), 2)
+    label = np.array([prompts.labels.index(row.label or "") for row in rows])
+    asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)[..., 0]
+    return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 16
+
+
+def matrix_speed() -> float:
+    """GFLOP/s of large float32 products here and now."""
+    a = torch.randn(2048, 2048)
+    a @ a
+    start = time.perf_counter()
+    for _ in range(8):
+        a @ a
+    return 8 * 2 * 2048**3 / (time.perf_counter() - start) / 1e9
+
+
+@torch.inference_mode()
+def encoder_speed(lm: Seq2SeqLM, length: int = 96, rows: int = 160) -> float:
+    """GFLOP/s of the products of the encoder in a batch of texts of one length."""
+    ids = torch.randint(200, 9000, (rows, length))
+    encoder = lm.model.get_encoder()
+    encoder(input_ids=ids[:8])
+    start = time.perf_counter()
+    encoder(input_ids=ids)
+    seconds = time.perf_counter() - start
+    config = lm.model.config
+    per_token = 2 * (4 * config.d_model**2 + 2 * config.d_model * config.encoder_ffn_dim) + 4 * length * config.d_model
+    return rows * length * config.encoder_layers * per_token / seconds / 1e9
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=int, default=12, help="texts; the plain way takes long")
+    rows = examples(arguments.parse_args().rows)
+    lm = random_pegasus()
+    metric = CTRLEval(lambda: lm, lm.tokenizer, PEGASUS, 512, prompts=load_prompts("sentiment"), split=splitter(SPLIT))
+    metric.score(rows[:2])  # warm up
+    print(f"{len(rows)} texts, {torch.get_num_threads()} threads")
+    print(f"{'aspect':22}{'plain':>10}{'here':>10}{'ratio':>8}{'largest difference':>22}")
+    for aspect in ASPECTS:
+        single = CTRLEval(
+            lambda: lm, lm.tokenizer, PEGASUS, 512, prompts=metric.prompts, aspects=(aspect,), split=metric.split
+        )
+        start = time.perf_counter()
+        ours = single.score(rows).values[aspect]
+        here = time.perf_counter() - start
+        start = time.perf_counter()
+        theirs = plain(lm, aspect, rows)
+        there = time.perf_counter() - start
+        difference = float(np.abs(ours - theirs).max())
+        print(f"{aspect:22}{there:9.2f}s{here:9.2f}s{there / here:8.1f}{difference:22.1e}")
+        if difference > 1e-4:
+            raise SystemExit("the two ways must give the same scores")
+    whole, encoder = matrix_speed(), encoder_speed(lm)
+    print(f"encoder {encoder:.0f} GFLOP/s of {whole:.0f} GFLOP/s in large matrix products ({encoder / whole:.0%})")
+
+
+if __name__ == "__main__":
+    main()
