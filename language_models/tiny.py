@@ -1,4 +1,4 @@
-"""Small models from scratch: a byte-level BPE trained on the text at hand, and T5 models of any size over it."""
+"""Small models from scratch: a byte-level BPE trained on the text at hand, T5 and GPT-2 models of any size over it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,20 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
+from language_models.causal import CausalLM
 from language_models.seq2seq import Seq2SeqLM
 
 SENTINELS = tuple(f"<extra_id_{i}>" for i in range(8))
 
 
 def train_tokenizer(
-    texts: Iterable[str], vocabulary: int, additional: tuple[str, ...] = (), max_length: int = 512
+    texts: Iterable[str],
+    vocabulary: int,
+    additional: tuple[str, ...] = (),
+    max_length: int = 512,
+    sentinels: tuple[str, ...] = SENTINELS,
 ) -> PreTrainedTokenizerFast:
     """A byte-level BPE of at most `vocabulary` tokens with T5's special tokens; it decodes what it encodes exactly.
 
@@ -23,7 +28,7 @@ def train_tokenizer(
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    special = ["<pad>", "</s>", "<unk>", *SENTINELS, *additional]
+    special = ["<pad>", "</s>", "<unk>", *sentinels, *additional]
     tokenizer.train_from_iterator(
         texts,
         trainers.BpeTrainer(
@@ -38,7 +43,7 @@ def train_tokenizer(
         pad_token="<pad>",
         eos_token="</s>",
         unk_token="<unk>",
-        additional_special_tokens=[*SENTINELS, *additional],
+        additional_special_tokens=[*sentinels, *additional],
         clean_up_tokenization_spaces=False,
         model_max_length=max_length,
     )
@@ -91,3 +96,45 @@ class TinyT5:
             num_decoder_layers=self.num_decoder_layers,
             dropout_rate=self.dropout_rate,
         )
+
+
+@dataclass(frozen=True)
+class TinyGPT2:
+    """What to build: a GPT-2 from scratch over a tokenizer trained on the text at hand; `</s>` begins and ends a text.
+
+    Attributes:
+        vocabulary: tokens of the byte-level BPE, at most.
+        n_embd, n_head, n_layer, n_inner: as in `GPT2Config`.
+        longest: tokens it reads at once.
+        dropout: of embeddings, attention and residual connections.
+    """
+
+    vocabulary: int
+    n_embd: int
+    n_head: int
+    n_layer: int
+    n_inner: int
+    longest: int = 512
+    dropout: float = 0.0
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
+        vocabulary = tokenizer.get_vocab()
+        config = GPT2Config(
+            vocab_size=len(tokenizer),
+            n_positions=self.longest,
+            n_embd=self.n_embd,
+            n_head=self.n_head,
+            n_layer=self.n_layer,
+            n_inner=self.n_inner,
+            embd_pdrop=self.dropout,
+            attn_pdrop=self.dropout,
+            resid_pdrop=self.dropout,
+            bos_token_id=vocabulary["</s>"],
+            eos_token_id=vocabulary["</s>"],
+            pad_token_id=vocabulary["<pad>"],
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return CausalLM(GPT2LMHeadModel(config), tokenizer)

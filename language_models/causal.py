@@ -1,0 +1,222 @@
+"""Causal language models: loading, saving, and the log-probabilities of continuations given what stands before them.
+
+Where nothing stands before a continuation, the model starts from its beginning-of-sequence token, or, where it has none
+(GPT-2's `<|endoftext|>` is both), from its end-of-sequence token. A context is read as it is given: what the tokenizer
+puts in front of a text is the caller's to add.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm import tqdm
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+
+from data.faults import ExampleFaults
+from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
+
+Pair = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
+Truncation = Literal["error", "warn", "window"]
+UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, and tokenizers state 1e30
+
+
+@dataclass(frozen=True)
+class CausalLM:
+    """A model that predicts the next token, and its tokenizer."""
+
+    model: Any  # a transformers model; its classes share no useful base type
+    tokenizer: PreTrainedTokenizerBase
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa"
+    ) -> "CausalLM":
+        """Loads a hub name or a folder.
+
+        Raises OSError where neither a folder nor a reachable hub has it.
+        """
+        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        model: Any = AutoModelForCausalLM.from_pretrained(str(name), dtype=dtype, attn_implementation=attention)
+        return cls(model.to(device).eval(), tokenizer)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Writes model and tokenizer in the Hugging Face form."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters the model has."""
+        return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def start(self) -> int:
+        """The token that an empty context stands for.
+
+        Raises ValueError for a tokenizer without beginning and end of sequence.
+        """
+        start = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else self.tokenizer.eos_token_id
+        if not isinstance(start, int):
+            raise ValueError(
+                "a text without context starts from a bos or eos token, but "
+                f"{type(self.tokenizer).__name__} of {self.tokenizer.name_or_path!r} has neither: give a context"
+            )
+        return start
+
+    @property
+    def longest(self) -> int:
+        """How many tokens the model reads at once."""
+        positions = getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED
+        return min(self.tokenizer.model_max_length, positions)
+
+
+def continuation_log_probabilities(
+    lm: CausalLM,
+    pairs: Sequence[Pair],
+    *,
+    token_budget: int = 16_384,
+    logit_budget: int = 2**27,
+) -> list[NDArray[np.float32]]:
+    """log P(token | context, tokens before it) for every token of every continuation, in nats.
+
+    A batch holds at most `token_budget` padded tokens; logits are computed where a scored token is predicted and
+    nowhere else, at most `logit_budget` of them at a time (a row that needs more is read once for each part of it).
+    Batches that do not fit into memory are halved. Rows are padded on the right whatever the tokenizer's
+    `padding_side`, where no token that counts can see it. Dropout is off.
+
+    Returns one float array per pair, in the order of the pairs, as long as its continuation. Nothing is cut: a pair
+    that is longer than the model reads is the caller's to fit (`fit_continuations`).
+    """
+    rows = [(list(context) or [lm.start], list(continuation)) for context, continuation in pairs]
+    results = [np.zeros(len(continuation), np.float32) for _, continuation in rows]
+    wanted = [i for i, (_, continuation) in enumerate(rows) if continuation]
+    most = max(1, logit_budget // lm.model.config.vocab_size)
+    costs = [len(rows[i][0]) + len(rows[i][1]) - 1 for i in wanted]
+    batches = batches_by_budget(costs, token_budget)
+    for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
+        scored = halving_on_out_of_memory(
+            lambda chosen: _score(lm, [rows[wanted[i]] for i in chosen], most), list(batch)
+        )
+        for i, row in zip(batch, scored, strict=True):
+            results[wanted[i]] = row
+    return results
+
+
+@torch.inference_mode()
+def _score(lm: CausalLM, rows: Sequence[tuple[list[int], list[int]]], most: int) -> list[NDArray[np.float32]]:
+    lm.model.eval()
+    found = [np.zeros(len(continuation), np.float32) for _, continuation in rows]
+    for part in logit_parts([len(continuation) for _, continuation in rows], most):
+        # The token before a scored one predicts it; what comes after the last scored one cannot change it.
+        read = [[*rows[i][0], *rows[i][1][: stop - 1]] for i, _, stop in part]
+        scored = [stop - start for _, start, stop in part]
+        here = [[0] * (len(row) - count) + [1] * count for row, count in zip(read, scored, strict=True)]
+        with output_layer_only_at(lm.model, pad(here, 0, lm.device).bool()):
+            logits = lm.model(
+                input_ids=pad(read, 0, lm.device),
+                attention_mask=pad([[1] * len(row) for row in read], 0, lm.device),
+                use_cache=False,
+            ).logits
+        targets = torch.tensor([t for i, start, stop in part for t in rows[i][1][start:stop]], device=lm.device)
+        scores = iter(chosen_log_probabilities(logits, targets).cpu().numpy())
+        for i, start, stop in part:
+            found[i][start:stop] = np.fromiter(scores, np.float32, count=stop - start)
+    return found
+
+
+def logit_parts(lengths: Sequence[int], most: int) -> list[list[tuple[int, int, int]]]:
+    """The (row, first token, token after the last) of each pass: all tokens of rows, at most `most` of them a pass.
+
+    >>> logit_parts([2, 3, 1], most=4)
+    [[(0, 0, 2)], [(1, 0, 3), (2, 0, 1)]]
+    >>> logit_parts([3], most=2)
+    [[(0, 0, 2)], [(0, 2, 3)]]
+    """
+    parts: list[list[tuple[int, int, int]]] = []
+    room = 0
+    for row, length in enumerate(lengths):
+        if length > room:
+            parts += [[(row, start, min(start + most, length))] for start in range(0, length, most)]
+            room = most - (parts[-1][0][2] - parts[-1][0][1])
+        else:
+            parts[-1].append((row, 0, length))
+            room -= length
+    return parts
+
+
+def continuation_windows(
+    context: Sequence[int], continuation: Sequence[int], longest: int, truncation: Truncation
+) -> tuple[list[Pair], int]:
+    """What a model of `longest` tokens reads of one pair, and how many tokens it does not.
+
+    A model reads all but the last token, and a start token where there is no context. Where that is too much, `window`
+    scores the whole continuation in windows, each of at most `longest` tokens and with the half of it before what it
+    scores; tokens at the beginning of the context may be lost. `warn` keeps one pair: the beginning of the
+    continuation, and of the context its end, as far as there is room. `error` raises ValueError.
+
+    >>> continuation_windows([1, 2, 3], [4, 5], longest=3, truncation="warn")
+    ([([2, 3], [4, 5])], 1)
+    >>> continuation_windows([], [4, 5, 6, 7, 8, 9], longest=4, truncation="window")
+    ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
+    """
+    if longest < 2:
+        raise ValueError(f"a model must read at least 2 tokens, but longest is {longest}")
+    context, continuation = list(context), list(continuation)
+    needed = max(1, len(context)) + len(continuation) - 1
+    if needed <= longest or not continuation:
+        return [(context, continuation)], 0
+    match truncation:
+        case "error":
+            raise ValueError(_too_long(needed, longest))
+        case "warn":
+            kept = continuation[:longest]
+            before = context[max(0, len(context) + len(kept) - 1 - longest) :]
+            return [(before, kept)], len(context) - len(before) + len(continuation) - len(kept)
+        case "window":
+            return _windows(context, continuation, longest)
+    raise ValueError(f"truncation must be error, warn or window, but is {truncation!r}")
+
+
+def _windows(context: list[int], continuation: list[int], longest: int) -> tuple[list[Pair], int]:
+    whole = context + continuation
+    start = len(context)
+    stop = longest if not context else max(start + longest // 2, longest + 1)
+    pairs: list[Pair] = []
+    while start < len(whole):
+        stop = min(stop, len(whole))
+        begin = max(0, stop - 1 - longest)
+        pairs.append((whole[begin:start], whole[start:stop]))
+        start, stop = stop, stop + longest // 2
+    return pairs, len(context) - len(pairs[0][0])
+
+
+def fit_continuations(
+    pairs: Sequence[Pair], longest: int, truncation: Truncation
+) -> tuple[list[list[Pair]], list[int]]:
+    """`continuation_windows` of every pair: its windows, and how many tokens each pair lost.
+
+    Raises ExampleFaults, with `error`, for all pairs that do not fit; the index is the pair's.
+    """
+    if truncation == "error":
+        needed = [max(1, len(context)) + len(continuation) - 1 for context, continuation in pairs]
+        faults = [(i, _too_long(n, longest)) for i, n in enumerate(needed) if n > longest and pairs[i][1]]
+        if faults:
+            raise ExampleFaults(faults)
+    fitted = [continuation_windows(*pair, longest, truncation) for pair in pairs]
+    return [windows for windows, _ in fitted], [dropped for _, dropped in fitted]
+
+
+def _too_long(needed: int, longest: int) -> str:
+    return (
+        f"the model reads {longest} tokens at once, but the text with its context has {needed}: set truncation to "
+        "window (all of it, in overlapping windows) or warn (its beginning)"
+    )
