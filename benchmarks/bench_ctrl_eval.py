@@ -1,4 +1,4 @@
-"""CTRLEval beside one pass per (source, target) in batches of 8 in file order, as the released program goes about it.
+"""CTRLEval beside one pass per (source, target) in batches of 8 in file order.
 
 A random PEGASUS of 256 dimensions and 4+4 layers with the real vocabulary; rows of the released sentiment set. Both
 ways do the same work on the same machine; scores must be equal. Texts and vocabulary are read from

@@ -122,10 +122,13 @@ def mapped_frequencies(
     return WordFrequencies(iwf, f"{table.corpus}-mapped", table.sentences)
 
 
-def check_length(table: WordFrequencies, vocabulary: int, path: Path | str) -> None:
-    """Raises InputFaults where the table is of another length than the vocabulary."""
-    if len(table.iwf) != vocabulary:
-        rule = f"an IWF table has one entry for each of the {vocabulary} tokens of the model"
+def check_length(table: WordFrequencies, vocabulary: int, tokens: int, path: Path | str) -> None:
+    """Raises InputFaults where the table is neither as long as the model's vocabulary nor as its tokenizer has tokens.
+
+    The two differ where a model's embeddings are padded, as T5's are.
+    """
+    if len(table.iwf) not in (vocabulary, tokens):
+        rule = f"an IWF table has one entry for each of the {tokens} tokens of the model"
         what = f"{rule}, found {len(table.iwf)}; +exp=iwf counts a corpus for it"
         raise InputFaults([fault(path, 0, what)])
 

@@ -153,7 +153,7 @@ class CTRLEval:
         config = AutoConfig.from_pretrained(str(model))
         tokenizer = AutoTokenizer.from_pretrained(str(model))
         if frequencies is not None and iwf is not None:
-            check_length(frequencies, config.vocab_size, iwf)
+            check_length(frequencies, config.vocab_size, len(tokenizer), iwf)
         limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or 10**6)
         return cls(
             load=lambda: Seq2SeqLM.from_pretrained(model, device, dtype),

@@ -1,16 +1,17 @@
 """Log-probabilities of a few words in the gap of many texts: one encoder pass per text, whatever the words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from tqdm import tqdm
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.seq2seq import Seq2SeqLM
+from language_models.seq2seq import Seq2SeqLM, output_layer_given
 
-LOGIT_BUDGET = 2**26
+LOGIT_BUDGET = 2**25
 
 
 def label_word_log_probabilities(
@@ -41,51 +42,93 @@ def label_word_log_probabilities(
         raise ValueError("a label word needs at least one token")
     distinct: dict[tuple[int, ...], int] = {}
     row_of = [distinct.setdefault(tuple(source), len(distinct)) for source in sources]
-    found = np.zeros((len(distinct), len(words)))
     unread = list(distinct)
-    batches = batches_by_budget([len(source) for source in unread], token_budget)
-    for batch in tqdm(batches, desc="label words", delay=3, leave=False, disable=None):
-        rows = halving_on_out_of_memory(
-            lambda at: list(_score(lm, [unread[i] for i in at], words, before, logit_budget)), batch
-        )
-        found[batch] = rows
-    return found[row_of]
-
-
-@torch.inference_mode()
-def _score(
-    lm: Seq2SeqLM,
-    sources: Sequence[Sequence[int]],
-    words: Sequence[Sequence[int]],
-    before: Sequence[int],
-    logit_budget: int,
-) -> NDArray[np.float64]:
-    lm.model.eval()
-    config = lm.model.config
-    ids = pad(sources, config.pad_token_id, lm.device)
-    mask = pad([[1] * len(source) for source in sources], 0, lm.device)
-    encoded = lm.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-    start = [config.decoder_start_token_id, *before]
-    scores = np.zeros((len(sources), len(words)))
+    start = [lm.model.config.decoder_start_token_id, *before]
     short = [w for w, word in enumerate(words) if len(word) == 1]
     passes = [(short, start)] if short else []
     passes += [([w], [*start, *word[:-1]]) for w, word in enumerate(words) if len(word) > 1]
-    for chosen, given in passes:
-        positions = len(given) - len(start) + 1  # how many steps are scored
-        rows = max(1, logit_budget // (config.vocab_size * len(given)))
-        targets = torch.tensor([words[w] for w in chosen], device=lm.device)  # (words, positions)
-        for first in range(0, len(sources), rows):
-            part = slice(first, first + rows)
-            here = encoded[part]
-            logits = lm.model(
-                encoder_outputs=(here,),
-                attention_mask=mask[part],
-                decoder_input_ids=torch.tensor([given] * len(here), device=lm.device),
+    read = _Reader(lm, words, passes, len(start), logit_budget)
+    found = np.zeros((len(distinct), len(words)))
+    batches = batches_by_budget([len(source) for source in unread], token_budget)
+    for batch in tqdm(batches, desc="label words", delay=3, leave=False, disable=None):
+        halving_on_out_of_memory(lambda at: read([unread[i] for i in at], at), batch)
+        for at, scores in read.finished(last=batch is batches[-1]):
+            found[at] = scores
+    return found[row_of]
+
+
+class _Reader:
+    """Reads batches of sources, and multiplies with the vocabulary only when enough decoder states have come together.
+
+    The output layer is larger than all else for a few states: one product for many batches reads it once.
+    """
+
+    def __init__(
+        self,
+        lm: Seq2SeqLM,
+        words: Sequence[Sequence[int]],
+        passes: Sequence[tuple[Sequence[int], Sequence[int]]],
+        start: int,
+        logit_budget: int,
+    ) -> None:
+        self.lm = lm
+        self.words = words
+        self.passes = passes
+        self.start = start
+        self.rows = max(1, logit_budget // lm.model.config.vocab_size)
+        self.at: list[int] = []
+        self.states: list[list[Tensor]] = [[] for _ in passes]  # per pass, tensors of (rows, positions, width)
+
+    @torch.inference_mode()
+    def __call__(self, sources: Sequence[Sequence[int]], at: list[int]) -> list[int]:
+        model, config = self.lm.model.eval(), self.lm.model.config
+        ids = pad(sources, config.pad_token_id, self.lm.device)
+        mask = pad([[1] * len(source) for source in sources], 0, self.lm.device)
+        encoded = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        states: list[Tensor] = []
+        for _, given in self.passes:
+            positions = len(given) - self.start + 1  # how many steps are scored
+            with output_layer_given(model, lambda hidden: hidden[:0]) as seen:
+                model(
+                    encoder_outputs=(encoded,),
+                    attention_mask=mask,
+                    decoder_input_ids=torch.tensor([given] * len(sources), device=self.lm.device),
+                    use_cache=False,
+                )
+            states.append(seen[0][:, -positions:])
+        for kept, state in zip(self.states, states, strict=True):
+            kept.append(state)
+        self.at += at
+        return at
+
+    def finished(self, last: bool) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
+        """Scores of the rows that have come together, where they are enough or no more will come."""
+        if not self.at or (len(self.at) < self.rows and not last):
+            return
+        joined = [torch.cat(kept) for kept in self.states]
+        for first in range(0, len(self.at), self.rows):
+            part = slice(first, first + self.rows)
+            scores = np.zeros((len(self.at[part]), len(self.words)))
+            for (chosen, _), states in zip(self.passes, joined, strict=True):
+                scores[:, list(chosen)] = self._log_probabilities(states[part], [self.words[w] for w in chosen])
+            yield self.at[part], scores
+        self.at, self.states = [], [[] for _ in self.passes]
+
+    @torch.inference_mode()
+    def _log_probabilities(self, states: Tensor, words: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+        """Mean log-probability of each word, shape (rows, words)."""
+        config = self.lm.model.config
+        some = torch.zeros(1, 1, dtype=torch.long, device=self.lm.device)
+        width = states.shape[-1]
+        with output_layer_given(self.lm.model, lambda hidden: states.reshape(-1, width)):
+            logits = self.lm.model(  # of any text: the output layer, and what comes after it, are given our states
+                encoder_outputs=(torch.zeros(1, 1, width, device=self.lm.device, dtype=states.dtype),),
+                decoder_input_ids=some + config.decoder_start_token_id,
                 use_cache=False,
-            ).logits[:, -positions:]
-            logits = logits.float()
-            normaliser = logits.logsumexp(-1)  # once for all words
-            chosen_logits = [logits[:, range(positions), target] for target in targets]
-            log_p = torch.stack([(row - normaliser).double().mean(-1) for row in chosen_logits], dim=-1)
-            scores[part, chosen] = log_p.cpu().numpy()
-    return scores
+            ).logits
+        logits = logits.float().reshape(*states.shape[:-1], -1)
+        normaliser = logits.logsumexp(-1)  # once for all words
+        targets = torch.tensor(words, device=self.lm.device)  # (words, positions)
+        steps = torch.arange(targets.shape[1], device=self.lm.device)
+        log_p = [(logits[:, steps, target] - normaliser).double().mean(-1) for target in targets]
+        return torch.stack(log_p, dim=-1).cpu().numpy()

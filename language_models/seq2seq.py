@@ -1,6 +1,6 @@
 """Encoder-decoder language models: loading, saving, and the log-probabilities of targets given sources."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,17 +118,30 @@ def _score(lm: Seq2SeqLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) 
 
 
 @contextmanager
-def output_layer_only_at(model: Any, real: Bool[Tensor, "rows time"]) -> Iterator[None]:
-    """The model's logits become one row per real position: padding is not multiplied with the vocabulary.
+def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
+    """The model's output layer reads `choose(hidden states)`; what it was to read is collected in the list.
 
-    The output layer is given the chosen hidden states, whatever the model does to them before and after it.
+    Whatever the model does to hidden states before this layer and to logits after it stays as it is. The first axes of
+    the logits are then those of what was chosen.
     """
-    layer = model.get_output_embeddings()
-    hook = layer.register_forward_pre_hook(lambda module, arguments: (arguments[0][real], *arguments[1:]))
+    seen: list[Tensor] = []
+
+    def replaced(module: Any, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        seen.append(arguments[0])
+        return choose(arguments[0]), *arguments[1:]
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(replaced)
     try:
-        yield
+        yield seen
     finally:
         hook.remove()
+
+
+@contextmanager
+def output_layer_only_at(model: Any, real: Bool[Tensor, "rows time"]) -> Iterator[None]:
+    """The model's logits become one row per real position: padding is not multiplied with the vocabulary."""
+    with output_layer_given(model, lambda hidden: hidden[real]):
+        yield
 
 
 @dataclass(frozen=True)
