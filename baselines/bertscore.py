@@ -1,0 +1,128 @@
+"""BERTScore (Zhang et al., ICLR 2020) through bert-score: tokens matched greedily by the cosine of their states."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from bert_score import BERTScorer
+from bert_score.utils import model2layers
+from transformers import AutoConfig
+
+from baselines.selection import having, references_of
+from data.example import Example
+from data.faults import ExampleFaults
+from data.scores import Scores
+from data.signature import MODEL_LIBRARIES, signature
+from language_models.encoders import encoder_source, readable_tokens
+
+log = logging.getLogger(__name__)
+
+Part = Literal["precision", "recall", "f1"]
+PARTS: tuple[Part, ...] = get_args(Part)
+Truncation = Literal["error", "warn"]
+
+
+@dataclass(frozen=True)
+class BertScore:
+    """Precision, recall or F1 of greedy matching; at most 1, higher is better; neither idf weights nor rescaling.
+
+    Several references: the best of them, for each of the three by itself, as bert-score does. A blank text scores 0.
+
+    Attributes:
+        scorer: bert-score's object with its model.
+        model: the model's name, for the signature.
+        layers: how many layers of it are read.
+        longest: tokens that it reads at once.
+        part: which of the three is the score; all of them are in the explanations.
+        truncation: a longer text or reference is cut at its end (`warn`) or refused (`error`).
+        batch_size: pairs at a time.
+    """
+
+    scorer: Any
+    model: str
+    layers: int
+    longest: int
+    part: Part = "f1"
+    truncation: Truncation = "warn"
+    batch_size: int = 64
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (("part", self.part, Part), ("truncation", self.truncation, Truncation)):
+            if value not in get_args(allowed):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str = "offline",
+        layers: int | None = None,
+        part: Part = "f1",
+        truncation: Truncation = "warn",
+        batch_size: int = 64,
+        device: str = "cpu",
+    ) -> "BertScore":
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
+
+        `layers` is by default what bert-score tuned for a model that it knows, and all of them for any other.
+        Raises OSError where neither a folder nor a reachable hub has the model, ValueError for layers that it has not.
+        """
+        source = encoder_source(model)
+        config = AutoConfig.from_pretrained(source)
+        if "t5" in source and "t5" not in config.model_type:
+            # bert-score takes any name with these letters for a T5, whose weights it would draw at random
+            raise ValueError(
+                f"bert-score reads a T5 from a name with 't5', but {source} is a {config.model_type}: rename it"
+            )
+        depth = int(config.num_hidden_layers)
+        layers = int(model2layers.get(model, depth)) if layers is None else layers
+        if not 1 <= layers <= depth:
+            raise ValueError(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
+        scorer = BERTScorer(model_type=source, num_layers=layers, device=device, batch_size=batch_size)
+        longest = readable_tokens(config, scorer._tokenizer)
+        scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
+        return cls(scorer, model, layers, longest, part, truncation, batch_size)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references.
+
+        Raises ExampleFaults where no example has references, and with `error` for all texts that are too long.
+        """
+        selection = having(examples, ["references"], "bertscore")
+        chosen = [examples[i] for i in selection.indices]
+        texts = [example.full_text for example in chosen]
+        references = [references_of(example) for example in chosen]
+        dropped = self._dropped(selection.indices, texts, references)
+        matched = np.zeros((len(chosen), len(PARTS)))
+        spoken = [i for i, text in enumerate(texts) if text.strip()]  # the library cannot read a blank text
+        if spoken:
+            found = self.scorer.score(
+                [texts[i] for i in spoken], [references[i] for i in spoken], batch_size=self.batch_size
+            )
+            matched[spoken] = np.stack([part.numpy() for part in found], axis=1)
+        explanations = [{str(part): float(value) for part, value in zip(PARTS, row, strict=True)} for row in matched]
+        line = signature(
+            "bertscore",
+            libraries=("bert-score", *MODEL_LIBRARIES),
+            model=self.model,
+            layers=self.layers,
+            part=self.part,
+            truncation=self.truncation,
+        )
+        quality = matched[:, PARTS.index(self.part)]
+        return selection.spread(Scores({"quality": quality}, line, (), dropped, explanations))
+
+    def _dropped(self, indices: Sequence[int], texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
+        """Per example, the tokens cut from its text and references; ExampleFaults with `error` where some are."""
+        together = [[text.strip(), *map(str.strip, others)] for text, others in zip(texts, references, strict=True)]
+        flat = [text for several in together for text in several]
+        ids = iter(self.scorer._tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
+        dropped = [sum(max(0, len(next(ids)) - self.longest) for _ in several) for several in together]
+        if self.truncation == "error" and any(dropped):
+            rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
+            too_long = [(i, n) for i, n in zip(indices, dropped, strict=True) if n]
+            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in too_long)
+        if any(dropped):
+            log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
+        return dropped

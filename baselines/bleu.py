@@ -1,0 +1,75 @@
+"""BLEU of a single text (Papineni et al., ACL 2002) through sacrebleu."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from sacrebleu.metrics.bleu import BLEU
+
+from baselines.selection import rated_by_references
+from data.example import Example
+from data.scores import Scores
+from data.signature import signature
+
+Smoothing = Literal["exp", "floor", "add-k", "none"]
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """The geometric mean of the precisions of 1- to `order`-grams, times the brevity penalty; 0 to 1, higher is better.
+
+    Several references: an n-gram counts as often as in the reference that has it most, and the length is compared with
+    the reference of the closest length, as BLEU defines it. A blank text scores 0.
+
+    Attributes:
+        order: the longest n-grams; BLEU-1 to BLEU-4.
+        smoothing: of precisions that are 0, sacrebleu's methods; `exp` halves for each further order without a match.
+            A text shorter than `order` is judged by the orders that it has (effective order).
+        tokenizer: sacrebleu's: 13a, intl, char, zh ...
+        lowercase: letters are compared without case.
+    """
+
+    order: int = 4
+    smoothing: Smoothing = "exp"
+    tokenizer: str = "13a"
+    lowercase: bool = False
+
+    def __post_init__(self) -> None:
+        if self.order < 1:
+            raise ValueError(f"the order of BLEU must be at least 1, but is {self.order}")
+        if self.smoothing not in BLEU.SMOOTH_DEFAULTS:
+            raise ValueError(f"smoothing must be one of {', '.join(BLEU.SMOOTH_DEFAULTS)}, but is {self.smoothing!r}")
+        if self.tokenizer not in BLEU.TOKENIZERS:
+            raise ValueError(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
+
+    @property
+    def name(self) -> str:
+        """`bleu` for order 4, else `bleu1`, `bleu2` ..."""
+        return "bleu" if self.order == 4 else f"bleu{self.order}"
+
+    @cached_property
+    def _scorer(self) -> BLEU:
+        return BLEU(
+            lowercase=self.lowercase,
+            tokenize=self.tokenizer,
+            smooth_method=self.smoothing,
+            max_ngram_order=self.order,
+            effective_order=True,
+        )
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
+        line = signature(
+            self.name,
+            libraries=("sacrebleu",),
+            smoothing=self.smoothing,
+            tokenizer=self.tokenizer,
+            lowercase=self.lowercase,
+        )
+        return rated_by_references(
+            examples,
+            self.name,
+            line,
+            lambda text, references: self._scorer.sentence_score(text, references).score / 100,
+        )

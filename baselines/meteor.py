@@ -1,0 +1,69 @@
+"""METEOR (Lavie and Agarwal, 2007) through NLTK: words aligned by form, by stem and, with WordNet, by synonym.
+
+NLTK aligns from the end of the texts; unlike the original it does not look for the alignment with fewest crossings.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nltk.corpus import wordnet
+from nltk.translate.meteor_score import meteor_score
+
+from baselines.selection import rated_by_references
+from data.example import Example
+from data.faults import InputFaults
+from data.scores import Scores
+from data.signature import signature
+
+
+class NoSynonyms:
+    """Stands for WordNet where synonyms are not matched."""
+
+    def synsets(self, word: str) -> list[Any]:
+        """None, for any word."""
+        return []
+
+
+def tokens(text: str) -> list[str]:
+    """Words and single punctuation marks, in lower case.
+
+    >>> tokens("It's late, Ann.")
+    ['it', "'", 's', 'late', ',', 'ann', '.']
+    """
+    return re.findall(r"\w+|[^\w\s]", text.lower())
+
+
+@dataclass(frozen=True)
+class Meteor:
+    """Aligned words' precision and recall, recall nine times as heavy, times 1 - 0.5 (chunks / matches)^3.
+
+    0 to 1, higher is better. Several references: the best of them. A blank text scores 0.
+
+    Attributes:
+        synonyms: words are also matched by WordNet, which NLTK must find on this machine.
+
+    Raises InputFaults where synonyms are asked for and WordNet is not there.
+    """
+
+    synonyms: bool = False
+
+    def __post_init__(self) -> None:
+        if self.synonyms:
+            try:
+                wordnet.ensure_loaded()
+            except LookupError:
+                raise InputFaults(
+                    ["METEOR with synonyms needs WordNet: run python -m nltk.downloader wordnet, or set synonyms=false"]
+                ) from None
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
+        source: Any = wordnet if self.synonyms else NoSynonyms()
+        line = signature("meteor", libraries=("nltk",), synonyms=self.synonyms)
+
+        def rate(text: str, references: list[str]) -> float:
+            return meteor_score([tokens(reference) for reference in references], tokens(text), wordnet=source)
+
+        return rated_by_references(examples, "meteor", line, rate)

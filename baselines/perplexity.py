@@ -1,0 +1,162 @@
+"""Perplexity of a text under a causal language model or an encoder-decoder model.
+
+Scores are mean log-probabilities per token, -log(perplexity), so that higher is better; in nats, at most 0. They
+compare texts under one model only: another tokenizer counts other tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from baselines.likelihood import likelihood_scores
+from baselines.selection import Need, having
+from data.example import Example
+from data.faults import ExampleFaults
+from data.scores import Scores
+from language_models.causal import UNLIMITED, CausalLM, Truncation, continuation_log_probabilities, fit_continuations
+from language_models.infilling import Convention, convention_of, encode_infills
+from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """How probable a causal model finds the text, on its own or after its context.
+
+    On its own the text follows the model's start token, so that its first token counts too.
+
+    Attributes:
+        lm: the model.
+        model: its name, for the signature.
+        use_context: the text is read after the context and a blank; only the text is scored.
+        truncation: a text that is too long is scored in overlapping windows (`window`), its beginning is (`warn`), or
+            it is refused (`error`). What is lost is counted.
+        token_budget: padded tokens in a batch.
+    """
+
+    lm: CausalLM
+    model: str
+    use_context: bool = False
+    truncation: Truncation = "window"
+    token_budget: int = 16_384
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str,
+        use_context: bool = False,
+        truncation: Truncation = "window",
+        token_budget: int = 16_384,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "Perplexity":
+        """Loads a hub name or a folder. Raises OSError where neither a folder nor a reachable hub has it."""
+        return cls(CausalLM.from_pretrained(model, device, dtype), model, use_context, truncation, token_budget)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN for a text without tokens and, where it is used, without context.
+
+        Raises ExampleFaults where context is used and no example has any, and with `error` for texts that are too long.
+        """
+        needs: list[Need] = ["context"] if self.use_context else []
+        selection = having(examples, needs, "perplexity")
+        chosen = [examples[i] for i in selection.indices]
+        pairs = list(zip(self._contexts(chosen), self._texts(chosen), strict=True))
+        try:
+            fitted, dropped = fit_continuations(pairs, self.lm.longest, self.truncation)
+        except ExampleFaults as faults:
+            raise ExampleFaults((selection.indices[i], what) for i, what in faults.at) from None
+        flat = [window for windows in fitted for window in windows]
+        rows = iter(continuation_log_probabilities(self.lm, flat, token_budget=self.token_budget))
+        log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
+        settings = {"model": self.model, "use_context": self.use_context, "truncation": self.truncation}
+        return selection.spread(likelihood_scores(log_probabilities, dropped, "perplexity", settings))
+
+    def _contexts(self, examples: Sequence[Example]) -> list[list[int]]:
+        if not self.use_context or not examples:
+            return [[] for _ in examples]
+        texts = [(example.context or "").strip() for example in examples]
+        return self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+    def _texts(self, examples: Sequence[Example]) -> list[list[int]]:
+        if not examples:
+            return []
+        before = " " if self.use_context else ""
+        texts = [before + e.full_text.strip() if e.full_text.strip() else "" for e in examples]
+        encoded = self.lm.tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)
+        return encoded["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+@dataclass(frozen=True)
+class InfillingPerplexity:
+    """How probable an infilling model finds the text in a gap with nothing around it (CTRLEval's PPL-PEGASUS).
+
+    The paper does not say how an encoder-decoder model is asked for a perplexity. Here the source is the model's mask
+    alone and the whole text is what fills it, written by the model's own convention; the tokens that frame or end a
+    segment are not scored.
+
+    Attributes:
+        lm: a model that was trained to fill gaps.
+        convention: how it was taught to.
+        model: its name, for the signature.
+        longest: tokens that it writes at once.
+        truncation: the beginning of a text that is too long is scored (`warn`), or it is refused (`error`).
+        token_budget: padded tokens in a batch.
+    """
+
+    lm: Seq2SeqLM
+    convention: Convention
+    model: str
+    longest: int
+    truncation: Literal["error", "warn"] = "warn"
+    token_budget: int = 16_384
+
+    def __post_init__(self) -> None:
+        if self.truncation not in ("error", "warn"):
+            raise ValueError(f"truncation must be error or warn, but is {self.truncation!r}")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str,
+        convention: Convention | None = None,
+        truncation: Literal["error", "warn"] = "warn",
+        token_budget: int = 16_384,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "InfillingPerplexity":
+        """Loads a hub name or a folder; the convention is by default that of its type of model.
+
+        Raises OSError where neither a folder nor a reachable hub has it, ValueError where its convention is not known.
+        """
+        lm = Seq2SeqLM.from_pretrained(model, device, dtype)
+        convention = convention or convention_of(lm.model.config.model_type)
+        return cls(lm, convention, model, readable(lm), truncation, token_budget)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN for a text without tokens.
+
+        Raises ExampleFaults with `error` for all texts that are too long.
+        """
+        texts = [example.full_text.strip() for example in examples]
+        infills = encode_infills(self.lm.tokenizer, self.convention, [("", t, "") for t in texts]) if texts else []
+        # what ends a segment is not scored, and so need not be read
+        cut = [
+            replace(infill, target=infill.target[: infill.stop]).cut(self.longest, around=False) for infill in infills
+        ]
+        dropped = [lost for _, lost in cut]
+        if self.truncation == "error" and any(dropped):
+            rule = f"the model writes {self.longest} tokens at once, but the text has more"
+            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n)
+        pairs = [(infill.source, infill.target) for infill, _ in cut]
+        rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
+        scored = [row[infill.start :] for row, (infill, _) in zip(rows, cut, strict=True)]
+        settings: dict[str, Any] = {"model": self.model, "truncation": self.truncation}
+        return likelihood_scores(scored, dropped, "perplexity_seq2seq", settings)
+
+
+def readable(lm: Seq2SeqLM) -> int:
+    """How many tokens an encoder-decoder model reads, and writes, at once."""
+    positions = getattr(lm.model.config, "max_position_embeddings", None)  # T5 counts distances instead
+    return min(lm.tokenizer.model_max_length, positions or UNLIMITED)

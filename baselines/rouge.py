@@ -1,0 +1,82 @@
+"""ROUGE (Lin, 2004) through rouge-score."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
+
+from baselines.selection import rated_by_references
+from data.example import Example
+from data.scores import Scores
+from data.signature import signature
+
+Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
+Tokens = Literal["ascii", "unicode"]
+NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
+# Scripts without blanks between words: Chinese characters and kana, one token each.
+UNICODE_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]|[^\W_\u3040-\u9fff]+")
+
+
+class UnicodeTokenizer(Tokenizer):
+    """Words of any script in lower case; Chinese characters and kana one by one."""
+
+    def tokenize(self, text: str) -> list[str]:
+        """
+        >>> UnicodeTokenizer().tokenize("Où est 明月?")
+        ['où', 'est', '明', '月']
+        """
+        return UNICODE_TOKEN.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class Rouge:
+    """The F1 of shared n-grams or of the longest common subsequence; 0 to 1, higher is better.
+
+    Several references: the best of them, as rouge-score does. A blank text scores 0.
+
+    Attributes:
+        kind: rouge1, rouge2, rougeL, or rougeLsum (line by line).
+        stemmer: words are compared by their Porter stems (with `ascii`).
+        tokens: `ascii`, the tokenizer of rouge-score, which sees nothing but a-z and 0-9; `unicode` for other scripts.
+    """
+
+    kind: Kind = "rougeL"
+    stemmer: bool = True
+    tokens: Tokens = "ascii"
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (("kind", self.kind, Kind), ("tokens", self.tokens, Tokens)):
+            if value not in get_args(allowed):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.kind]
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return DefaultTokenizer(self.stemmer) if self.tokens == "ascii" else UnicodeTokenizer()
+
+    @cached_property
+    def _scorer(self) -> RougeScorer:
+        return RougeScorer([self.kind], tokenizer=self._tokenizer)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references, and where the tokenizer sees no words.
+
+        Raises ExampleFaults where no example has references.
+        """
+        line = signature(
+            self.name, libraries=("rouge-score",), stemmer=self.stemmer and self.tokens == "ascii", tokens=self.tokens
+        )
+        return rated_by_references(examples, self.name, line, self._rate)
+
+    def _rate(self, text: str, references: list[str]) -> float | str:
+        for what, said in (("the text", text), *(("a reference", reference) for reference in references)):
+            if not self._tokenizer.tokenize(said):
+                return f"{self.name} sees no words in {what} with tokens={self.tokens}"
+        return self._scorer.score_multi(references, text)[self.kind].fmeasure

@@ -1,0 +1,97 @@
+"""Sentence Mover's Similarity (Clark et al., ACL 2019): the cheapest way to turn sentences into other sentences."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+from baselines.selection import having, references_of
+from baselines.word_count import words
+from data.example import Example
+from data.scores import Scores
+from data.signature import MODEL_LIBRARIES, signature
+from language_models.causal import Truncation
+from language_models.encoders import Embedder, load_embedder
+
+UNKNOWN = "a sentence has no word that the encoder knows"
+
+
+def sentences(text: str) -> list[str]:
+    """Split behind `.`, `!`, `?` with a blank after them, behind their Chinese forms, and at line breaks.
+
+    >>> sentences("It is 3.5 m. Is it?\\nYes!")
+    ['It is 3.5 m.', 'Is it?', 'Yes!']
+    """
+    return [part.strip() for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n", text) if part.strip()]
+
+
+def earth_movers_distance(
+    supply: NDArray[np.floating], demand: NDArray[np.floating], cost: NDArray[np.floating]
+) -> float:
+    """The least cost of moving `supply` (n,) to `demand` (m,), both of which sum to 1, at `cost` (n, m) per unit.
+
+    Exact, by linear programming. Raises ValueError for masses that do not sum to 1.
+
+    >>> earth_movers_distance(np.array([0.5, 0.5]), np.array([1.0]), np.array([[1.0], [3.0]]))
+    2.0
+    """
+    if not np.allclose([supply.sum(), demand.sum()], 1.0):
+        raise ValueError(f"supply and demand must both sum to 1, but do to {supply.sum()} and {demand.sum()}")
+    n, m = cost.shape
+    leaves, arrives = np.repeat(np.eye(n), m, axis=1), np.tile(np.eye(m), n)
+    # the last equation follows from the others, and rounding must not contradict it
+    solved = linprog(
+        cost.ravel(), A_eq=np.vstack([leaves, arrives])[:-1], b_eq=np.concatenate([supply, demand])[:-1], method="highs"
+    )
+    return float(solved.fun)
+
+
+@dataclass(frozen=True)
+class SentenceMover:
+    """exp(-distance): sentences as vectors, weighed by their words, moved at their Euclidean distance (SMS).
+
+    0 to 1, higher is better. Several references: the best of them. A blank text scores 0.
+
+    Attributes:
+        embedder: a sentence encoder, or word vectors as in the paper.
+    """
+
+    embedder: Embedder
+
+    @classmethod
+    def from_pretrained(
+        cls, encoder: str = "offline", static: bool = False, truncation: Truncation = "window", device: str = "cpu"
+    ) -> "SentenceMover":
+        """An encoder's name or folder, or a file of word vectors; see `load_embedder`."""
+        return cls(load_embedder(encoder, static, device, truncation=truncation))
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references, and where a sentence has no vector.
+
+        Raises ExampleFaults where no example has references.
+        """
+        selection = having(examples, ["references"], "sentence_mover")
+        chosen = [examples[i] for i in selection.indices]
+        texts = [[sentences(e.full_text), *map(sentences, references_of(e))] for e in chosen]
+        distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
+        vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
+        lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))
+        quality = np.array([max(self._similarity(text, r, vectors) for r in others) for text, *others in texts])
+        reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
+        dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
+        line = signature("sentence_mover", libraries=MODEL_LIBRARIES, encoder=self.embedder.name)
+        return selection.spread(Scores({"quality": quality}, line, reasons, dropped))
+
+    def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:
+        if not text:
+            return 0.0
+        ours, theirs = (np.stack([vectors[sentence] for sentence in split]) for split in (text, reference))
+        if np.isnan(ours).any() or np.isnan(theirs).any():
+            return np.nan
+        weights = [np.array([words(sentence) for sentence in split], np.float64) for split in (text, reference)]
+        supply, demand = (weight / weight.sum() for weight in weights)
+        return float(np.exp(-earth_movers_distance(supply, demand, cdist(ours, theirs))))

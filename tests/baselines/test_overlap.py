@@ -1,0 +1,152 @@
+"""BLEU, ROUGE and METEOR: exact values by hand, several references, what cannot be scored."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baselines.bleu import Bleu
+from baselines.meteor import Meteor
+from baselines.rouge import Rouge
+from data.example import Example
+from data.faults import ExampleFaults, InputFaults
+from data.scores import Metric, Scores
+
+
+def one(metric: Metric, text: str, *references: str) -> float:
+    return float(metric.score([Example("a", text, references=references)]).values["quality"][0])
+
+
+METRICS = [Bleu(1), Bleu(), Rouge("rouge1"), Rouge("rougeL"), Rouge("rougeL", tokens="unicode"), Meteor()]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_same_text_scores_highest_and_a_blank_one_lowest(metric: Metric) -> None:
+    text = "the old cat sat on the mat"
+    assert one(metric, text, text) > 0.99
+    assert one(metric, "dogs bark", text) < 0.2
+    blank = Example("a", turns=("", " "), references=(text,))
+    assert metric.score([blank]).values["quality"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_order_and_company_do_not_matter(metric: Metric) -> None:
+    examples = [
+        Example("a", "a cat sat", references=("the cat sat", "a dog")),
+        Example("b", "rain"),
+        Example("c", turns=("Hi!", "A cat."), references=("hi a cat",)),
+        Example("d", "x y z", references=("x", " ")),
+    ]
+    forward, backward = metric.score(examples), metric.score(examples[::-1])
+    np.testing.assert_array_equal(forward.values["quality"], backward.values["quality"][::-1])
+    for i in (0, 2, 3):
+        assert metric.score([examples[i]]).values["quality"][0] == forward.values["quality"][i]
+    assert math.isnan(forward.values["quality"][1])
+    assert "needs references, found none" in str(forward.reasons[1])
+    assert forward.unscored == 1
+    assert len(metric.score([])) == 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_where_no_example_has_references_all_are_named(metric: Metric) -> None:
+    with pytest.raises(ExampleFaults) as faults:
+        metric.score([Example("a1", "x"), Example("b2", "y", references=(" ",))])
+    assert [index for index, _ in faults.value.at] == [0, 1]
+    assert "needs references, found none for 'b2'" in faults.value.faults[1]
+
+
+def test_bleu_by_hand() -> None:
+    """3 of 4 words; 2 of 3 pairs; 1 of 2 triples; no 4-gram of one: exp smoothing halves, 1 / 2 / 1."""
+    text, reference = "the cat sat down", "the cat sat up"
+    precisions = [3 / 4, 2 / 3, 1 / 2, 1 / 2]
+    for order in range(1, 5):
+        expected = math.prod(precisions[:order]) ** (1 / order)
+        assert one(Bleu(order), text, reference) == pytest.approx(expected)
+    assert one(Bleu(smoothing="none"), text, reference) == 0.0
+
+
+def test_bleu_is_brief_clipped_and_takes_the_closest_of_several_references() -> None:
+    assert one(Bleu(1), "the cat", "the cat sat up") == pytest.approx(math.exp(1 - 4 / 2))
+    assert one(Bleu(1), "the the the", "the cat sat") == pytest.approx(1 / 3)
+    assert one(Bleu(1), "a b", "a c d e f", "b c") == pytest.approx(
+        1.0
+    )  # each word in one of them, length of the second
+    assert one(Bleu(2), "one", "one") == pytest.approx(1.0)  # effective order
+    assert one(Bleu(1, lowercase=True), "THE Cat", "the cat") == pytest.approx(1.0)
+    assert one(Bleu(1, tokenizer="zh"), "明月", "明日") == pytest.approx(0.5)
+
+
+def test_rouge_by_hand() -> None:
+    """Texts of 4 and 5 words, 3 in common in the same order, of which the pairs a-b and not b-d are shared."""
+    text, reference = "a b d x", "a b c d y"
+    f1 = 2 * (3 / 4) * (3 / 5) / (3 / 4 + 3 / 5)
+    assert one(Rouge("rouge1"), text, reference) == pytest.approx(f1)
+    assert one(Rouge("rougeL"), text, reference) == pytest.approx(f1)
+    assert one(Rouge("rouge2"), text, reference) == pytest.approx(2 * (1 / 3) * (1 / 4) / (1 / 3 + 1 / 4))
+    assert one(Rouge("rougeL"), "x d b a", reference) == pytest.approx(2 * (1 / 4) * (1 / 5) / (1 / 4 + 1 / 5))
+    assert one(Rouge("rouge1"), text, "q", reference, "z") == pytest.approx(f1)
+    assert one(Rouge("rouge1"), "walking", "walked") == 1.0
+    assert one(Rouge("rouge1", stemmer=False), "walking", "walked") == 0.0
+
+
+def test_rouge_says_where_it_sees_no_words() -> None:
+    found = Rouge().score([Example("a", "明月", references=("明日",))])
+    assert found.reasons[0] == "rouge_l sees no words in the text with tokens=ascii"
+    assert one(Rouge("rouge1", tokens="unicode"), "明月", "明日") == pytest.approx(0.5)
+    assert one(Rouge("rouge1", tokens="unicode"), "Où vas-tu", "où es-tu") == pytest.approx(2 / 3)
+    assert [Rouge(kind).name for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")] == [
+        "rouge_1",
+        "rouge_2",
+        "rouge_l",
+        "rouge_lsum",
+    ]
+
+
+def meteor(matches: int, ours: int, theirs: int, chunks: int) -> float:
+    precision, recall = matches / ours, matches / theirs
+    return 10 * precision * recall / (recall + 9 * precision) * (1 - 0.5 * (chunks / matches) ** 3)
+
+
+def test_meteor_by_hand() -> None:
+    assert one(Meteor(), "The cat sat", "the cat sat") == pytest.approx(meteor(3, 3, 3, 1))
+    assert one(Meteor(), "cats walking", "the cat walked") == pytest.approx(meteor(2, 2, 3, 1))  # by stems
+    assert one(Meteor(), "b a", "a b c") == pytest.approx(meteor(2, 2, 3, 2))
+    assert one(Meteor(), "a b", "z", "a b c", "a") == pytest.approx(meteor(2, 2, 3, 1))
+    assert one(Meteor(), "😀 明月", "😀 明日") == pytest.approx(meteor(1, 2, 2, 1))
+
+
+def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Absent:
+        def ensure_loaded(self) -> None:
+            raise LookupError
+
+    monkeypatch.setattr("baselines.meteor.wordnet", Absent())
+    with pytest.raises(InputFaults, match=r"needs WordNet: run python -m nltk\.downloader wordnet"):
+        Meteor(synonyms=True)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Bleu(0), "order of BLEU must be at least 1, but is 0"),
+        (lambda: Bleu(smoothing="most"), "smoothing must be one of .*, but is 'most'"),  # pyright: ignore[reportArgumentType]
+        (lambda: Bleu(tokenizer="blanks"), "tokenizer must be one of .*, but is 'blanks'"),
+        (lambda: Rouge("rouge9"), "kind must be one of .*, but is 'rouge9'"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_settings_that_do_not_exist(build: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+def test_signatures_name_the_settings() -> None:
+    def line(metric: Metric) -> str:
+        scores: Scores = metric.score([])
+        return scores.signature
+
+    assert line(Bleu()).startswith("bleu|lowercase=false|smoothing=exp|tokenizer=13a|sacrebleu=")
+    assert line(Bleu(1)).startswith("bleu1|")
+    assert line(Rouge()).startswith("rouge_l|stemmer=true|tokens=ascii|rouge-score=")
+    assert line(Meteor()).startswith("meteor|synonyms=false|nltk=")
