@@ -25,4 +25,4 @@ def test_settings_are_the_arguments_of_the_target(file: Path) -> None:
     settings = {name: None for name in metric if name != "_target_"}
     inspect.signature(get_object(metric["_target_"])).bind(**settings)
     if "data" in config:
-        assert set(OmegaConf.to_container(config.data, resolve=True)["requires"]) <= set(FIELDS)
+        assert set(config.data.requires) <= set(FIELDS)
