@@ -20,13 +20,12 @@ from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns
 from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import splitter
 from data.example import Example
-from language_models.batching import pad
 from language_models.infilling import PEGASUS
-from language_models.seq2seq import Seq2SeqLM, chosen_log_probabilities, decoder_inputs
+from language_models.seq2seq import Seq2SeqLM
 
 SHARED = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[1].parent / "shared/data"))
 SPLIT = r"(?<=[.!?])\s+"
-Pair = tuple[list[int], list[int]]
+Pair = tuple[str, str]  # source and target
 
 
 def examples(rows: int) -> list[Example]:
@@ -57,27 +56,25 @@ def random_pegasus() -> Seq2SeqLM:
 
 
 @torch.inference_mode()
-def plain_pass(lm: Seq2SeqLM, pairs: Sequence[Pair]) -> list[float]:
+def plain_pass(lm: Seq2SeqLM, pairs: Sequence[Pair], closed: bool) -> list[float]:
     """Mean log-probability of each target, in batches of 8 in the order given."""
     found: list[float] = []
     for start in range(0, len(pairs), 8):
-        batch = pairs[start : start + 8]
-        targets = pad([target for _, target in batch], 0)
-        logits = lm.model(
-            input_ids=pad([source for source, _ in batch], 0),
-            attention_mask=pad([[1] * len(source) for source, _ in batch], 0),
-            decoder_input_ids=decoder_inputs(lm.model, targets),
-            use_cache=False,
-        ).logits
-        log_p = chosen_log_probabilities(logits, targets)
-        found += [float(row[: len(target)].mean()) for row, (_, target) in zip(log_p, batch, strict=True)]
+        sources, texts = zip(*pairs[start : start + 8], strict=True)
+        read = lm.tokenizer(list(sources), padding="longest", return_tensors="pt")
+        written = lm.tokenizer(list(texts), padding="longest", add_special_tokens=closed, return_tensors="pt")
+        targets = written["input_ids"]
+        output = lm.model(input_ids=read["input_ids"], attention_mask=read["attention_mask"], labels=targets)
+        losses = torch.nn.functional.cross_entropy(
+            output.logits.flatten(0, 1), targets.flatten(), reduction="none", ignore_index=lm.tokenizer.pad_token_id
+        )
+        lengths = written["attention_mask"].sum(1)
+        found += (-losses.view(targets.shape).sum(1) / lengths).tolist()
     return found
 
 
-def encoded(lm: Seq2SeqLM, pattern: Pattern, closed: bool) -> Pair:
-    source = lm.tokenizer(f"{pattern.before}{PEGASUS.mask}{pattern.after}")["input_ids"]
-    target = lm.tokenizer(pattern.target, add_special_tokens=closed)["input_ids"]
-    return source, target  # pyright: ignore[reportReturnType]
+def pair_of(pattern: Pattern) -> Pair:
+    return f"{pattern.before}{PEGASUS.mask}{pattern.after}", pattern.target
 
 
 def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
@@ -86,15 +83,15 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
     pairs: list[Pair] = []
     for row in rows:
         if aspect == "coherence":
-            pairs += [encoded(lm, p, True) for p in coherence_patterns(splitter(SPLIT)(row.full_text))]
+            pairs += [pair_of(p) for p in coherence_patterns(splitter(SPLIT)(row.full_text))]
         elif aspect == "consistency":
-            pairs += [encoded(lm, p, False) for p in consistency_patterns(row.prefix or "", row.full_text)]
+            pairs += [pair_of(p) for p in consistency_patterns(row.prefix or "", row.full_text)]
         else:
             for prompt in prompts.prompts:
                 pattern = relevance_pattern(prompt, row.full_text)
                 words = [word for verbalizer in prompts.verbalizers for word in verbalizer]
-                pairs += [encoded(lm, Pattern(pattern.before, word, pattern.after), False) for word in words]
-    scores = plain_pass(lm, pairs)
+                pairs += [pair_of(Pattern(pattern.before, word, pattern.after)) for word in words]
+    scores = plain_pass(lm, pairs, closed=aspect == "coherence")
     if aspect != "attribute_relevance":
         counts = [len(splitter(SPLIT)(row.full_text)) if aspect == "coherence" else 2 for row in rows]
         parts = np.split(np.array(scores), np.cumsum(counts)[:-1])
@@ -116,17 +113,18 @@ def matrix_speed() -> float:
 
 
 @torch.inference_mode()
-def encoder_speed(lm: Seq2SeqLM, length: int = 96, rows: int = 160) -> float:
-    """GFLOP/s of the products of the encoder in a batch of texts of one length."""
-    ids = torch.randint(200, 9000, (rows, length))
+def encoder_speed(lm: Seq2SeqLM, length: int = 96, tokens: int = 2048, batches: int = 8) -> float:
+    """GFLOP/s of the products of the encoder in batches of texts of one length, as large as the metric's."""
+    ids = torch.randint(200, 9000, (tokens // length, length))
     encoder = lm.model.get_encoder()
-    encoder(input_ids=ids[:8])
-    start = time.perf_counter()
     encoder(input_ids=ids)
+    start = time.perf_counter()
+    for _ in range(batches):
+        encoder(input_ids=ids)
     seconds = time.perf_counter() - start
     config = lm.model.config
     per_token = 2 * (4 * config.d_model**2 + 2 * config.d_model * config.encoder_ffn_dim) + 4 * length * config.d_model
-    return rows * length * config.encoder_layers * per_token / seconds / 1e9
+    return batches * ids.numel() * config.encoder_layers * per_token / seconds / 1e9
 
 
 def main() -> None:

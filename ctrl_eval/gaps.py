@@ -5,7 +5,7 @@ The paper takes models that others trained this way at scale; this is the from-s
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from language_models.infilling import Infilling
 from language_models.seq2seq import Seq2SeqLM
@@ -14,23 +14,29 @@ from language_models.training import Task
 WORD = re.compile(r"\w+")
 
 
-def random_gap(text: str, rng: random.Random, split: Callable[[str], Sequence[str]]) -> tuple[int, int]:
+def random_gap(
+    text: str, rng: random.Random, split: Callable[[str], Sequence[str]], label_words: Collection[str] = ()
+) -> tuple[int, int]:
     """Start and end of what is removed: a sentence, the beginning, all after the beginning, or one to three words.
 
-    These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
-    (Eq. 12-13), equally often. The gap holds at least one word and no white space at its ends.
+    These are the gaps of coherence (Eq. 2-3; twice as often as the others), of both directions of consistency
+    (Eq. 9-10) and of a label word (Eq. 12-13): a single one of `label_words`, where the text holds one. The gap holds
+    at least one word and no white space at its ends.
 
     Raises ValueError for a text without a word.
     """
     words = [match.span() for match in WORD.finditer(text)]
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
-    kind = rng.choice(("sentence", "beginning", "rest", "words"))
+    kind = rng.choice(("sentence", "sentence", "beginning", "rest", "words"))
     if kind == "sentence":
         sentence = rng.choice([s for s in split(text) if WORD.search(s)])
         start = text.index(sentence)
         return start, start + len(sentence)
     if kind == "words":
+        labels = [(start, end) for start, end in words if text[start:end] in label_words]
+        if labels:
+            return rng.choice(labels)
         first = rng.randrange(len(words))
         last = min(len(words) - 1, first + rng.randrange(3))
         return words[first][0], words[last][1]
@@ -47,6 +53,7 @@ def gap_tasks(
     seed: int,
     split: Callable[[str], Sequence[str]],
     per_text: int = 1,
+    label_words: Collection[str] = (),
 ) -> list[Task]:
     """`per_text` random gaps in every text as tasks for the model; the same for the same seed.
 
@@ -56,7 +63,7 @@ def gap_tasks(
     pieces: list[str] = []
     for text in texts:
         for _ in range(per_text):
-            start, end = random_gap(text, rng, split)
+            start, end = random_gap(text, rng, split, label_words)
             pieces += [text[:start], text[start:end], text[end:]]
     ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
     tasks: list[Task] = []

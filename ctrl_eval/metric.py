@@ -26,7 +26,8 @@ from data.faults import ExampleFaults, shown
 from data.scores import Scores
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint
-from language_models.infilling import Convention, Infill, convention_of, encode_infills, segment_tokens
+from language_models.causal import CausalLM, continuation_log_probabilities
+from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from language_models.label_words import label_word_log_probabilities
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 
@@ -87,7 +88,7 @@ class CTRLEval:
         described: settings for the signature.
     """
 
-    load: Callable[[], Seq2SeqLM]
+    load: Callable[[], Seq2SeqLM | CausalLM]
     tokenizer: PreTrainedTokenizerBase
     convention: Convention
     longest: int
@@ -125,6 +126,7 @@ class CTRLEval:
         weights: Weights = "paper",
         truncation: Truncation = "error",
         convention: Convention | None = None,
+        mask: bool = True,
         longest: int | None = None,
         token_budget: int = 2048,
         device: str = "cpu",
@@ -133,7 +135,8 @@ class CTRLEval:
         """The metric on a hub name or a folder.
 
         Args:
-            model: PEGASUS, T5, BART or another encoder-decoder that was trained to fill gaps.
+            model: PEGASUS, T5, BART or another encoder-decoder that was trained to fill gaps; or a causal model, which
+                is given the source and then the target (the pattern functions of PPL-GPT in Table 5).
             iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike.
             prompts: `sentiment`, `topic`, a YAML file, or a text file with `verbalizers` beside it.
             verbalizers: the second file of the released form.
@@ -141,6 +144,7 @@ class CTRLEval:
             sentence_split: `english`, or a regular expression to split at.
             length_norm, weights, truncation, token_budget: see the class.
             convention: how the model fills gaps; known for the types of `language_models.infilling.OF_MODEL_TYPE`.
+            mask: False gives the model no mask in the source (the pattern functions of BARTScore in Table 5).
             longest: tokens that the model reads at once; by default what its tokenizer and configuration say.
             device, dtype: of the model.
 
@@ -155,10 +159,13 @@ class CTRLEval:
         if frequencies is not None and iwf is not None:
             check_length(frequencies, config.vocab_size, len(tokenizer), iwf)
         limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or 10**6)
+        if convention is None:
+            convention = convention_of(config.model_type) if config.is_encoder_decoder else LEFT_TO_RIGHT
+        kind = Seq2SeqLM if config.is_encoder_decoder else CausalLM
         return cls(
-            load=lambda: Seq2SeqLM.from_pretrained(model, device, dtype),
+            load=lambda: kind.from_pretrained(model, device, dtype),
             tokenizer=tokenizer,
-            convention=convention or convention_of(config.model_type),
+            convention=convention if mask else convention.without_mask(),
             longest=longest or limit,
             frequencies=frequencies,
             prompts=loaded,
@@ -168,11 +175,11 @@ class CTRLEval:
             weights=weights,
             truncation=truncation,
             token_budget=token_budget,
-            described={"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]},
+            described={"model": str(model), "mask": str(mask), "sentence_split": fingerprint(sentence_split)[:8]},
         )
 
     @cached_property
-    def lm(self) -> Seq2SeqLM:
+    def lm(self) -> Seq2SeqLM | CausalLM:
         """The model, loaded when it is first asked for."""
         return self.load()
 
@@ -202,7 +209,7 @@ class CTRLEval:
         faults = [(i, what) for i, example in enumerate(examples) for what in self._faults(example)]
         if faults:
             raise ExampleFaults(faults)
-        asked = {aspect: self._asked(aspect, examples) for aspect in self.aspects}
+        asked: dict[Aspect, list[Asked]] = {aspect: self._asked(aspect, examples) for aspect in self.aspects}
         if self.truncation == "error":
             self._refuse_long(asked)
         found: dict[Aspect, list[Evaluations]] = {}
@@ -289,7 +296,7 @@ class CTRLEval:
         """Coherence and consistency: the log-probability of each target, weighted by how much the target says."""
         cut = [[self._cut(infill) for _, infill in text] for text in texts]
         pairs = [(infill.source, infill.target) for text in cut for infill, _ in text]
-        log_p = iter(target_log_probabilities(self.lm, pairs, token_budget=self.token_budget))
+        log_p = iter(self._target_log_probabilities(pairs))
         found: list[Evaluations] = []
         for text, kept in zip(texts, cut, strict=True):
             scores = np.array([self._normalised(next(log_p)[infill.start : infill.stop]) for infill, _ in kept])
@@ -333,13 +340,23 @@ class CTRLEval:
 
     def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:
         """Mean log P of every label word in every gap, prompt by prompt."""
+        lm = self.lm
         if self.convention.whole_text:
             pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
-            rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
+            rows = self._target_log_probabilities(pairs)
             return np.array([row[at.start :].mean(dtype=np.float64) for row, at in zip(rows, infills, strict=True)])
         before, ids = segment_tokens(self.tokenizer, self.convention, self._prompts.words)
         sources = [infill.source for infill in infills]
-        return label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
+        if isinstance(lm, CausalLM):
+            rows = self._target_log_probabilities([(source, word) for source in sources for word in ids])
+            return np.array([row.mean(dtype=np.float64) for row in rows]).reshape(len(sources), len(ids))
+        return label_word_log_probabilities(lm, sources, ids, before=before, token_budget=self.token_budget)
+
+    def _target_log_probabilities(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Any]:
+        """log P of every target token given its source, and the target tokens before it."""
+        if isinstance(self.lm, CausalLM):
+            return continuation_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
+        return target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
 
     def _cut(self, infill: Infill) -> tuple[Infill, int]:
         """What fits into the model, and how many tokens do not."""

@@ -12,6 +12,18 @@ KPQA = "https://raw.githubusercontent.com/hwanheelee1993/KPQA/064063cac451f1d7cb
 MOCHA = "https://raw.githubusercontent.com/anthonywchen/mocha-leaderboard-data/f5b1c88fd6caf4a4b302adc4dba906982f179a61"
 POETRY = "https://raw.githubusercontent.com/chinese-poetry/chinese-poetry/44ce55cd3c1c42298be4551e22a1179e6563eb06"
 SONGNET = "https://raw.githubusercontent.com/lipiji/SongNet/f5305c5f7de7c6fb0d288d216fabf32de7d191c2"
+CTRLEVAL = "https://raw.githubusercontent.com/thu-coai/CTRLEval/33639daedc376bd322f976f3feee5690a1de669e"
+
+_LABELLED = "# any labelled texts will do: a JSON object per line with id, text and label"
+_ATTRIBUTES = {
+    f"attributes/{name}.jsonl": _LABELLED
+    for name in ("sentiment_rt_polarity", "sentiment_sst2_dev", "topic_newsgroups", "topic_ag_news")
+}
+RT_POLARITY = (
+    "https://raw.githubusercontent.com/dennybritz/cnn-text-classification-tf/a0d0e9742b3dc42194955e78858f7be93027c75e"
+)
+ALPS = "https://raw.githubusercontent.com/forest-snow/alps/43232f234087cdbb4b06cd0e3997460610a0dbfd"
+NEWSGROUPS = "https://codeload.github.com/vaishnavivisweswaraiah/IR_TextMining/tar.gz/HEAD"
 
 _MANS_ROC = f"""\
 curl -LO {MANS}/data/mans_data/mans_roc.json
@@ -109,6 +121,62 @@ for path in sorted(pathlib.Path().glob("ci.song.*.json"), key=lambda path: int(p
         number += 1
 END"""
 
+# A sentence that the SST-2 development set has too stays out: both come from the same reviews.
+_RT_POLARITY = f"""\
+curl -LO {RT_POLARITY}/data/rt-polaritydata/rt-polarity.pos
+curl -LO {RT_POLARITY}/data/rt-polaritydata/rt-polarity.neg
+python - <<'END' > sentiment_rt_polarity.jsonl
+import json
+def words(text):
+    return "".join(text.split()).casefold()
+seen = {{words(json.loads(line)["text"]) for line in open("sentiment_sst2_dev.jsonl", encoding="utf-8")}}
+for label in ("positive", "negative"):
+    for i, line in enumerate(open(f"rt-polarity.{{label[:3]}}", encoding="utf-8", newline="\\n")):
+        if words(line) and words(line) not in seen:
+            seen.add(words(line))
+            print(json.dumps({{"id": f"rt-{{label[:3]}}-{{i:04d}}", "text": line.strip(), "label": label}}))
+END"""
+
+_SST2 = f"""\
+curl -LO {ALPS}/data/SST-2/test.tsv
+python - <<'END' > sentiment_sst2_dev.jsonl
+import json
+for i, line in enumerate(open("test.tsv", encoding="utf-8").read().splitlines()[1:]):
+    text, number = line.rsplit("\\t", 1)
+    print(json.dumps({{"id": f"sst2-{{i:04d}}", "text": text.strip(), "label": ("negative", "positive")[int(number)]}}))
+END"""
+
+_AG_NEWS = f"""\
+curl -LO {ALPS}/data/agnews/dev.tsv
+python - <<'END' > topic_ag_news.jsonl
+import html, json, re
+number = 0
+for line in open("dev.tsv", encoding="utf-8").read().splitlines():
+    text, label = line.rsplit("\\t", 1)
+    text = re.sub(r"(?<![&\\w])(#\\d+|quot|amp|lt|gt);", r"&\\1;", text.replace("\\\\", " "))
+    text = " ".join(re.sub("<[^>]*>", " ", html.unescape(text)).split())
+    if 8 <= len(text.split()) <= 80 and label.lower() in ("world", "sports", "business", "sci/tech"):
+        print(json.dumps({{"id": f"ag-{{number:04d}}", "text": text, "label": label.lower()}}))
+        number += 1
+END"""
+
+_NEWSGROUPS = f"""\
+curl -L {NEWSGROUPS} | tar xz --wildcards --strip-components 1 '*/mini_newsgroups/*'
+python - <<'END' > topic_newsgroups.jsonl
+import json, pathlib, re
+labels = {{"comp": "computers", "talk.politics": "politics", "soc.religion": "religion", "talk.religion": "religion",
+          "alt.atheism": "religion", "sci": "science"}}
+for post in sorted(pathlib.Path("mini_newsgroups").glob("*/*")):
+    group = post.parent.name
+    label = next((label for beginning, label in labels.items() if group.startswith(beginning)), None)
+    body = post.read_text(encoding="latin-1").partition("\\n\\n")[2].partition("\\n-- \\n")[0]
+    lines = [line for line in body.splitlines() if not re.match(r"\\s*[>|:]", line)]
+    words = [re.sub(r"\\S+@\\S+", "<email>", word) for line in lines for word in line.split()][:200]
+    if label and len(words) >= 20:
+        row = {{"id": f"ng-{{group}}-{{post.name}}", "text": " ".join(words), "label": label, "group": group}}
+        print(json.dumps(row))
+END"""
+
 TEXTS_BY_HAND: Mapping[str, str] = {
     "roc_stories/mans_roc.jsonl": _MANS_ROC,
     "roc_stories/roc_plain.txt": _ROC_PLAIN,
@@ -120,11 +188,20 @@ TEXTS_BY_HAND: Mapping[str, str] = {
     "qa_ratings/msmarco.jsonl": _answers("msmarco", "marco_all.csv", None, [1.0, 5.0]),
     "qa_ratings/avsd.jsonl": _answers("avsd", "avsd_all.csv", None, [1.0, 5.0]),
     "songci/songci.jsonl": _SONGCI,
+    "attributes/sentiment_rt_polarity.jsonl": _RT_POLARITY,
+    "attributes/sentiment_sst2_dev.jsonl": _SST2,
+    "attributes/topic_ag_news.jsonl": _AG_NEWS,
+    "attributes/topic_newsgroups.jsonl": _NEWSGROUPS,
+    "ctrleval/data_topic.txt": f"curl -LO {CTRLEVAL}/data/data_topic.txt",
+    **_ATTRIBUTES,
 }
 
 TEXT_LICENCES: Mapping[str, str] = {
+    "ctrleval": "none stated: for research, not to be passed on",
+    "attributes": "mixed: for research, not to be passed on",
     "roc_stories": "none stated: for research, not to be passed on",
     "newsroom": "repository: Apache-2.0; the articles belong to their publishers: for research",
     "qa_ratings": "none stated: for research, not to be passed on",
     "songci": "MIT",
+    "attributes": "film reviews: for research; SST-2 copy: MIT; AG News: not for commercial use; newsgroups: none stated",
 }

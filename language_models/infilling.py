@@ -1,7 +1,7 @@
 """How a family of models writes an infilling task: where the mask stands, what frames the target."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transformers import PreTrainedTokenizerBase
 
@@ -46,6 +46,7 @@ class Convention:
         after: what follows the segment in the target; never scored.
         closing: what ends the segment, and counts where a closed segment is asked for; empty where nothing does.
         whole_text: the target is the whole text, not the segment alone.
+        blank: the segment is written with a blank in front, because it goes on from what was read.
     """
 
     mask: str
@@ -53,11 +54,17 @@ class Convention:
     after: str = ""
     closing: str = ""
     whole_text: bool = False
+    blank: bool = False
+
+    def without_mask(self) -> "Convention":
+        """The source is the text without its gap, and nothing says where the segment belongs."""
+        return replace(self, mask="", before="", after="")
 
 
 PEGASUS = Convention(mask="<mask_1>", closing="</s>")
 T5 = Convention(mask="<extra_id_0>", before="<extra_id_0>", after="<extra_id_1>")
 BART = Convention(mask="<mask>", whole_text=True)
+LEFT_TO_RIGHT = Convention(mask="", blank=True)  # a causal model reads the source and writes the segment after it
 OF_MODEL_TYPE = {
     "pegasus": PEGASUS,
     "pegasus_x": PEGASUS,
@@ -143,7 +150,10 @@ def encode_infills(
     Raises ValueError where the tokenizer does not know the mask as one token.
     """
     mask_id = _single(tokenizer, convention.mask) if convention.mask else None
-    sources = tokenizer([f"{before}{convention.mask}{after}" for before, _, after in gaps], verbose=False)["input_ids"]
+    texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
+    if not convention.mask:  # the blanks around a gap that is not shown
+        texts = [" ".join(text.split()) for text in texts]
+    sources = tokenizer(texts, verbose=False)["input_ids"]
     segments = _segments(tokenizer, convention, gaps)
     closing = [_single(tokenizer, convention.closing)] if closed and convention.closing else []
     infills: list[Infill] = []
@@ -169,7 +179,9 @@ def _segments(
     """Target ids with the place of the segment in them."""
     if not convention.whole_text:
         before, after = ([_single(tokenizer, t)] if t else [] for t in (convention.before, convention.after))
-        ids = tokenizer([segment for _, segment, _ in gaps], add_special_tokens=False, verbose=False)["input_ids"]
+        lead = " " if convention.blank else ""
+        texts = [f"{lead}{segment}" for _, segment, _ in gaps]
+        ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
         return [([*before, *segment, *after], len(before), len(before) + len(segment)) for segment in ids]
     texts = [f"{before}{segment}{after}" for before, segment, after in gaps]
     encoded = tokenizer(texts, return_offsets_mapping=True, verbose=False)

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data.attributes import LabelledData
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.stats import pearsonr
 from transformers import AutoTokenizer
 
+from baselines.discriminator_score import LabelDiscriminatorScore
 from baselines.word_count import WordCount
 from ctrl_eval.analysis import model_drift, number_of_evaluators, quality_drift
 from ctrl_eval.frequency import count_frequencies
 from ctrl_eval.gaps import gap_tasks
 from ctrl_eval.metric import CTRLEval, Evaluations
+from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import english
+from data.attributes import LabelledData
 from data.dialogues import RatedSet
 from data.example import Example
 from data.scores import Metric, Scores
@@ -101,7 +102,7 @@ def ctrleval(
     analyses: Analyses = Analyses(),
     device: str = "cpu",
 ) -> Outcome:
-    """The metric with its weights exchanged (Table 5), and baselines, on every rated set (Tables 3-4).
+    """The metric, its weights and pattern functions exchanged (Table 5), and baselines (Tables 3-4), on rated sets.
 
     Args:
         run: from the runner.
@@ -115,11 +116,11 @@ def ctrleval(
         analyses: what is drawn beside the table.
         device: where the discriminators score.
     """
-    backbone = _infiller(run, infiller, data)
+    backbone = _infiller(run, infiller, data, load_prompts(metric.keywords["prompts"]).words)
     table = iwf if iwf is not None else str(_frequencies(run, backbone, data) / "iwf.json")
     judge = metric(backbone, iwf=table)
     language_model = _causal(run, causal, data)
-    discriminators = {} if discriminator is None else _label_discriminators(run, discriminator, data, device)
+    discriminators = {} if discriminator is None else _label_discriminators(run, discriminator, data)
 
     scored: list[ScoredSet] = []
     rows: list[Row] = []
@@ -128,12 +129,17 @@ def ctrleval(
         with run.timed(f"ctrleval {rated.name}"):
             evaluations = judge.evaluations(rated.examples)
             scores = _ctrleval_rows(judge, evaluations, rated)
+        with run.timed(f"pattern functions {rated.name}"):
+            scores["ctrleval_bartscore_pf"] = metric(backbone, iwf=table, mask=False).score(rated.examples)
+            causal_table = str(_frequencies(run, language_model, data) / "iwf.json")
+            scores["ctrleval_ppl_pf"] = metric(language_model, iwf=causal_table).score(rated.examples)
         with run.timed(f"baselines {rated.name}"):
             scores["perplexity"] = perplexity(language_model).score(rated.examples)
             scores["perplexity_backbone"] = perplexity_backbone(backbone).score(rated.examples)
             scores["bartscore"] = bartscore(backbone).score(rated.examples)
             if discriminators:
-                scores["discriminator"] = _label_scores(discriminators, rated)
+                judged = LabelDiscriminatorScore.from_pretrained(discriminators, device)
+                scores["discriminator"] = judged.score(rated.examples)
             scores["word_count"] = WordCount().score(rated.examples)
         scored.append(ScoredSet(rated, scores))
         rows += evaluate(scores, rated)
@@ -148,13 +154,13 @@ def ctrleval(
         rows=rows,
         scored=scored,
         plots=figures,
-        models={**kept, **{f"discriminator_{name}": folder for name, (folder, _) in discriminators.items()}},
+        models={**kept, **{f"discriminator_{name}": folder for name, folder in discriminators.items()}},
         figures={f"{n} held-out NLL (nats per token)": _best(curve) for n, curve in curves.items()},
         synthetic=data.synthetic,
     )
 
 
-def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData) -> str:
+def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData, label_words: Sequence[str]) -> str:
     """The backbone's name or the folder of its stage."""
     if isinstance(plan, Pretrained):
         return plan.name
@@ -165,7 +171,7 @@ def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData) -> 
         log.info("infiller: %.2f M parameters, %d tokens", lm.parameters / 1e6, len(lm.tokenizer))
 
         def tasks(of: Sequence[str], seed: int, per_text: int) -> list[Task]:
-            return gap_tasks(lm, sentinel_infilling(lm.tokenizer), of, seed, english, per_text)
+            return gap_tasks(lm, sentinel_infilling(lm.tokenizer), of, seed, english, per_text, label_words)
 
         train_language_model(
             lm,
@@ -178,7 +184,7 @@ def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData) -> 
             run.seed,
         )
 
-    return str(_trained(run, "infiller", asdict(plan), data, build))
+    return str(_trained(run, "infiller", {**asdict(plan), "label_words": list(label_words)}, data, build))
 
 
 def _causal(run: Run, plan: CausalPlan | Pretrained, data: LabelledData) -> str:
@@ -236,13 +242,10 @@ def _frequencies(run: Run, backbone: str, data: LabelledData) -> Path:
         return run.stages.get("iwf", {"tokenizer": backbone, "train": fingerprint(_texts(data.train))}, build)
 
 
-def _label_discriminators(
-    run: Run, plan: LabelDiscriminatorPlan, data: LabelledData, device: str
-) -> dict[str, tuple[Path, Discriminator]]:
-    """A discriminator for each label against the others; for two labels the second one's says it all."""
-    labels = data.labels[1:] if len(data.labels) == 2 else data.labels
-    found: dict[str, tuple[Path, Discriminator]] = {}
-    for label in labels:
+def _label_discriminators(run: Run, plan: LabelDiscriminatorPlan, data: LabelledData) -> dict[str, Path]:
+    """The folder of a discriminator for each label against the others."""
+    found: dict[str, Path] = {}
+    for label in data.labels:
         texts = _label_texts(data.train, label, plan.texts)
 
         def build(folder: Path, texts: Sequence[LabelledText] = texts, label: str = label) -> None:
@@ -251,7 +254,7 @@ def _label_discriminators(
             )
 
         with run.timed("training discriminators"):
-            folder = run.stages.get(
+            found[label] = run.stages.get(
                 f"discriminator_{label}",
                 {
                     "build": plan.build.func.__name__,
@@ -263,7 +266,6 @@ def _label_discriminators(
                 build,
                 together=True,
             )
-            found[label] = folder, Discriminator.from_pretrained(folder, device)
     return found
 
 
@@ -272,27 +274,6 @@ def _label_texts(examples: Sequence[Example], label: str, texts: int) -> list[La
     of = [e for e in examples if e.label == label][: texts // 2]
     others = [e for e in examples if e.label != label][: len(of)]
     return [LabelledText((e.full_text,), int(e.label == label), group=e.id) for e in (*of, *others)]
-
-
-def _label_scores(discriminators: Mapping[str, tuple[Path, Discriminator]], rated: RatedSet) -> Scores:
-    """The logit of the label that a text was asked to have; the negated one of the other where there are two."""
-    logits: dict[str, NDArray[np.float64]] = {}
-    dropped = np.zeros(len(rated.examples), dtype=np.int64)
-    for label, (_, discriminator) in discriminators.items():
-        logits[label], lost = discriminator.logits([(e.full_text,) for e in rated.examples])
-        dropped = np.maximum(dropped, lost)
-    (only, *more) = logits
-    values = [
-        logits[e.label][i] if e.label in logits else -logits[only][i] if not more else np.nan
-        for i, e in enumerate(rated.examples)
-    ]
-    reasons = [
-        f"no discriminator of the label {e.label!r}" if np.isnan(v) else None
-        for e, v in zip(rated.examples, values, strict=True)
-    ]
-    return Scores(
-        {"attribute": np.array(values)}, signature("discriminator", libraries=MODEL_LIBRARIES), reasons, dropped
-    )
 
 
 def _ctrleval_rows(
@@ -354,7 +335,7 @@ def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Pearson's correlation; NaN where one side does not vary."""
     if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
-    return float(pearsonr(a, b).statistic)
+    return float(np.corrcoef(a, b)[0, 1])
 
 
 def _texts(examples: Sequence[Example]) -> list[str]:
