@@ -14,11 +14,6 @@ POETRY = "https://raw.githubusercontent.com/chinese-poetry/chinese-poetry/44ce55
 SONGNET = "https://raw.githubusercontent.com/lipiji/SongNet/f5305c5f7de7c6fb0d288d216fabf32de7d191c2"
 CTRLEVAL = "https://raw.githubusercontent.com/thu-coai/CTRLEval/33639daedc376bd322f976f3feee5690a1de669e"
 
-_LABELLED = "# any labelled texts will do: a JSON object per line with id, text and label"
-_ATTRIBUTES = {
-    f"attributes/{name}.jsonl": _LABELLED
-    for name in ("sentiment_rt_polarity", "sentiment_sst2_dev", "topic_newsgroups", "topic_ag_news")
-}
 RT_POLARITY = (
     "https://raw.githubusercontent.com/dennybritz/cnn-text-classification-tf/a0d0e9742b3dc42194955e78858f7be93027c75e"
 )
@@ -193,15 +188,13 @@ TEXTS_BY_HAND: Mapping[str, str] = {
     "attributes/topic_ag_news.jsonl": _AG_NEWS,
     "attributes/topic_newsgroups.jsonl": _NEWSGROUPS,
     "ctrleval/data_topic.txt": f"curl -LO {CTRLEVAL}/data/data_topic.txt",
-    **_ATTRIBUTES,
 }
 
 TEXT_LICENCES: Mapping[str, str] = {
     "ctrleval": "none stated: for research, not to be passed on",
-    "attributes": "mixed: for research, not to be passed on",
     "roc_stories": "none stated: for research, not to be passed on",
     "newsroom": "repository: Apache-2.0; the articles belong to their publishers: for research",
     "qa_ratings": "none stated: for research, not to be passed on",
     "songci": "MIT",
-    "attributes": "film reviews: for research; SST-2 copy: MIT; AG News: not for commercial use; newsgroups: none stated",
+    "attributes": "reviews: none stated, SST-2 copy MIT; AG News: not for commercial use; newsgroups: none stated",
 }

@@ -50,7 +50,7 @@ def ctrleval(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> LabelledData:
-    """Texts rated by people (CTRLEval, Tables 3-4), and labelled texts to train a discriminator on if they are asked for.
+    """Texts rated by people (CTRLEval, Tables 3-4); if asked for, labelled texts to train a discriminator on.
 
     Args:
         root: the folder of the public sets.
@@ -80,14 +80,14 @@ def ctrleval(
 
 
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> RatedSet:
-    """Texts with the prefix and the label that their model was given, each rated 1 to 5 by five annotators on average.
+    """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
 
     Ids `ctrleval-sentiment-000` and on, by row. `group` names the label and the prefix; twelve texts answer each.
 
-    The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`, `system`
-    is "model 1" to "model 4" in turn within each group. This is an assumption: in the sentiment part, coherence, digits
-    and double blanks differ by row modulo 4 far beyond chance, and not by blocks of three rows; which model is which is
-    not known.
+    The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
+    `system` is "model 1" to "model 4" in turn within each group. This is an assumption: in the sentiment part, ratings
+    of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p below 1e-9), and not by
+    blocks of three rows (p above 0.1). Which model is which is not known.
 
     Raises InputFaults with all faults of the file: a row of other than six columns, an unknown label, a text that does
     not begin with its prefix, a rating that is no number from 1 to 5; with `assume_system_order`, a group that is not

@@ -19,7 +19,6 @@ DEAM = "https://raw.githubusercontent.com/PlusLabNLP/DEAM/3e01d63f81b17fd76ffabd
 CDM = "https://raw.githubusercontent.com/PlusLabNLP/CDM/b555ddf049409d142a19bf5289444ce244b5e36d"
 TOPICAL_CHAT = "https://raw.githubusercontent.com/alexa/Topical-Chat/8a485f76337a40dfab842426caeaa94fd8212db4"
 CTRLEVAL = "https://raw.githubusercontent.com/thu-coai/CTRLEval"
-CTRLEVAL = "https://raw.githubusercontent.com/thu-coai/CTRLEval/3fb148ec5b06008b5586a0050b2f0142461798d1"
 LAED = "https://raw.githubusercontent.com/snakeztc/NeuralDialog-LAED/7eea42ac3f88dd4db467222eda5469d63502ffb8"
 
 
@@ -54,16 +53,6 @@ ORIGINS: Mapping[str, Origin] = {
         "2d8630328ad0b8d67e8e3213a708979a30cfac858b6bf819b87448b1b160fd11",
         "none stated by PlusLabNLP/DEAM: for research, not to be passed on",
     ),
-    "ctrleval/data_senti.txt": Origin(
-        f"{CTRLEVAL}/data/data_senti.txt",
-        "df5614b2fa7f199407b40613fcdb15b9061111718de7fcaa203a9a87af4ba382",
-        "none stated by thu-coai/CTRLEval: for research, not to be passed on",
-    ),
-    "ctrleval/iwf_full.txt": Origin(
-        f"{CTRLEVAL}/iwf_full.txt",
-        "d88a4385a6a8471ce62b318bde7fee07093093555705aa1b46f429f7a2067728",
-        "none stated by thu-coai/CTRLEval: for research, not to be passed on",
-    ),
 }
 
 _TOPICAL_CHAT_TEST = (
@@ -75,7 +64,6 @@ _TOPICAL_CHAT_TEST = (
 # The rest: shell lines, to be run in the folder of the set, that put the file into the form its loader reads.
 BY_HAND: Mapping[str, str] = {
     **TEXTS_BY_HAND,
-    "ctrleval/data_topic.txt": f"curl -LO {CTRLEVAL}/data/data_topic.txt",
     "fed/deam_scores.tsv": f"""\
 curl -LO {DEAM}/coh_models/fed_test_overall_orig_preds.txt
 (printf 'line\\tdeam_score\\n'; awk -F '</UTT>' '{{print (NR - 1) "\\t" $NF}}' fed_test_overall_orig_preds.txt) \
@@ -108,7 +96,6 @@ LICENCES: Mapping[str, str] = {
     **TEXT_LICENCES,
     "fed": "none stated: for research, not to be passed on",
     "dstc9": "none stated: for research, not to be passed on",
-    "ctrleval": "none stated: for research, not to be passed on; may hold inappropriate texts",
     "dialogue": "CDM: MIT; Topical-Chat: CDLA-Sharing 1.0; DailyDialog: CC BY-NC-SA 4.0, not for commercial use",
 }
 

@@ -82,7 +82,8 @@ class World:
         labels: what a text can be.
         facts: draws what is known of a thing.
         openings: a prefix and ways to go on, both with slots; `{subject}` is left for `tell`.
-        name_slot, kind_slot: the facts that name the thing and say what kind it is.
+        name_slot: the fact that names the thing.
+        kind_slots: the facts that its kind decides, the kind first.
         tell: the sentences of a text by its beginning and the labels to carry; the first begins with the prefix.
         label_words: words that say a label.
         verdicts: sentences with the slot `{word}` for one of them.
@@ -93,7 +94,7 @@ class World:
     facts: Callable[[random.Random], dict[str, str]]
     openings: Sequence[tuple[str, Sequence[str]]]
     name_slot: str
-    kind_slot: str
+    kind_slots: tuple[str, ...]
     tell: Callable[[random.Random, Prompt, Labels], list[Sentence]]
     label_words: Mapping[str, Sequence[str]]
     verdicts: Sequence[str]
@@ -264,13 +265,14 @@ def _retold(
 
 
 def _other(world: World, rng: random.Random, prompt: Prompt, another_kind: bool) -> Prompt:
-    """The same opening about a thing of another name; with another kind, all else that is known is drawn anew too."""
-    name, kind = world.name_slot, world.kind_slot
+    """The same beginning with another name of the thing, or another name and kind; all else that is known stays."""
+    changed = (world.name_slot, *world.kind_slots[:1]) if another_kind else (world.name_slot,)
+    taken = (world.name_slot, *world.kind_slots) if another_kind else changed
     while True:
         facts = world.facts(rng)
-        if facts[name] == prompt.facts[name] or (another_kind and facts[kind] == prompt.facts[kind]):
+        if any(facts[slot] == prompt.facts[slot] for slot in changed):
             continue
-        other = prompt_of(facts if another_kind else {**prompt.facts, name: facts[name]}, prompt.opening)
+        other = prompt_of({**prompt.facts, **{slot: facts[slot] for slot in taken}}, prompt.opening)
         if len(other.prefix.split()) == len(prompt.prefix.split()):
             return other
 
@@ -293,15 +295,15 @@ def _incoherent(told: Sequence[Sentence], level: int, rng: random.Random, lender
     damages = round(len(body) * level / WORST["coherence"])
     free = [i for i in body if not told[i].naming]
     most = min(damages, len(free))
-    foreign = rng.randint(0, most)
+    foreign = rng.randint((most + 1) // 2, most)
     if damages - foreign == 1:  # one sentence alone cannot be displaced
         foreign += 1 if foreign < most else -1
     replaced = rng.sample(free, foreign)
     here = {thing for sentence in told for thing in sentence.about}
     for i in replaced:
-        pool = by_word_count(s.text for s in lenders if s.label == told[i].label and here.isdisjoint(s.about))
-        with_foreign = foreign_turn(texts, rng, pool, [i])
-        assert with_foreign is not None, "there are texts about other things with every label"
+        fitting = (s.text for s in lenders if s.label == told[i].label and here.isdisjoint(s.about))
+        with_foreign = foreign_turn(texts, rng, by_word_count(text for text in fitting if text not in texts), [i])
+        assert with_foreign is not None, "every label has sentences about other things"
         texts = with_foreign
     places = rng.sample([i for i in body if i not in replaced], damages - foreign)
     moved = list(texts)
