@@ -99,6 +99,7 @@ def ctrleval(
     causal: CausalPlan | Pretrained,
     discriminator: LabelDiscriminatorPlan | None = None,
     iwf: str | None = None,
+    pattern_functions: bool = False,
     analyses: Analyses = Analyses(),
     device: str = "cpu",
 ) -> Outcome:
@@ -113,14 +114,16 @@ def ctrleval(
         causal: the language model of `perplexity`.
         discriminator: the discriminator baseline; None leaves it out.
         iwf: the IWF table; None counts the training texts.
+        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (a causal model goes
+            on from the source), as in Table 5.
         analyses: what is drawn beside the table.
         device: where the discriminators score.
     """
     backbone = _infiller(run, infiller, data, load_prompts(metric.keywords["prompts"]).words)
-    table = iwf if iwf is not None else str(_frequencies(run, backbone, data) / "iwf.json")
+    table = iwf or _frequencies(run, backbone, data)
     judge = metric(backbone, iwf=table)
     language_model = _causal(run, causal, data)
-    discriminators = {} if discriminator is None else _label_discriminators(run, discriminator, data)
+    discriminators = _label_discriminators(run, discriminator, data) if discriminator and data.train else {}
 
     scored: list[ScoredSet] = []
     rows: list[Row] = []
@@ -129,10 +132,11 @@ def ctrleval(
         with run.timed(f"ctrleval {rated.name}"):
             evaluations = judge.evaluations(rated.examples)
             scores = _ctrleval_rows(judge, evaluations, rated)
-        with run.timed(f"pattern functions {rated.name}"):
-            scores["ctrleval_bartscore_pf"] = metric(backbone, iwf=table, mask=False).score(rated.examples)
-            causal_table = str(_frequencies(run, language_model, data) / "iwf.json")
-            scores["ctrleval_ppl_pf"] = metric(language_model, iwf=causal_table).score(rated.examples)
+        if pattern_functions:
+            with run.timed(f"pattern functions {rated.name}"):
+                scores["ctrleval_bartscore_pf"] = metric(backbone, iwf=table, mask=False).score(rated.examples)
+                causal_table = _frequencies(run, language_model, data)
+                scores["ctrleval_ppl_pf"] = metric(language_model, iwf=causal_table).score(rated.examples)
         with run.timed(f"baselines {rated.name}"):
             scores["perplexity"] = perplexity(language_model).score(rated.examples)
             scores["perplexity_backbone"] = perplexity_backbone(backbone).score(rated.examples)
@@ -155,9 +159,19 @@ def ctrleval(
         scored=scored,
         plots=figures,
         models={**kept, **{f"discriminator_{name}": folder for name, folder in discriminators.items()}},
+        notes=_notes(data, table, discriminators),
         figures={f"{n} held-out NLL (nats per token)": _best(curve) for n, curve in curves.items()},
         synthetic=data.synthetic,
     )
+
+
+def _notes(data: LabelledData, table: str | None, discriminators: Mapping[str, Path]) -> list[str]:
+    notes: list[str] = []
+    if table is None:
+        notes.append(f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike")
+    if not discriminators:
+        notes.append(f"no discriminator baseline: {data.name} has no labelled texts to train on, or none was asked for")
+    return notes
 
 
 def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData, label_words: Sequence[str]) -> str:
@@ -231,15 +245,18 @@ def _trained(run: Run, name: str, plan: dict[str, Any], data: LabelledData, buil
         )
 
 
-def _frequencies(run: Run, backbone: str, data: LabelledData) -> Path:
-    """The stage of IWF over the sentences of the training texts."""
+def _frequencies(run: Run, backbone: str, data: LabelledData) -> str | None:
+    """The IWF table over the sentences of the training texts, a stage; None without such texts."""
+    if not data.train:
+        return None
 
     def build(folder: Path) -> None:
         sentences = (sentence for text in _texts(data.train) for sentence in english(text))
         count_frequencies(sentences, AutoTokenizer.from_pretrained(backbone)).save(folder / "iwf.json")
 
     with run.timed("word frequencies"):
-        return run.stages.get("iwf", {"tokenizer": backbone, "train": fingerprint(_texts(data.train))}, build)
+        folder = run.stages.get("iwf", {"tokenizer": backbone, "train": fingerprint(_texts(data.train))}, build)
+    return str(folder / "iwf.json")
 
 
 def _label_discriminators(run: Run, plan: LabelDiscriminatorPlan, data: LabelledData) -> dict[str, Path]:

@@ -7,7 +7,7 @@ from transformers import AutoTokenizer
 
 from ctrl_eval.frequency import count_frequencies
 from ctrl_eval.sentences import splitter
-from data.faults import InputFaults, fault
+from data.faults import InputFaults
 from data.files import read_examples, read_text
 from experiments.contracts import Outcome, Run
 
@@ -22,8 +22,7 @@ def corpus_texts(path: str) -> list[str]:
         return [example.full_text for example in read_examples(file)]
     faults: list[str] = []
     lines = [line.strip() for line in read_text(file, faults).splitlines() if line.strip()]
-    if not lines:
-        faults = faults or [fault(file, 0, "a corpus needs at least one line of text, found none")]
+    if faults:
         raise InputFaults(faults)
     return lines
 
