@@ -66,7 +66,7 @@ def plain_pass(lm: Seq2SeqLM, pairs: Sequence[Pair], closed: bool) -> list[float
         targets = written["input_ids"]
         output = lm.model(input_ids=read["input_ids"], attention_mask=read["attention_mask"], labels=targets)
         losses = torch.nn.functional.cross_entropy(
-            output.logits.flatten(0, 1), targets.flatten(), reduction="none", ignore_index=lm.tokenizer.pad_token_id
+            output.logits.flatten(0, 1), targets.flatten(), reduction="none", ignore_index=lm.model.config.pad_token_id
         )
         lengths = written["attention_mask"].sum(1)
         found += (-losses.view(targets.shape).sum(1) / lengths).tolist()
@@ -105,10 +105,10 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
 def matrix_speed() -> float:
     """GFLOP/s of large float32 products here and now."""
     a = torch.randn(2048, 2048)
-    a @ a
+    torch.mm(a, a)
     start = time.perf_counter()
     for _ in range(8):
-        a @ a
+        torch.mm(a, a)
     return 8 * 2 * 2048**3 / (time.perf_counter() - start) / 1e9
 
 

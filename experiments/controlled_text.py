@@ -114,8 +114,8 @@ def ctrleval(
         causal: the language model of `perplexity`.
         discriminator: the discriminator baseline; None leaves it out.
         iwf: the IWF table; None counts the training texts.
-        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (a causal model goes
-            on from the source), as in Table 5.
+        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (a causal model
+            goes on from the source), as in Table 5.
         analyses: what is drawn beside the table.
         device: where the discriminators score.
     """

@@ -1,6 +1,7 @@
 """Writing poems: the form as a constraint, and the paper's two generators G1 and G2 (OUMG, section 4.1)."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -67,7 +68,9 @@ class ContentOnly(LogitsProcessor):
         content = torch.tensor([kind in (Kind.CHARACTER, Kind.FINAL) for kind in kinds], device=scores.device)
         if not content.any():
             return scores
-        return torch.where(content[:, None], self.processor(input_ids, scores), scores)
+        return torch.where(
+            content[:, None], self.processor(cast(torch.LongTensor, input_ids), cast(torch.FloatTensor, scores)), scores
+        )
 
 
 def write(
@@ -105,6 +108,6 @@ def write(
                 logits_processor=LogitsProcessorList([constraint, ContentOnly(constraint, content())]),
                 **{"do_sample": True, "top_k": 0, **generation},
             )
-        poems += [songnet.tokenizer.decode(row[width:], skip_special_tokens=True).replace(" ", "") for row in written]
+        poems += [songnet.decode(row[width:].tolist()) for row in written]
         advance(len(batch))
     return poems

@@ -64,7 +64,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
     """GPT-2 with the symbols of what is to be predicted added to its inputs."""
 
     config_class = SongNetConfig  # pyright: ignore[reportAssignmentType]
-    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": "transformer.wte.weight"}
+    _tied_weights_keys: ClassVar[Any] = {"lm_head.weight": "transformer.wte.weight"}  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, config: SongNetConfig) -> None:
         super().__init__(config)
@@ -120,7 +120,7 @@ class SongNet:
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "SongNet":
         """What `save_pretrained` wrote."""
-        model = SongNetModel.from_pretrained(str(folder))
+        model: Any = SongNetModel.from_pretrained(str(folder))
         return cls(model.to(device).eval(), PreTrainedTokenizerFast.from_pretrained(str(folder)))
 
     def save_pretrained(self, folder: Path) -> None:
@@ -146,16 +146,21 @@ class SongNet:
                 f"characters, but got {len(form.phrases)} phrases, the longest of {longest}"
             )
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
-        ids = self.tokenizer.convert_tokens_to_ids(plan)
-        return [*self.encode(tune), *ids, self.tokenizer.sep_token_id]  # pyright: ignore[reportReturnType]
+        vocabulary = self.tokenizer.get_vocab()
+        return [*self.encode(tune), *(vocabulary[token] for token in plan), vocabulary["<poem>"]]
 
     def encode(self, text: str) -> list[int]:
         """A token for every character; what the vocabulary lacks is `<unk>`."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """The characters and marks of a poem, without special tokens."""
+        kept = [i for i in ids if i not in self.tokenizer.all_special_ids]
+        return "".join(str(self.tokenizer.decode(kept)).split())
+
     def task(self, tune: str, poem: str) -> Task:
         """The prompt of the poem's own form, and the poem with its end."""
-        return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.tokenizer.eos_token_id])
+        return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.tokenizer.get_vocab()["<end>"]])
 
     def training_batch(self, model: Any, tasks: Sequence[Task]) -> Batch:
         """What the model is called with to learn the tasks."""
@@ -163,7 +168,8 @@ class SongNet:
         width = batch["input_ids"].shape[1]
         rows = []
         for task in tasks:
-            poem = self.tokenizer.decode(list(task.target[:-1])).replace(" ", "").replace("<unk>", "□")
+            tokens = self.tokenizer.convert_ids_to_tokens(list(task.target[:-1]))
+            poem = "".join(token if len(token) == 1 else "□" for token in tokens)  # an unknown character takes a place
             rows.append(symbols(len(task.source), Form.of(poem).slots(), 0, width))
         return {**batch, "symbols": torch.tensor(rows)}
 
@@ -183,7 +189,7 @@ def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms:
     """What `generate()` is called with for these prompts: padded on the left, with the symbols of the whole poems."""
     longest = max(map(len, prompts))
     total = longest + max(map(len, forms)) + 1
-    fill = songnet.tokenizer.pad_token_id
+    fill = songnet.tokenizer.get_vocab()["<pad>"]
     device = songnet.model.device
     rows = [
         symbols(len(prompt), form.slots(), longest - len(prompt), total)

@@ -17,6 +17,7 @@ from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
 from data.example import Example
 from data.faults import ExampleFaults
+from language_models.causal import CausalLM
 from language_models.infilling import BART, T5
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyT5
@@ -118,7 +119,7 @@ def bart() -> Seq2SeqLM:
     return Seq2SeqLM(BartForConditionalGeneration(config).eval(), tokenizer)
 
 
-def one_log_p(lm: Seq2SeqLM, source: str, target: list[int]) -> list[float]:
+def one_log_p(lm: Seq2SeqLM | CausalLM, source: str, target: list[int]) -> list[float]:
     """log P of each target token, one pair at a time, through the model's own loss."""
     ids = lm.tokenizer(source, return_tensors="pt")["input_ids"]
     found = []
@@ -129,7 +130,7 @@ def one_log_p(lm: Seq2SeqLM, source: str, target: list[int]) -> list[float]:
     return found
 
 
-def word_ids(lm: Seq2SeqLM, text: str) -> list[int]:
+def word_ids(lm: Seq2SeqLM | CausalLM, text: str) -> list[int]:
     return lm.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
 

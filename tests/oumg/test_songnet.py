@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytorch_lightning as pl
@@ -74,7 +75,7 @@ def test_the_cache_changes_nothing(songnet: SongNet) -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"do_sample": False}, {"do_sample": False, "num_beams": 3}])
-def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, object]) -> None:
+def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, Any]) -> None:
     inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)] * 2
     poems = write(songnet, inputs, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
     assert all(keeps_form(poem, form) for poem, (_, form) in zip(poems, inputs, strict=True))
