@@ -5,7 +5,7 @@
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -46,7 +46,7 @@ def ctrleval(
     download: bool = False,
     assume_system_order: bool = False,
     attributes: Path | str | None = None,
-    sets: tuple[str, ...] | None = None,
+    sets: Sequence[str] | None = None,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> LabelledData:

@@ -20,17 +20,18 @@ RESERVED_SHARE = 8  # one possible beginning in so many is kept for the rated se
 LEAST, MOST = 3, 7  # sentences of a text
 LEAST_RATED = 4  # of a rated one: three that can be damaged
 LENDERS = 150  # how many further texts of each label lend their sentences to the damages
+DISPLACED_SHARE = 0.3  # of the texts with two damaged sentences or more, that have two displaced ones
 DRAWS = 200  # texts drawn for a wanted length; the nearest is taken if none has it
 
 # Levels of damage in the shares in which an able and a careless system have them; the last is the worst.
 ABLE = {
-    "coherence": (0, 0, 0, 0, 1, 1, 2, 3),
-    "consistency": (0, 0, 0, 0, 0, 1, 1, 2),
+    "coherence": (0, 0, 0, 0, 0, 1, 2, 3),
+    "consistency": (0, 0, 0, 0, 0, 0, 1, 2),
     "attribute_relevance": (0, 0, 0, 0, 0, 1, 1, 2),
 }
 CARELESS = {
-    "coherence": (0, 1, 2, 2, 2, 3, 3, 3),
-    "consistency": (0, 1, 1, 1, 2, 2, 2, 2),
+    "coherence": (0, 1, 1, 2, 2, 3, 3, 3),
+    "consistency": (0, 0, 1, 1, 1, 2, 2, 2),
     "attribute_relevance": (0, 1, 1, 1, 2, 2, 2, 2),
 }
 WORST = {aspect: shares[-1] for aspect, shares in ABLE.items()}
@@ -288,16 +289,14 @@ def _incoherent(told: Sequence[Sentence], level: int, rng: random.Random, lender
     """The sentences with a third (level 1), two thirds (2) or all (3) of those after the first foreign or displaced.
 
     A foreign sentence has as many words as the one whose place it takes, or nearly, carries the same label, and is
-    about something else; sentences that name the thing stay in the text.
+    about something else. Sentences that name the thing stay in the text: this is not about consistency.
     """
     texts = tuple(sentence.text for sentence in told)
     body = range(1, len(told))
     damages = round(len(body) * level / WORST["coherence"])
     free = [i for i in body if not told[i].naming]
-    most = min(damages, len(free))
-    foreign = rng.randint((most + 1) // 2, most)
-    if damages - foreign == 1:  # one sentence alone cannot be displaced
-        foreign += 1 if foreign < most else -1
+    displaced = 2 if damages > 1 and rng.random() < DISPLACED_SHARE else 0
+    foreign = min(damages - displaced, len(free))
     replaced = rng.sample(free, foreign)
     here = {thing for sentence in told for thing in sentence.about}
     for i in replaced:
@@ -305,7 +304,7 @@ def _incoherent(told: Sequence[Sentence], level: int, rng: random.Random, lender
         with_foreign = foreign_turn(texts, rng, by_word_count(text for text in fitting if text not in texts), [i])
         assert with_foreign is not None, "every label has sentences about other things"
         texts = with_foreign
-    places = rng.sample([i for i in body if i not in replaced], damages - foreign)
+    places = rng.sample([i for i in body if i not in replaced], displaced)
     moved = list(texts)
     for place, source in zip(places, _deranged(places, rng), strict=True):
         moved[place] = texts[source]

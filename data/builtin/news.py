@@ -1,8 +1,8 @@
 """Built-in news: synthetic English news on four topics, and a rated set of damaged ones.
 
 A text begins with a prefix that names an occasion of no topic (a trial, a film), and tells in a fixed order what it is
-about, how it came about, what its parts said by their numbers, a quotation, what the crowd thought, and what comes
-next. Its topic is said by the subject and its clauses alone.
+about, how it came about, what was said at first and later, a quotation, what the crowd thought, and what comes next.
+Its topic is said by the subject and its clauses alone.
 """
 
 import random
@@ -19,7 +19,6 @@ from data.builtin.news_world import (
     LAST_NAMES,
     MEN,
     MONTHS,
-    NUMBERS,
     OCCASIONS,
     OPENINGS,
     PLANS,
@@ -34,8 +33,7 @@ from data.builtin.news_world import (
 from data.example import Example
 
 LABELS = tuple(TOPICS)
-SUBJECT_SHARE, PLAN_SHARE, QUOTE_SHARE, ADDITION_SHARE, CROWD_SHARE = 0.7, 0.4, 0.4, 0.3, 0.3
-PARTS_SHARES = (1, 3, 4, 3)  # of one, two, three and four parts
+SUBJECT_SHARE, PLAN_SHARE, SECOND_SHARE, QUOTE_SHARE, ADDITION_SHARE, CROWD_SHARE = 0.7, 0.5, 0.6, 0.6, 0.4, 0.5
 ASIDE_SHARE = 0.2
 
 
@@ -96,7 +94,6 @@ def _tell(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
         return Sentence(text, about, topic if carries else None, naming=bool(used & {"city", "last"}))
 
     remaining = iter(topics)
-    numbers = iter(sorted(rng.sample(range(len(NUMBERS)), stages.count(occasion.parts))))
     topic = next(remaining) if opening_tells else topics[0]
     opening = sentence(prompt.rest, topic, carries=opening_tells)
     told = [replace(opening, text=prompt.prefix + opening.text, naming=True)]
@@ -107,9 +104,6 @@ def _tell(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
             told.append(sentence(rng.choice(plans), topics[0], carries=False))
         elif stage is QUOTES and not is_known:  # the first mention of a person is by the full name
             told.append(sentence(rng.choice(QUOTES), next(remaining), carries=True, last=facts["full"]))
-        elif stage is occasion.parts:
-            n = NUMBERS[next(numbers)]
-            told.append(sentence(rng.choice(stage), next(remaining), carries=True, n=n))
         else:
             told.append(sentence(rng.choice(stage), next(remaining), carries=True))
     if len(set(topics)) == 1 and len(told) < MOST - 1 and rng.random() < ASIDE_SHARE:
@@ -124,7 +118,8 @@ def _stages(rng: random.Random, occasion: Occasion, opening_tells: bool) -> list
     while True:
         stages = [SUBJECTS] * (not opening_tells and rng.random() < SUBJECT_SHARE)
         stages += [PLANS] * (rng.random() < PLAN_SHARE)
-        stages += [occasion.parts] * rng.choices((1, 2, 3, 4), PARTS_SHARES)[0]
+        stages += [occasion.firsts]
+        stages += [occasion.seconds] * (rng.random() < SECOND_SHARE)
         if rng.random() < QUOTE_SHARE:
             stages += [QUOTES]
             stages += [ADDITIONS] * (rng.random() < ADDITION_SHARE)

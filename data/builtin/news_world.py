@@ -2,8 +2,7 @@
 
 An occasion (a trial, a film) is of no topic; what is said there is. A topic has subjects, and a subject has five
 clauses that fit any occasion. Phrases have slots: `{city}` and `{noun}` of the occasion, `{day}`, `{full}` and `{last}`
-(who is behind it), `{she}` (the same person), `{subject}`, `{clause}`, `{n}` (a number), `{span}` and
-`{month}`.
+(who is behind it), `{she}` (the same person), `{subject}`, `{clause}`, `{span}` and `{month}`.
 """
 
 from collections.abc import Mapping
@@ -12,9 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Occasion:
-    """A kind of occasion by what happens at it: its numbered parts, the crowd, what comes next."""
+    """A kind of occasion by what happens at it, in the order in which it happens."""
 
-    parts: tuple[str, ...]
+    firsts: tuple[str, ...]
+    seconds: tuple[str, ...]
     crowds: tuple[str, ...]
     endings: tuple[str, ...]
 
@@ -46,74 +46,74 @@ OCCASIONS: Mapping[str, Occasion] = dict(
     _occasion(block)
     for block in """
     book
-    Chapter {n} argues that {clause}. | In chapter {n} the reader learns that {clause}. | \
-The pages of chapter {n} show that {clause}.
+    The first chapter argues that {clause}. | On page one the reader learns that {clause}.
+    A later chapter shows why {clause}. | Many pages further on it says that {clause}.
     Readers were moved by a passage which claims that {clause}. | Bookshops sold out because {clause}.
     A second volume is to be printed in {city} in {month}. | The publisher in {city} plans a paperback for {month}.
 
     conference
-    In session {n} speakers stated that {clause}. | Delegates in session {n} heard that {clause}. | \
-The panel of session {n} agreed that {clause}.
+    The opening speech stated that {clause}. | In the first session delegates heard that {clause}.
+    After the coffee break a panel agreed that {clause}. | A workshop in the afternoon found that {clause}.
     Delegates applauded when they heard that {clause}. | In the corridors everybody whispered that {clause}.
     Delegates will meet again in {city} in {month}. | The minutes will be sent out from {city} in {month}.
 
     exhibition
-    Hall {n} demonstrates that {clause}. | In hall {n} a model proves that {clause}. | \
-A poster in hall {n} explains that {clause}.
+    The first hall demonstrates that {clause}. | At the entrance a poster explains that {clause}.
+    In the next hall a model proves that {clause}. | Upstairs a wall of drawings illustrates how {clause}.
     Visitors queued to see with their own eyes that {clause}. | A family of visitors marvelled that {clause}.
     The pieces will stay in {city} until {month}. | Tickets can be bought in {city} until {month}.
 
     trial
-    In hearing {n} a witness swore that {clause}. | The lawyers claimed in hearing {n} that {clause}. | \
-Hearing {n} was about the charge that {clause}.
+    The indictment says that {clause}. | The lawyers began with the claim that {clause}.
+    A witness then swore that {clause}. | The defence replied that {clause}.
     The jury listened in silence when it heard that {clause}. | The gallery cried out that {clause}.
     The judges in {city} will rule in {month}. | A verdict of the court of {city} is due in {month}.
 
     film
-    Scene {n} makes clear that {clause}. | In scene {n} a voice tells that {clause}. | \
-The camera of scene {n} reveals that {clause}.
+    The opening scene makes clear that {clause}. | In the first minutes a voice tells that {clause}.
+    In the middle of the plot it emerges that {clause}. | A long scene at night suggests that {clause}.
     The audience laughed at the line that {clause}. | Cinemas were packed as word spread that {clause}.
     The premiere in {city} is set for {month}. | Cameras will roll in {city} again in {month}.
 
     prize
-    As reason {n} the jury named that {clause}. | Reason {n} on the certificate reads that {clause}. | \
-The speech gave as reason {n} that {clause}.
+    The jury began by saying that {clause}. | The certificate reads that {clause}.
+    The speech of praise went on that {clause}. | The winner answered modestly that {clause}.
     Guests raised their glasses to the fact that {clause}. | Former winners nodded at the remark that {clause}.
     The medal will be handed over in {city} in {month}. | The ceremony in {city} takes place in {month}.
 
     survey
-    To question {n} most replied that {clause}. | Answers to question {n} suggest that {clause}. | \
-A majority said at question {n} that {clause}.
+    Two thirds of those asked believe that {clause}. | To the first question most replied that {clause}.
+    Every second person also thinks that {clause}. | Asked again, a majority doubted that {clause}.
     Young people above all are sure that {clause}. | The elderly were surprised to hear that {clause}.
     The next thousand people in {city} will be asked in {month}. | All answers will be published in {city} in {month}.
 
     broadcast
-    In hour {n} the host said that {clause}. | A caller in hour {n} insisted that {clause}. | \
-The jingle of hour {n} claims that {clause}.
+    The host opened with the news that {clause}. | In the first minute listeners learned that {clause}.
+    After the jingle a reporter added that {clause}. | A caller on the line insisted that {clause}.
     Listeners wrote in to say that {clause}. | The phone lines glowed because {clause}.
     The studio in {city} repeats it in {month}. | It is on air again from {city} in {month}.
 
     auction
-    Lot {n} recalls that {clause}. | The catalogue notes at lot {n} that {clause}. | \
-At lot {n} the auctioneer joked that {clause}.
+    The catalogue notes that {clause}. | The first lot recalls that {clause}.
+    Before the next lot the auctioneer joked that {clause}. | With the second hammer blow it was said that {clause}.
     Bidders outdid each other once they knew that {clause}. | Collectors paid more because {clause}.
     The unsold lots return to {city} in {month}. | The hammer falls in {city} again in {month}.
 
     festival
-    On stage {n} a band sang that {clause}. | A banner over stage {n} announced that {clause}. | \
-The chorus at stage {n} called that {clause}.
+    From the main stage it was called that {clause}. | Banners at the gate announced that {clause}.
+    Towards sunset a band sang that {clause}. | In a tent people debated whether {clause}.
     Thousands danced to a chorus which says that {clause}. | Families on the lawn were glad that {clause}.
     The stage in {city} will be rebuilt in {month}. | The lawns of {city} will be open again in {month}.
 
     contest
-    Task {n} was to show that {clause}. | In task {n} a team proved that {clause}. | \
-The rules of task {n} remind that {clause}.
+    The first task was to show that {clause}. | The rules remind the teams that {clause}.
+    In the second round a team proved that {clause}. | In the final a girl of twelve wrote that {clause}.
     Rivals admitted that {clause}. | Parents on the benches cheered that {clause}.
     The finalists travel to {city} in {month}. | The cup will be defended in {city} in {month}.
 
     lecture
-    Slide {n} confirmed that {clause}. | On slide {n} students read that {clause}. | \
-The blackboard beside slide {n} showed that {clause}.
+    The first slide claimed that {clause}. | It started from the premise that {clause}.
+    Half an hour later the blackboard showed that {clause}. | A second slide confirmed that {clause}.
     Students noted eagerly that {clause}. | In the back row someone asked whether {clause}.
     A recording will be shown in {city} in {month}. | The series goes on in {city} in {month}.
     """.strip().split("\n\n")
@@ -182,13 +182,9 @@ methane warms the atmosphere, geologists drilled into the crust
 
 CITIES = _words(
     """
-    Accra Algiers Amman Ankara Antwerp Athens Auckland Baku Bamako Bangkok Basel Beirut Belfast Belgrade Bergen Bern
-    Bogota Bologna Boston Bremen Bristol Brno Brussels Bursa Cairo Calgary Caracas Cardiff Chicago Cologne Cordoba Cork
-    Dakar Dallas Delhi Denver Dhaka Doha Dresden Dublin Durban Florence Geneva Genoa Ghent Glasgow Graz Haifa Hamburg
-    Hanoi Harare Havana Helsinki Houston Innsbruck Istanbul Izmir Jakarta Kampala Karachi Krakow Kyoto Lagos Leeds Lima
-    Lisbon Lusaka Lyon Madrid Malaga Manila Maputo Medellin Miami Milan Minsk Montreal Mumbai Munich Nairobi Nantes
-    Naples Odessa Osaka Oslo Ottawa Palermo Perth Porto Prague Quito Riga Rotterdam Salzburg Santiago Seoul Seville
-    Sofia Tallinn Tirana Toronto Tunis Turin Utrecht Valencia Vienna Vilnius Warsaw Yerevan Zagreb Zurich
+    Accra Athens Baku Basel Belfast Bergen Boston Bremen Brussels Cairo Cardiff Chicago Cork Dakar Delhi Dublin Geneva
+    Glasgow Hamburg Havana Jakarta Krakow Kyoto Lagos Lima Lisbon Madrid Milan Munich Nairobi Naples Oslo Ottawa Prague
+    Quito Riga Santiago Seoul Seville Sofia Tallinn Toronto Turin Utrecht Vienna Warsaw Zagreb Zurich
     """
 )
 WOMEN = _words("Alma Bianca Clara Dora Elena Fatima Greta Helen")
@@ -226,9 +222,7 @@ OPENINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("On {day} {full} spoke about the {city} {noun}.", ("",)),
 )
 
-# The parts of an occasion; a text takes some of them in this order.
-NUMBERS = _words("one two three four five six seven eight nine")
-# What comes beside them.
+# What comes after the opening, in this order; first, second, crowd and ending are those of the occasion.
 SUBJECTS = ("This time it is about {subject}.", "Its theme is {subject}.")  # where the opening does not say it
 PLANS = (
     "{last} had planned it for {span}.",

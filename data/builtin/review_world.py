@@ -2,7 +2,7 @@
 
 A thing has a name and is of a kind. A kind has four parts; each part has two praises and two complaints, verb phrases
 that fit any name. Phrases have slots: `{name}` and `{noun}` of the thing, `{got}` (how one comes by it), `{city}`,
-`{month}`, `{kin}` (a relative), `{she}` and `{her}` (the relative again), `{use}` (what for), `{time}` (when) and
+`{month}`, `{kin}` (a relative), `{she}` and `{her}` (the relative again), `{use}` (what for), `{span}` (how long) and
 `{fact}` (a part and what it does).
 """
 
@@ -172,16 +172,19 @@ KINDS: Mapping[str, Kind] = dict(
     """.strip().split("\n\n")
 )
 
-# Many, so that a name is as rare as what is said: rare words weigh most in CTRLEval.
-NAMES = tuple(
-    beginning + end
-    for beginning in _words("Har Nor Bel Tav Quil San Kes On Pem Rov Sol Tar Um Vex Wen Yar")
-    for end in _words("lan vik mar ora lon dor trel dine ani sie")
+NAMES = _words(
+    """
+    Alder Arlo Belmar Boden Brisco Calder Corbin Dunmore Elgar Farrow Fenton Gantry Halden Harlan Hollis Jarvis Juno
+    Kestrel Larkin Lomax Marlow Merlo Nimbus Norvik Ondine Orbis Pellar Pemba Quillon Ravel Rovani Sandor Selby Solveig
+    Sorrel Tarkin Tavora Umbra Vexley Wendel Wexford Yarrow Zephyr
+    """
 )
 CITIES = _words("Lisbon Vienna Dublin Oslo Prague Naples Bergen Krakow Seville Geneva")
 MONTHS = _words("January March April May June August October November")
 WOMEN = ("sister", "mother", "aunt", "daughter", "grandmother")
 MEN = ("brother", "father", "uncle", "son", "grandfather")
+SPANS = ("a week", "two weeks", "a month", "several months", "half a year")
+
 # An opening is a prefix, which names the thing, and one of several ways to go on; "" where the prefix is a sentence.
 OPENINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -213,44 +216,32 @@ PLANS = (
     "The idea was simply to {use}.",
     "They say that the {name} is just right to {use}.",
 )
-# When something turned out, from early to late; a text takes some of them in this order.
-TIMES = (
-    "On the first day",
-    "On the second day",
-    "After three days",
-    "After a week",
-    "After two weeks",
-    "After a month",
-    "After three months",
-    "After half a year",
-    "After a year",
+FIRSTS = (
+    "Right at the start it turned out that {fact}.",
+    "The first thing I noticed was that {fact}.",
+    "At first sight I found that {fact}.",
 )
-FINDINGS = {
-    "positive": (
-        "{time} it turned out that {fact}.",
-        "{time} I saw with joy that {fact}.",
-        "{time} I was glad that {fact}.",
-        "{time} I noticed that {fact}, which is lovely.",
-    ),
-    "negative": (
-        "{time} it turned out that {fact}.",
-        "{time} I saw with horror that {fact}.",
-        "{time} I was angry that {fact}.",
-        "{time} I noticed that {fact}, which is a shame.",
-    ),
+SECONDS = {
+    "positive": ("Even better, {fact}.", "Then I saw with joy that {fact}.", "Besides, {fact}, which is lovely."),
+    "negative": ("Even worse, {fact}.", "Then I saw with horror that {fact}.", "Besides, {fact}, which is a shame."),
 }
 RELATIVES = {
     "positive": (
-        "{time} my {kin} was delighted because {fact}.",
-        "{time} {she} could not stop smiling, for {fact}.",
-        "{time} my {kin} wanted one of {her} own because {fact}.",
+        "My {kin} was delighted because {fact}.",
+        "When my {kin} tried it, {she} could not stop smiling, for {fact}.",
+        "As {fact}, my {kin} now wants one of {her} own.",
     ),
     "negative": (
-        "{time} my {kin} was annoyed because {fact}.",
-        "{time} {she} only shook {her} head, for {fact}.",
-        "{time} my {kin} said that {she} had warned me, for {fact}.",
+        "My {kin} was annoyed because {fact}.",
+        "When my {kin} tried it, {she} only shook {her} head, for {fact}.",
+        "As {fact}, my {kin} said that {she} had warned me.",
     ),
 }
+LATERS = (
+    "After {span} nothing had changed: {fact}.",
+    "Even after {span}, {fact}.",
+    "When {span} had passed, I could still say that {fact}.",
+)
 # A point for the other side: the key is the sentiment of the whole.
 CONCESSIONS = {
     "positive": ("The only drawback is that {fact}.", "I can live with it that {fact}."),

@@ -1,8 +1,8 @@
 """Built-in reviews: synthetic English reviews of things, positive or negative, and a rated set of damaged ones.
 
-A review begins with a prefix that names a thing, and tells what happened in the order of time: the plan, what turned
-out from the first day to a year later, a point for the other side, and a last word that names the thing again. What is
-said fits the kind of the thing, and its sentiment is said by hundreds of different phrases.
+A review begins with a prefix that names a thing, and tells in a fixed order what happened: the plan, a first and a
+second impression, what a relative thought of it, how it went on, a point for the other side, and a last word that names
+the thing again. What is said fits the kind of the thing, and its sentiment is said by hundreds of different phrases.
 """
 
 import random
@@ -13,16 +13,18 @@ from data.builtin.review_world import (
     CITIES,
     CONCESSIONS,
     ENDINGS,
-    FINDINGS,
+    FIRSTS,
     KINDS,
     LABEL_WORDS,
+    LATERS,
     MEN,
     MONTHS,
     NAMES,
     OPENINGS,
     PLANS,
     RELATIVES,
-    TIMES,
+    SECONDS,
+    SPANS,
     VERDICTS,
     WOMEN,
     Kind,
@@ -30,8 +32,7 @@ from data.builtin.review_world import (
 from data.example import Example
 
 LABELS = ("negative", "positive")
-PLAN_SHARE, RELATIVE_SHARE, CONCESSION_SHARE = 0.6, 0.4, 0.3
-FINDINGS_SHARES = (1, 3, 4, 3)  # of one, two, three and four findings
+PLAN_SHARE, SECOND_SHARE, RELATIVE_SHARE, LATER_SHARE, CONCESSION_SHARE = 0.6, 0.7, 0.6, 0.6, 0.3
 
 
 def generate_reviews(n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()) -> tuple[Example, ...]:
@@ -76,25 +77,30 @@ def _facts(rng: random.Random) -> dict[str, str]:
 
 def _tell(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
-    facts = {**prompt.facts, "use": rng.choice(kind.uses)}
+    facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SPANS)}
     said = _said(kind, rng)
 
-    def sentence(template: str, label: str | None = None, said_as: str | None = None, time: str = "") -> Sentence:
+    def sentence(template: str, label: str | None = None, said_as: str | None = None) -> Sentence:
         fact = next(said)[said_as] if said_as else ""
-        text = template.format(**facts, fact=fact, time=time)
+        text = template.format(**facts, fact=fact)
         return Sentence(text, (facts["noun"],), label, naming="{name}" in template)
 
-    n = rng.choices((1, 2, 3, 4), FINDINGS_SHARES)[0]
-    times = sorted(rng.sample(range(len(TIMES)), n))
-    sides = labels(n + 1)
+    stages = ["first"]
+    stages += ["second"] * (rng.random() < SECOND_SHARE)
+    stages += ["relative"] * ("kin" in prompt.told and rng.random() < RELATIVE_SHARE)
+    stages += ["later"] * (rng.random() < LATER_SHARE)
+    sides = labels(len(stages) + 1)
+    phrases = {
+        "first": dict.fromkeys(LABELS, FIRSTS),
+        "second": SECONDS,
+        "relative": RELATIVES,
+        "later": dict.fromkeys(LABELS, LATERS),
+    }
     told = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
     if rng.random() < PLAN_SHARE:
         told.append(sentence(rng.choice(PLANS)))
-    for time, side in zip(times, sides, strict=False):
-        with_relative = "kin" in prompt.told and rng.random() < RELATIVE_SHARE
-        template = rng.choice((RELATIVES if with_relative else FINDINGS)[side])
-        told.append(sentence(template, side, side, TIMES[time]))
-    if len(set(sides)) == 1 and len(told) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
+    told += [sentence(rng.choice(phrases[stage][s]), s, s) for stage, s in zip(stages, sides, strict=False)]
+    if len(set(sides)) == 1 and 3 <= len(told) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
         other = LABELS[1 - LABELS.index(sides[0])]
         told.append(sentence(rng.choice(CONCESSIONS[sides[0]]), other, other))
     told.append(sentence(rng.choice(ENDINGS[sides[-1]]), sides[-1]))
