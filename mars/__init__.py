@@ -1,1 +1,0 @@
-"""MARS: references augmented by a guided language model, then similarity (Liu et al., ACL 2021)."""
