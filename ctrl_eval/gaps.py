@@ -12,31 +12,33 @@ from language_models.seq2seq import Seq2SeqLM
 from language_models.training import Task
 
 WORD = re.compile(r"\w+")
+LABEL_SHARE = 0.2  # of the gaps of a text that says its label
+KINDS = ("sentence", "sentence", "sentence", "beginning", "beginning", "rest", "words")
 
 
 def random_gap(
     text: str, rng: random.Random, split: Callable[[str], Sequence[str]], label_words: Collection[str] = ()
 ) -> tuple[int, int]:
-    """Start and end of what is removed: a sentence, the beginning, all after the beginning, or one to three words.
+    """Start and end of what is removed: a sentence, the beginning, all after the beginning, or a few words.
 
-    These are the gaps of coherence (Eq. 2-3; twice as often as the others), of both directions of consistency
-    (Eq. 9-10) and of a label word (Eq. 12-13): a single one of `label_words`, where the text holds one. The gap holds
-    at least one word and no white space at its ends.
+    These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
+    (Eq. 12-13): where the text holds some of `label_words`, one of them in a fifth of the cases. The gap holds at least
+    one word and no white space at its ends.
 
     Raises ValueError for a text without a word.
     """
     words = [match.span() for match in WORD.finditer(text)]
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
-    kind = rng.choice(("sentence", "sentence", "beginning", "rest", "words"))
+    labels = [(start, end) for start, end in words if text[start:end] in label_words]
+    if labels and rng.random() < LABEL_SHARE:
+        return rng.choice(labels)
+    kind = rng.choice(KINDS)
     if kind == "sentence":
         sentence = rng.choice([s for s in split(text) if WORD.search(s)])
         start = text.index(sentence)
         return start, start + len(sentence)
     if kind == "words":
-        labels = [(start, end) for start, end in words if text[start:end] in label_words]
-        if labels:
-            return rng.choice(labels)
         first = rng.randrange(len(words))
         last = min(len(words) - 1, first + rng.randrange(3))
         return words[first][0], words[last][1]

@@ -104,7 +104,7 @@ def model_drift(drift: Mapping[str, Mapping[str, float]], aspect: str) -> Figure
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xticks(range(len(systems)), systems)
     axes.set(ylabel=f"Pearson with {aspect}", title="Model drift")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 
