@@ -60,3 +60,13 @@ def test_texts_that_do_not_fit_are_left_out() -> None:
 
 def split_at(ids: list[int], mask: int) -> tuple[list[int], list[int]]:
     return ids[: ids.index(mask)], ids[ids.index(mask) + 1 :]
+
+
+def test_label_words_are_removed_more_often_than_chance() -> None:
+    text = "The lens is sharp. It was good."
+    rng = random.Random(0)
+    spans = [random_gap(text, rng, split, ["good", "bad"]) for _ in range(500)]
+    share = sum(text[start:end] == "good" for start, end in spans) / len(spans)
+    assert 0.2 < share < 0.35  # a fifth, and some of the words at random
+    without = [random_gap(text, rng, split) for _ in range(500)]
+    assert sum(text[start:end] == "good" for start, end in without) / len(without) < 0.1
