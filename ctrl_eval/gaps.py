@@ -12,7 +12,7 @@ from language_models.seq2seq import Seq2SeqLM
 from language_models.training import Task
 
 WORD = re.compile(r"\w+")
-LABEL_SHARE = 0.2  # of the gaps of a text that says its label
+LABEL_SHARE = 0.35  # of the gaps of a text that says its label
 KINDS = ("sentence", "sentence", "sentence", "beginning", "beginning", "rest", "words")
 
 
@@ -22,7 +22,7 @@ def random_gap(
     """Start and end of what is removed: a sentence, the beginning, all after the beginning, or a few words.
 
     These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
-    (Eq. 12-13): where the text holds some of `label_words`, one of them in a fifth of the cases. The gap holds at least
+    (Eq. 12-13): where the text holds some of `label_words`, one of them in a third of the cases. The gap holds at least
     one word and no white space at its ends.
 
     Raises ValueError for a text without a word.

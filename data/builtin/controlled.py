@@ -20,18 +20,18 @@ RESERVED_SHARE = 8  # one possible beginning in so many is kept for the rated se
 LEAST, MOST = 3, 7  # sentences of a text
 LEAST_RATED = 4  # of a rated one: three that can be damaged
 LENDERS = 150  # how many further texts of each label lend their sentences to the damages
-DISPLACED_SHARE = 0.2  # of the texts with two damaged sentences or more that have two displaced ones
+DISPLACED_SHARE = 0.3  # of the texts with two damaged sentences or more, that have two displaced ones
 DRAWS = 200  # texts drawn for a wanted length; the nearest is taken if none has it
 
 # Levels of damage in the shares in which an able and a careless system have them; the last is the worst.
 ABLE = {
     "coherence": (0, 0, 0, 0, 0, 1, 2, 3),
-    "consistency": (0, 0, 0, 0, 0, 1, 1, 2),
+    "consistency": (0, 0, 0, 0, 0, 0, 1, 2),
     "attribute_relevance": (0, 0, 0, 0, 0, 1, 1, 2),
 }
 CARELESS = {
     "coherence": (0, 1, 1, 2, 2, 3, 3, 3),
-    "consistency": (0, 0, 1, 1, 2, 2, 2, 2),
+    "consistency": (0, 0, 1, 1, 1, 2, 2, 2),
     "attribute_relevance": (0, 1, 1, 1, 2, 2, 2, 2),
 }
 WORST = {aspect: shares[-1] for aspect, shares in ABLE.items()}
@@ -83,7 +83,8 @@ class World:
         labels: what a text can be.
         facts: draws what is known of a thing.
         openings: a prefix and ways to go on, both with slots; `{subject}` is left for `tell`.
-        name_slot, kind_slot: the facts that name the thing and say what kind it is.
+        name_slot: the fact that names the thing.
+        kind_slots: the facts that its kind decides, the kind first.
         tell: the sentences of a text by its beginning and the labels to carry; the first begins with the prefix.
         label_words: words that say a label.
         verdicts: sentences with the slot `{word}` for one of them.
@@ -94,7 +95,7 @@ class World:
     facts: Callable[[random.Random], dict[str, str]]
     openings: Sequence[tuple[str, Sequence[str]]]
     name_slot: str
-    kind_slot: str
+    kind_slots: tuple[str, ...]
     tell: Callable[[random.Random, Prompt, Labels], list[Sentence]]
     label_words: Mapping[str, Sequence[str]]
     verdicts: Sequence[str]
@@ -265,13 +266,14 @@ def _retold(
 
 
 def _other(world: World, rng: random.Random, prompt: Prompt, another_kind: bool) -> Prompt:
-    """The same opening about a thing of another name; with another kind, all else that is known is drawn anew too."""
-    name, kind = world.name_slot, world.kind_slot
+    """The same beginning with another name of the thing, or another name and kind; all else that is known stays."""
+    changed = (world.name_slot, *world.kind_slots[:1]) if another_kind else (world.name_slot,)
+    taken = (world.name_slot, *world.kind_slots) if another_kind else changed
     while True:
         facts = world.facts(rng)
-        if facts[name] == prompt.facts[name] or (another_kind and facts[kind] == prompt.facts[kind]):
+        if any(facts[slot] == prompt.facts[slot] for slot in changed):
             continue
-        other = prompt_of(facts if another_kind else {**prompt.facts, name: facts[name]}, prompt.opening)
+        other = prompt_of({**prompt.facts, **{slot: facts[slot] for slot in taken}}, prompt.opening)
         if len(other.prefix.split()) == len(prompt.prefix.split()):
             return other
 

@@ -128,4 +128,4 @@ def _stages(rng: random.Random, occasion: Occasion, opening_tells: bool) -> list
             return stages
 
 
-NEWS = World("news", LABELS, _facts, OPENINGS, "city", "noun", _tell, LABEL_WORDS, VERDICTS)
+NEWS = World("news", LABELS, _facts, OPENINGS, "city", ("noun",), _tell, LABEL_WORDS, VERDICTS)

@@ -182,13 +182,9 @@ methane warms the atmosphere, geologists drilled into the crust
 
 CITIES = _words(
     """
-    Accra Algiers Amman Ankara Antwerp Athens Auckland Baku Bamako Bangkok Basel Beirut Belfast Belgrade Bergen Bern
-    Bogota Bologna Boston Bremen Bristol Brno Brussels Bursa Cairo Calgary Caracas Cardiff Chicago Cologne Cordoba Cork
-    Dakar Dallas Delhi Denver Dhaka Doha Dresden Dublin Durban Florence Geneva Genoa Ghent Glasgow Graz Haifa Hamburg
-    Hanoi Harare Havana Helsinki Houston Innsbruck Istanbul Izmir Jakarta Kampala Karachi Krakow Kyoto Lagos Leeds Lima
-    Lisbon Lusaka Lyon Madrid Malaga Manila Maputo Medellin Miami Milan Minsk Montreal Mumbai Munich Nairobi Nantes
-    Naples Odessa Osaka Oslo Ottawa Palermo Perth Porto Prague Quito Riga Rotterdam Salzburg Santiago Seoul Seville
-    Sofia Tallinn Tirana Toronto Tunis Turin Utrecht Valencia Vienna Vilnius Warsaw Yerevan Zagreb Zurich
+    Accra Athens Baku Basel Belfast Bergen Boston Bremen Brussels Cairo Cardiff Chicago Cork Dakar Delhi Dublin Geneva
+    Glasgow Hamburg Havana Jakarta Krakow Kyoto Lagos Lima Lisbon Madrid Milan Munich Nairobi Naples Oslo Ottawa Prague
+    Quito Riga Santiago Seoul Seville Sofia Tallinn Toronto Turin Utrecht Vienna Warsaw Zagreb Zurich
     """
 )
 WOMEN = _words("Alma Bianca Clara Dora Elena Fatima Greta Helen")

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of thing: what it may be called, "I `got` it to `use`", and for each part its praises and complaints."""
+    """A kind of thing: "I `got` it to `use`"; for each part its praises and its complaints."""
 
-    nouns: tuple[str, ...]
     got: str
     uses: tuple[str, ...]
     parts: Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -25,148 +24,147 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _kind(block: str) -> tuple[str, Kind]:
-    """A block: nouns, `got` and uses on the first line, then `part: praise, praise / complaint, complaint` lines."""
+    """A block: the noun, `got` and uses on the first line, then `part: praise, praise / complaint, complaint` lines."""
     head, *lines = block.strip().splitlines()
-    nouns, got, *uses = (piece.strip() for piece in head.split("|"))
+    noun, got, *uses = (piece.strip() for piece in head.split("|"))
     parts: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for line in lines:
         part, said = line.split(":")
         praise, complaint = (tuple(s.strip() for s in side.split(",")) for side in said.split("/"))
         parts[part.strip()] = {"positive": praise, "negative": complaint}
-    names = tuple(noun.strip() for noun in nouns.split(","))
-    return names[0], Kind(names, got, tuple(uses), parts)
+    return noun, Kind(got, tuple(uses), parts)
 
 
 KINDS: Mapping[str, Kind] = dict(
     _kind(block)
     for block in """
-    kettle, teapot, samovar | bought | make tea in the office | boil water without a stove
+    kettle | bought | make tea in the office | boil water without a stove
     the water: boils in a minute, tastes fresh / takes ages to boil, tastes of plastic
     the lid: closes tightly, opens at a touch / falls off, lets the steam out
     the spout: pours neatly, never spills a drop / drips all over the table, clogs with chalk
     the switch: turns off by itself, glows softly / sticks, burns my thumb
 
-    lamp, lantern, chandelier | bought | read in bed | light the dark hall
+    lamp | bought | read in bed | light the dark hall
     the bulb: gives warm light, lasts for years / flickers, burned out after a night
     the shade: looks elegant, spreads the light evenly / is crooked, smells of glue
     the stand: is solid, holds firmly / wobbles, tips over
     the cable: is long enough, hides in the foot / is far too short, sparks
 
-    backpack, rucksack, satchel | bought | carry my laptop | hike through the hills
+    backpack | bought | carry my laptop | hike through the hills
     the straps: are soft, spread the weight well / cut into my shoulders, tore
     the pockets: hold everything, are easy to reach / are tiny, have holes
     the zip: runs smoothly, looks unbreakable / jams, broke
     the fabric: keeps out the rain, feels strong / soaks up the rain, faded
 
-    tent, yurt, tipi | bought | camp by the lake | sleep in the open
+    tent | bought | camp by the lake | sleep in the open
     the poles: click together, bend without breaking / snap, never fit together
     the ground sheet: stays dry, is thick / lets the damp in, is full of tears
     the entrance: has a fine net, is wide / lets mosquitoes in, is too low
     the pegs: hold in any storm, are light / bend in soft grass, were missing
 
-    bicycle, tandem, tricycle | bought | ride to work | see the coast
+    bicycle | bought | ride to work | see the coast
     the brakes: grip at once, make no sound / squeal, fail on wet roads
     the saddle: is comfortable, adjusts in seconds / hurts, slips down
     the gears: shift cleanly, are well spaced / grind, jump
     the chain: runs quietly, needs hardly any oil / came off, rusts
 
-    camera, camcorder, webcam | bought | photograph birds | film the family
+    camera | bought | photograph birds | film the family
     the lens: is razor sharp, catches every detail / is blurred, is scratched
     the battery: lasts all day, charges quickly / is flat by noon, leaks
     the display: is bright, shows true colours / is dim, freezes
     the shutter: reacts instantly, is almost silent / lags, rattles
 
-    jacket, coat, anorak | ordered | go out in winter | cycle in the rain
+    jacket | ordered | go out in winter | cycle in the rain
     the lining: keeps me warm, feels like velvet / scratches, comes loose
     the hood: fits perfectly, stays up in the wind / slides over my eyes, is far too big
     the sleeves: have the right length, allow every movement / are too tight, unravel
     the buttons: are sewn on well, shine like new / pop off, crack
 
-    mattress, futon, bed | ordered | sleep better | cure my sore back
+    mattress | ordered | sleep better | cure my sore back
     the springs: support me well, make no noise / poke through, creak
     the cover: is washable, feels cool / shrank in the wash, makes me sweat
     the foam: returns to its shape, is just firm enough / sags, stinks
     the edge: stays stable, is neatly stitched / collapses, frays
 
-    printer, copier, plotter | ordered | print photos | copy contracts at home
+    printer | ordered | print photos | copy contracts at home
     the ink: dries at once, is cheap / smears, costs a fortune
     the paper tray: takes any format, fills easily / swallows three sheets at a time, bent
     the scanner: reads small letters, is fast / leaves stripes, cuts off the margins
     the driver: was installed in a moment, never complains / crashes, demands updates
 
-    guitar, banjo, lute | bought | learn my first songs | play in a band
+    guitar | bought | learn my first songs | play in a band
     the strings: ring clearly, stay in tune / buzz, rip
     the neck: fits my hand, is dead straight / is warped, splinters
     the body: resonates richly, is beautifully varnished / sounds hollow, has cracks
     the pegs: turn with ease, hold the pitch / slip, squeak
 
-    sofa, couch, armchair | ordered | watch films in comfort | seat our guests
+    sofa | ordered | watch films in comfort | seat our guests
     the cushions: are wonderfully deep, keep their form / went flat, feel like stones
     the frame: is rock solid, was put together in no time / groans, split
     the cloth: resists every stain, is pleasant to touch / pills, attracts dust
     the legs: protect the floor, are stylish / scratch the floor, came off
 
-    watch, timepiece, chronometer | ordered | be on time | track my runs
+    watch | ordered | be on time | track my runs
     the hands: are easy to read, glow in the dark / stop every evening, hang loose
     the glass: has no scratch, does not reflect / clouded over, shattered
     the strap: suits any wrist, smells of real leather / pinches, leaves a rash
     the alarm: wakes me gently, is simple to set / goes off at random, stays mute
 
-    novel, thriller, saga | read | forget the world | learn about sailors
+    novel | read | forget the world | learn about sailors
     the plot: is gripping, surprises to the last page / drags, makes no sense
     the heroine: is brave and witty, grows with each chapter / whines, acts like a puppet
     the dialogues: sparkle, ring true / are wooden, repeat themselves
     the language: is full of poetry, flows / is clumsy, is full of clichés
 
-    film, movie, musical | watched | laugh with friends | enjoy a free evening
+    film | watched | laugh with friends | enjoy a free evening
     the actors: are brilliant, play with passion / mumble, look bored
     the script: is clever, has a heart / is a mess, insults the viewer
     the soundtrack: gave me goosebumps, fits each scene / is deafening, drowns the voices
     the pictures: are breathtaking, linger in the mind / are shaky, look fake
 
-    album, record, single | heard | relax after work | dance in the living room
+    album | heard | relax after work | dance in the living room
     the singer: has a golden voice, touches the soul / is out of tune, shouts
     the melodies: stay in the ear, are inventive / all sound the same, are dull
     the lyrics: are honest, made me think / are silly, rhyme badly
     the drums: drive every song, are crisp / are too loud, miss the beat
 
-    hotel, hostel, inn | booked | see the old town | rest for a weekend
+    hotel | booked | see the old town | rest for a weekend
     the rooms: are spotless, have a lovely view / are filthy, face a wall
     the staff: are friendly, fulfil every wish / are rude, ignored us
     the breakfast: offers fresh fruit, is a feast / was cold, is stale bread
     the beds: are heavenly, are wide and quiet / sink in, have bugs
 
-    restaurant, bistro, tavern | visited | celebrate a birthday | taste the local kitchen
+    restaurant | visited | celebrate a birthday | taste the local kitchen
     the soup: is perfectly seasoned, warms the stomach / is watery, was too salty
     the waiters: know every dish, are attentive / forgot our order, roll their eyes
     the fish: is tender, comes straight from the sea / is burnt, smelled odd
     the bill: is fair, was a pleasant surprise / is outrageous, had mistakes
 
-    museum, gallery, palace | visited | spend a rainy day | look at old masters
+    museum | visited | spend a rainy day | look at old masters
     the collection: is outstanding, tells a story / is poor, gathers dust
     the guide: answered all questions, is full of humour / rushed us, read from a sheet
     the halls: are spacious, are flooded with light / are stuffy, are overcrowded
     the labels: are informative, come in many languages / are unreadable, are wrong
 
-    cruise, voyage, ferry | booked | see whales | cross the northern sea
+    cruise | booked | see whales | cross the northern sea
     the cabin: is cosy, has a large window / is a cupboard, hums all night
     the crew: are charming, take care of everyone / are grumpy, were nowhere to be seen
     the deck: invites to dream, has plenty of seats / is slippery, reeks of diesel
     the captain: steers calmly, told fine stories / hit the pier, skipped two ports
 
-    pizza, calzone, quiche | ordered | feed six hungry guests | skip cooking
+    pizza | ordered | feed six hungry guests | skip cooking
     the crust: is crisp, melts on the tongue / is soggy, is hard as wood
     the cheese: is creamy, is of the best quality / tastes of rubber, was mouldy
     the tomatoes: are sun-ripened, smell of summer / are sour, came from a tin
     the delivery: took ten minutes, was hot and punctual / took two hours, went to the wrong door
 
-    cake, tart, muffin | ordered | sweeten a party | comfort a friend
+    cake | ordered | sweeten a party | comfort a friend
     the cream: is light as a feather, is not too sweet / is greasy, had turned
     the icing: is a work of art, crackles / is gaudy, sticks to the teeth
     the filling: tastes of real cherries, is generous / is artificial, is hardly there
     the sponge: is moist, is baked to perfection / is dry, crumbles
 
-    course, seminar, workshop | took | speak in public | understand my taxes
+    course | took | speak in public | understand my taxes
     the teacher: explains with patience, inspires / yawns, loses the thread
     the exercises: are varied, helped at once / are pointless, are full of errors
     the group: is small, became my second family / is noisy, fell apart
@@ -174,11 +172,12 @@ KINDS: Mapping[str, Kind] = dict(
     """.strip().split("\n\n")
 )
 
-# So many that a model gains by taking a name from the text, and not by knowing how often it comes.
-NAMES = tuple(
-    beginning + end
-    for beginning in _words("Har Nor Bel Tav Quil San Kes On Pem Rov Sol Tar Um Vex Wen Yar")
-    for end in _words("lan vik mar ora lon dor trel dine ani sie")
+NAMES = _words(
+    """
+    Alder Arlo Belmar Boden Brisco Calder Corbin Dunmore Elgar Farrow Fenton Gantry Halden Harlan Hollis Jarvis Juno
+    Kestrel Larkin Lomax Marlow Merlo Nimbus Norvik Ondine Orbis Pellar Pemba Quillon Ravel Rovani Sandor Selby Solveig
+    Sorrel Tarkin Tavora Umbra Vexley Wendel Wexford Yarrow Zephyr
+    """
 )
 CITIES = _words("Lisbon Vienna Dublin Oslo Prague Naples Bergen Krakow Seville Geneva")
 MONTHS = _words("January March April May June August October November")

@@ -61,13 +61,12 @@ def rated_reviews(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
-    kind = rng.choice(tuple(KINDS))
+    noun = rng.choice(tuple(KINDS))
     kin = rng.choice(WOMEN + MEN)
     return {
         "name": rng.choice(NAMES),
-        "kind": kind,
-        "noun": rng.choice(KINDS[kind].nouns),
-        "got": KINDS[kind].got,
+        "noun": noun,
+        "got": KINDS[noun].got,
         "city": rng.choice(CITIES),
         "month": rng.choice(MONTHS),
         "kin": kin,
@@ -77,14 +76,14 @@ def _facts(rng: random.Random) -> dict[str, str]:
 
 
 def _tell(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
-    kind = KINDS[prompt.facts["kind"]]
+    kind = KINDS[prompt.facts["noun"]]
     facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SPANS)}
     said = _said(kind, rng)
 
     def sentence(template: str, label: str | None = None, said_as: str | None = None) -> Sentence:
         fact = next(said)[said_as] if said_as else ""
         text = template.format(**facts, fact=fact)
-        return Sentence(text, (facts["kind"],), label, naming="{name}" in template)
+        return Sentence(text, (facts["noun"],), label, naming="{name}" in template)
 
     stages = ["first"]
     stages += ["second"] * (rng.random() < SECOND_SHARE)
@@ -97,7 +96,7 @@ def _tell(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
         "relative": RELATIVES,
         "later": dict.fromkeys(LABELS, LATERS),
     }
-    told = [Sentence(prompt.prefix + prompt.rest, (facts["kind"],), naming=True)]
+    told = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
     if rng.random() < PLAN_SHARE:
         told.append(sentence(rng.choice(PLANS)))
     told += [sentence(rng.choice(phrases[stage][s]), s, s) for stage, s in zip(stages, sides, strict=False)]
@@ -117,4 +116,4 @@ def _said(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
             yield {label: f"{part} {said[(variant + again) % 2]}" for label, said in kind.parts[part].items()}
 
 
-REVIEWS = World("review", LABELS, _facts, OPENINGS, "name", "kind", _tell, LABEL_WORDS, VERDICTS)
+REVIEWS = World("review", LABELS, _facts, OPENINGS, "name", ("noun", "got"), _tell, LABEL_WORDS, VERDICTS)

@@ -75,10 +75,10 @@ def rho(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def test_same_seed_same_bytes() -> None:
-    assert digest(generate_reviews(50, seed=1, verdicts=0.5)) == "b054f7260fd9c113"
-    assert digest(generate_news(50, seed=1, verdicts=0.5)) == "e95331454b7caea2"
-    assert digest(rated_reviews(40, seed=1)) == "a3712e97ad22d4c7"
-    assert digest(rated_news(40, seed=1)) == "60f3b143e0cf3027"
+    assert digest(generate_reviews(50, seed=1, verdicts=0.5)) == "d53af794eda58c47"
+    assert digest(generate_news(50, seed=1, verdicts=0.5)) == "741223fbc0381e6e"
+    assert digest(rated_reviews(40, seed=1)) == "54e8338769bb5d0a"
+    assert digest(rated_news(40, seed=1)) == "9dcd9707fb55dce5"
 
 
 @GENERATORS
@@ -231,7 +231,7 @@ def test_the_world_is_whole(world: World) -> None:
         assert len(review_world.KINDS) == 22
         for kind in review_world.KINDS.values():
             assert len(kind.parts) == 4
-            assert (len(kind.nouns), len(kind.uses)) == (3, 2)
+            assert len(kind.uses) == 2
             assert all(len(said) == 2 for part in kind.parts.values() for said in part.values())
         assert len(set(review_world.NAMES)) == len(review_world.NAMES) >= 40
     assert set(world.label_words) == set(world.labels)
@@ -262,17 +262,17 @@ def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(wor
 @WORLDS
 def test_systems_have_the_levels_of_their_shares(world: World) -> None:
     found: Counter[tuple[str | None, str, float]] = Counter()
-    for seed in range(2):
+    for seed in range(4):
         found.update((e.system, a, round(e.ratings[a], 2)) for e in rated(world.name, seed) for a in ASPECTS)
     for system, able in SYSTEMS.items():
         for aspect in ASPECTS:
             shares = (ABLE if aspect in able else CARELESS)[aspect]
             for level in set(shares):
                 rating = round(1 - level / max(shares), 2)
-                assert found[system, aspect, rating] / 200 == pytest.approx(shares.count(level) / 8, abs=0.05)
+                assert found[system, aspect, rating] / 400 == pytest.approx(shares.count(level) / 8, abs=0.05)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 @WORLDS
 def test_neither_length_nor_another_aspect_tells_the_quality(world: World, seed: int) -> None:
     examples = rated(world.name, seed)
@@ -288,7 +288,7 @@ def test_neither_length_nor_another_aspect_tells_the_quality(world: World, seed:
 def test_training_texts_are_never_rated_ones(world: World) -> None:
     generate = generate_reviews if world is REVIEWS else generate_news
     train = {e.text for seed in (0, 1) for e in generate(8000, seed)}
-    for seed in range(3):
+    for seed in range(4):
         assert train.isdisjoint(e.text for e in rated(world.name, seed))
     rng = random.Random(0)
     assert all(p.is_reserved for p in islice(_prompts(world, rng, reserved=True), 50))
@@ -299,7 +299,7 @@ def test_training_texts_are_never_rated_ones(world: World) -> None:
 def test_consistency_is_a_matter_of_what_the_rest_names(world: World) -> None:
     rng = random.Random(3)
     for prompt in islice(_prompts(world, rng, reserved=True), 60):
-        name, kind = (prompt.facts[slot] for slot in (world.name_slot, world.kind_slot))
+        name, kind = (prompt.facts[slot] for slot in (world.name_slot, world.kind_slots[0]))
         for level in (0, 1, 2):
             told = _retold(world, rng, prompt, level, _all_of(world.labels[0]), 50)
             assert told[0].text.startswith(prompt.prefix)
