@@ -157,7 +157,7 @@ def test_what_is_told_comes_in_one_order(world: World) -> None:
         assert places == sorted(set(places))
         assert places[-1] == len(ordered) - 1
         counts.update(places)
-    assert len(counts) == len(ordered)
+    assert sorted(counts) == list(range(7 if world is REVIEWS else 9))
     assert 0 < min(counts.values()) < 500  # what may be left out cannot be told from what is there
 
 
