@@ -1,6 +1,7 @@
 """The toy experiment, run in this process or by the real command line."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,17 +27,24 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
 @pytest.fixture
 def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts the real command line in an empty working folder."""
+    """Starts the real command line in an empty working folder.
+
+    A shell's background jobs ignore Ctrl-C, and so would their children: here they heed it, wherever the tests run.
+    """
     environment = {**os.environ, "PYTHONPATH": str(TOY), "OMP_NUM_THREADS": "1"}
 
     def started(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, str(RUN), "--config-dir", str(TOY), *arguments],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                [sys.executable, str(RUN), "--config-dir", str(TOY), *arguments],
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        finally:
+            signal.signal(signal.SIGINT, heeded)
 
     return started
