@@ -1,0 +1,73 @@
+"""Prefix data: every beginning of a text under the label of the whole, which is what a guide learns (OUMG, 4.2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from discriminators.data_module import LabelledText
+
+SHORTEST = 2  # tokens, OUMG section 4.2
+
+
+def prefix_lengths(tokens: int, most: int | None = None, generator: np.random.Generator | None = None) -> list[int]:
+    """The lengths 2..n of the beginnings of a text of n tokens, or `most` of them, drawn without replacement, in order.
+
+    >>> prefix_lengths(5), prefix_lengths(1)
+    ([2, 3, 4, 5], [])
+
+    Raises ValueError for `most` below 1, and for a draw without a generator.
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"most must leave at least 1 prefix of a text, but is {most}")
+    lengths = np.arange(SHORTEST, tokens + 1)
+    if most is not None and most < len(lengths):
+        if generator is None:
+            raise ValueError(f"{most} of {len(lengths)} prefixes are drawn at random: give a generator")
+        lengths = np.sort(generator.choice(lengths, most, replace=False))
+    return lengths.tolist()
+
+
+def prefixes(
+    ids: Sequence[int], most: int | None = None, generator: np.random.Generator | None = None
+) -> list[list[int]]:
+    """The beginnings of a text that `prefix_lengths` chooses, as token ids.
+
+    >>> prefixes([7, 8, 9])
+    [[7, 8], [7, 8, 9]]
+    """
+    return [list(ids[:length]) for length in prefix_lengths(len(ids), most, generator)]
+
+
+def prefix_texts(
+    texts: Sequence[LabelledText],
+    encode: Callable[[str], Sequence[int]],
+    decode: Callable[[Sequence[int]], str],
+    most: int | None = None,
+    seed: int = 0,
+) -> list[LabelledText]:
+    """The prefix data of `texts` as texts again, each with the label and the group of the text it begins.
+
+    The last segment is cut; segments before it (a source) stay whole. Cuts are where the tokens of `encode` end, which
+    should be the generator's; where a token ends inside a character (byte-level BPE) there is no text to cut, and the
+    prefix is left out. A text of one token gives nothing.
+
+    Args:
+        texts: what is cut.
+        encode: token ids of a segment, without special tokens.
+        decode: their text.
+        most: prefixes of a text, at most; all where it is None. A Bi-LSTM reads each from its beginning, so that all of
+            them cost as much as the square of the length.
+        seed: of the draw; which prefixes a text gives depends on the seed and on its place among `texts`.
+
+    Raises ValueError where nothing is left.
+    """
+    found: list[LabelledText] = []
+    for i, text in enumerate(texts):
+        *source, last = text.segments
+        for ids in prefixes(encode(last), most, np.random.default_rng((seed, i))):
+            if last.startswith(beginning := decode(ids)) and beginning.strip():
+                found.append(replace(text, segments=(*source, beginning)))
+    if not found:
+        raise ValueError(f"prefixes need a text of at least {SHORTEST} tokens, but none of {len(texts)} has as many")
+    return found
