@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import readable
-from baselines.selection import Need, having, references_of
+from data.selection import Need, having, references_of
 from data.example import Example
 from data.faults import ExampleFaults
 from data.scores import Scores

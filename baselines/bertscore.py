@@ -10,7 +10,7 @@ from bert_score import BERTScorer
 from bert_score.utils import model2layers
 from transformers import AutoConfig
 
-from baselines.selection import having, references_of
+from data.selection import having, references_of
 from data.example import Example
 from data.faults import ExampleFaults
 from data.scores import Scores

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sacrebleu.metrics.bleu import BLEU
 
-from baselines.selection import rated_by_references
+from data.selection import rated_by_references
 from data.example import Example
 from data.scores import Scores
 from data.signature import signature

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from baselines.likelihood import NO_TOKENS
-from baselines.selection import having
+from data.selection import having
 from data.example import Example
 from data.faults import ExampleFaults, InputFaults
 from data.scores import Scores

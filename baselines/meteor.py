@@ -11,7 +11,7 @@ from typing import Any
 from nltk.corpus import wordnet
 from nltk.translate.meteor_score import meteor_score
 
-from baselines.selection import rated_by_references
+from data.selection import rated_by_references
 from data.example import Example
 from data.faults import InputFaults
 from data.scores import Scores

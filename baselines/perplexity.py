@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from baselines.likelihood import likelihood_scores
-from baselines.selection import Need, having
+from data.selection import Need, having
 from data.example import Example
 from data.faults import ExampleFaults
 from data.scores import Scores

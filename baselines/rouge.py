@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
-from baselines.selection import rated_by_references
+from data.selection import rated_by_references
 from data.example import Example
 from data.scores import Scores
 from data.signature import signature

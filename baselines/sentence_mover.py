@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from baselines.selection import having, references_of
+from data.selection import having, references_of
 from baselines.word_count import words
 from data.example import Example
 from data.scores import Scores

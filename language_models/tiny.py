@@ -1,4 +1,4 @@
-"""Small models from scratch: a byte-level BPE trained on the text at hand, T5 and GPT-2 models of any size over it."""
+"""Small models from scratch: a byte-level BPE trained on the text at hand, T5, GPT-2 and BERT models of any size."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,18 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from language_models.causal import CausalLM
+from language_models.masked import MaskedLM
 from language_models.seq2seq import Seq2SeqLM
 
 SENTINELS = tuple(f"<extra_id_{i}>" for i in range(8))
@@ -138,3 +147,43 @@ class TinyGPT2:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return CausalLM(GPT2LMHeadModel(config), tokenizer)
+
+
+@dataclass(frozen=True)
+class TinyBert:
+    """What to build: a BERT from scratch over a tokenizer trained on the text at hand; `</s>` frames and parts texts.
+
+    Attributes:
+        vocabulary: tokens of the byte-level BPE, at most.
+        hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: as in `BertConfig`.
+        longest: tokens it reads at once.
+        dropout: of hidden states and attention.
+    """
+
+    vocabulary: int
+    hidden_size: int
+    num_attention_heads: int
+    num_hidden_layers: int
+    intermediate_size: int
+    longest: int = 512
+    dropout: float = 0.0
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, ("<mask>", *additional), self.longest, sentinels=())
+        tokenizer.mask_token = "<mask>"
+        tokenizer.cls_token = tokenizer.sep_token = "</s>"
+        config = BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=self.hidden_size,
+            num_attention_heads=self.num_attention_heads,
+            num_hidden_layers=self.num_hidden_layers,
+            intermediate_size=self.intermediate_size,
+            max_position_embeddings=self.longest,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=self.dropout,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return MaskedLM(BertForMaskedLM(config), tokenizer)

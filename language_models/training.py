@@ -1,6 +1,7 @@
 """Training of a language model by Lightning: tasks of a source and a target, best weights by held-out loss, resumable.
 
-One way for encoder-decoder models (the source is encoded) and causal ones (the source stands in front).
+One way for encoder-decoder models (the source is encoded), causal ones (the source stands in front) and masked ones
+(the source has masks).
 """
 
 import random
@@ -27,7 +28,7 @@ Batch = dict[str, torch.Tensor]
 
 
 class Trainable(Protocol):
-    """A model and its tokenizer: Seq2SeqLM or CausalLM."""
+    """A model and its tokenizer: Seq2SeqLM, CausalLM or MaskedLM."""
 
     @property
     def model(self) -> Any:
@@ -93,6 +94,15 @@ def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
         "input_ids": pad([row[:-1] for row in rows], model.config.pad_token_id or 0),
         "attention_mask": pad([[1] * (len(row) - 1) for row in rows], 0),
         "labels": pad(labels, NOT_LEARNED),
+    }
+
+
+def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
+    """What a masked model is called with; a task's target is as long as its source, NOT_LEARNED where nothing is."""
+    return {
+        "input_ids": pad([t.source for t in tasks], model.config.pad_token_id or 0),
+        "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
+        "labels": pad([t.target for t in tasks], NOT_LEARNED),
     }
 
 
@@ -228,7 +238,7 @@ def train_language_model(
     checkpoint in `folder`, and ends where it would have ended.
 
     Args:
-        lm: an encoder-decoder or a causal model.
+        lm: an encoder-decoder, a causal or a masked model.
         train: the tasks of one epoch by a seed, the same for the same seed.
         held_out: tasks to check the model on.
         schedule: how long and how fast.
@@ -236,7 +246,8 @@ def train_language_model(
         make_trainer: called with the arguments this function decides about; it adds the hardware.
         loggers: Lightning loggers.
         seed: of the tasks, their order and dropout.
-        as_batch: what the model is called with; `seq2seq_batch` or `causal_batch` where it is not given.
+        as_batch: what the model is called with; `seq2seq_batch` or `causal_batch` where it is not given, `masked_batch`
+            for a masked model.
     """
     as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
     checkpoints = folder / "checkpoints"

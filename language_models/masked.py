@@ -1,0 +1,92 @@
+"""Masked language models: loading, saving, and the most likely token at every mask, all masks at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerBase
+
+from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.encoders import readable_tokens
+
+
+@dataclass(frozen=True)
+class MaskedLM:
+    """A model that predicts masked tokens from both sides, and its tokenizer."""
+
+    model: Any  # a transformers model; its classes share no useful base type
+    tokenizer: PreTrainedTokenizerBase
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> "MaskedLM":
+        """Loads a hub name or a folder.
+
+        Raises OSError where neither a folder nor a reachable hub has it, ValueError for a tokenizer without a mask.
+        """
+        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
+        if missing:
+            raise ValueError(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
+        model: Any = AutoModelForMaskedLM.from_pretrained(str(name), dtype=dtype)
+        return cls(model.to(device).eval(), tokenizer)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Writes model and tokenizer in the Hugging Face form."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.device
+
+    @property
+    def parameters(self) -> int:
+        """How many parameters the model has."""
+        return sum(p.numel() for p in self.model.parameters())
+
+    @property
+    def longest(self) -> int:
+        """How many tokens the model reads at once, special ones included."""
+        return readable_tokens(self.model.config, self.tokenizer)
+
+    def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
+        """[CLS] context [SEP] text [SEP]; without a context, [CLS] text [SEP]."""
+        start, end = self.special("cls"), self.special("sep")
+        return [start, *context, end, *text, end] if context else [start, *text, end]
+
+    def special(self, name: str) -> int:
+        """The id of `mask`, `cls` or `sep`, which the tokenizer has."""
+        return int(getattr(self.tokenizer, f"{name}_token_id"))
+
+
+@torch.inference_mode()
+def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budget: int = 8192) -> list[list[int]]:
+    """The most likely token at each mask of each row, special tokens left out; all masks of a row in one pass.
+
+    The smallest id wins a tie, where a tie is any difference below what batches change (1e-4 in the logits).
+    """
+    mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
+    padding = int(lm.tokenizer.pad_token_id or 0)
+    lm.model.eval()
+
+    def fill(batch: list[int]) -> list[list[int]]:
+        ids = pad([rows[i] for i in batch], padding, lm.device)
+        seen = pad([[1] * len(rows[i]) for i in batch], 0, lm.device)
+        at = (ids == mask) & seen.bool()
+        logits = lm.model(input_ids=ids, attention_mask=seen).logits[at].float()
+        logits[:, special] = -torch.inf
+        near = logits >= logits.max(dim=-1, keepdim=True).values - 1e-4
+        chosen = iter(near.int().argmax(dim=-1).tolist())
+        return [[next(chosen) for _ in range(count)] for count in at.sum(dim=1).tolist()]
+
+    found: list[list[int]] = [[] for _ in rows]
+    wanted = [i for i, row in enumerate(rows) if mask in row]
+    batches = batches_by_budget([len(rows[i]) for i in wanted], token_budget)
+    for batch in tqdm(batches, desc="masks", delay=3, leave=False, disable=None):
+        chosen = [wanted[i] for i in batch]
+        for i, tokens in zip(chosen, halving_on_out_of_memory(fill, chosen), strict=True):
+            found[i] = tokens
+    return found
