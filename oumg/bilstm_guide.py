@@ -1,0 +1,199 @@
+"""The exact guide: an attention Bi-LSTM that reads prefix + candidate as a whole text (OUMG, section 3.3).
+
+What its forward half knows of a prefix is kept; its backward half has to read the prefix again behind each candidate,
+so that a candidate costs as many steps as the prefix is long.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from discriminators.bilstm import AttentionBiLSTM
+from discriminators.discriminator import Discriminator
+from discriminators.segments import Segments
+from discriminators.vocabulary import SPECIAL, Vocabulary
+from oumg.causal_guide import Pool, attend, lstm_cell
+
+SILENT = -1  # what the guide reads of a special token: nothing
+
+
+def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
+    """The guide's token for each token of the generator, SILENT for special ones and for whatever comes after the last.
+
+    The two agree where their vocabularies are the same, or where both write characters, each with its own numbers; a
+    character that the guide lacks is its `<unk>`.
+
+    Raises ValueError for other vocabularies: what a token means to the guide then depends on the tokens around it.
+    """
+    size = len(tokenizer)
+    special = torch.tensor(sorted(set(tokenizer.all_special_ids)), dtype=torch.long)
+    if vocabulary.tokenizer.get_vocab() == tokenizer.get_vocab():
+        found = torch.arange(size)
+    else:
+        spelled = tokenizer.batch_decode([[i] for i in range(size)], clean_up_tokenization_spaces=False)
+        spoken = sorted(set(range(size)) - set(special.tolist()))
+        longer = [spelled[i] for i in spoken if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
+        if vocabulary.kind != "characters" or longer:
+            raise ValueError(
+                "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
+                f"{len(vocabulary)} {vocabulary.kind} and the generator's {size} tokens"
+                + (f", such as {longer[0]!r}" if longer else "")
+                + ": train the guide on the generator's tokens, or set bridge=True (each candidate is decoded and read "
+                "again as text: exact and slow)"
+            )
+        own = vocabulary.tokenizer.get_vocab()
+        found = torch.tensor([own.get(text, SPECIAL.index("<unk>")) for text in spelled], dtype=torch.long)
+    found[special] = SILENT
+    return torch.cat([found, found.new_full((1,), SILENT)])
+
+
+def new_token_bilstm(
+    texts: Sequence[Segments],  # called as new_bilstm is; the tokens are there already
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int = 1024,
+    **arguments: Any,
+) -> Discriminator:
+    """An untrained attention Bi-LSTM over the tokens of a generator, for `train_discriminator`.
+
+    `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
+    """
+    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue]
+    own.encode_special_tokens = True
+    own.no_padding()
+    own.no_truncation()
+    vocabulary = Vocabulary("bpe", own, max_tokens)
+    network = AttentionBiLSTM(len(vocabulary), **arguments)
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
+
+
+class BiLSTMState(NamedTuple):
+    """What the forward half knows of the prefixes, which stand at the left without gaps.
+
+    Attributes:
+        ids: the guide's tokens of each prefix.
+        lengths: how many of them are real.
+        hidden: the forward state at each of them.
+        h, c: the forward state after the last.
+        unknown: how many of them are `<unk>`.
+    """
+
+    ids: Int[Tensor, "rows time"]
+    lengths: Int[Tensor, " rows"]
+    hidden: Float[Tensor, "rows time dim"]
+    h: Float[Tensor, "rows dim"]
+    c: Float[Tensor, "rows dim"]
+    unknown: Int[Tensor, " rows"]
+
+    def select(self, index: Int[Tensor, " rows"]) -> "BiLSTMState":
+        """The states of other rows, in the order of `index`."""
+        return BiLSTMState(*(value[index] for value in self))
+
+
+class BiLSTMGuide:
+    """An attention Bi-LSTM that judges every candidate exactly as it judges the text prefix + candidate.
+
+    Special tokens say nothing to it: a candidate that is one is judged as the prefix alone. A text without tokens has
+    the logit 0.
+
+    Args:
+        network: a trained one.
+        vocabulary: what it reads.
+        tokenizer: the generator's.
+
+    Raises ValueError for a vocabulary of other tokens, see `reading`.
+    """
+
+    def __init__(self, network: AttentionBiLSTM, vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.network = network
+        device = network.w.device
+        self.reading = reading(vocabulary, tokenizer).to(device)
+        # A BPE has a token for everything, and what a generator's own vocabulary has is known.
+        self.unk = SPECIAL.index("<unk>") if vocabulary.kind == "characters" else SILENT
+
+    @cached_property
+    def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
+        """What each of its tokens adds to the gates of the forward and of the backward LSTM."""
+        return _table(self.network.embedding, self.network.forward_lstm), _table(
+            self.network.embedding, self.network.backward_lstm
+        )
+
+    def start(self, rows: int) -> BiLSTMState:
+        """The state before the first token."""
+        zeros = self.network.w.new_zeros(rows, len(self.network.w))
+        nothing = self.reading.new_zeros(rows)
+        return BiLSTMState(self.reading.new_zeros(rows, 0), nothing, zeros[:, None][:, :0], zeros, zeros, nothing)
+
+    @torch.no_grad()
+    def advance(
+        self, state: BiLSTMState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
+    ) -> BiLSTMState:
+        """The state after one more token; where `read` is False the row stays as it is."""
+        own = self._own(tokens)
+        read = own != SILENT if read is None else read & (own != SILENT)
+        own = own.clamp(min=0)
+        gates = self.tables[0][own] + state.h @ self.network.forward_lstm.weight_hh_l0.T
+        h, c = lstm_cell(gates, state.c)
+        # What a row that does not read writes stands beyond its length, until the next token takes the place.
+        place = state.lengths[:, None]
+        ids = torch.cat([state.ids, state.ids.new_zeros(len(own), 1)], dim=1).scatter(1, place, own[:, None])
+        hidden = torch.cat([state.hidden, torch.zeros_like(h)[:, None]], dim=1)
+        hidden = hidden.scatter(1, place[..., None].expand(-1, -1, h.shape[1]), h[:, None])
+        return BiLSTMState(
+            ids,
+            state.lengths + read,
+            hidden,
+            torch.where(read[:, None], h, state.h),
+            torch.where(read[:, None], c, state.c),
+            state.unknown + (read & (own == self.unk)),
+        )
+
+    @torch.no_grad()
+    def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+        """The logit of each row's prefix with each of its candidates; O(k) in the length of the prefix."""
+        network = self.network
+        onward, backward = self.tables
+        own = self._own(tokens)
+        silent = (own == SILENT)[..., None]
+        own = own.clamp(min=0)
+        recurrent = state.h @ network.forward_lstm.weight_hh_l0.T
+        last, _ = lstm_cell(onward[own] + recurrent[:, None], state.c[:, None])
+        h, c = lstm_cell(backward[own], torch.zeros_like(last))
+        h, c = h.masked_fill(silent, 0.0), c.masked_fill(silent, 0.0)
+        hidden = last + h
+        energy = torch.tanh(hidden) @ network.w
+        quiet = silent.squeeze(-1)
+        pool = Pool(
+            energy.masked_fill(quiet, -torch.inf), torch.ones_like(energy).masked_fill(quiet, 0.0), hidden * ~silent
+        )
+        for place in reversed(range(int(state.lengths.max()))):
+            there = (place < state.lengths)[:, None]
+            gates = h @ network.backward_lstm.weight_hh_l0.T + backward[state.ids[:, place]][:, None]
+            h_new, c_new = lstm_cell(gates, c)
+            hidden = state.hidden[:, place][:, None] + h_new
+            after = attend(pool, torch.tanh(hidden) @ network.w, hidden)
+            h, c, r = (
+                torch.where(there[..., None], new, old) for new, old in ((h_new, h), (c_new, c), (after.r, pool.r))
+            )
+            pool = Pool(torch.where(there, after.m, pool.m), torch.where(there, after.z, pool.z), r)
+        empty = pool.z == 0
+        pooled = pool.r / pool.z.masked_fill(empty, 1.0)[..., None]
+        return network.head(torch.tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
+
+    def unknown(self, state: BiLSTMState) -> int:
+        """How many characters of the rows the guide does not know."""
+        return int(state.unknown.sum())
+
+    def _own(self, tokens: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+        return self.reading[tokens.clamp(max=len(self.reading) - 1)]
+
+
+@torch.no_grad()
+def _table(embedding: nn.Embedding, lstm: nn.LSTM) -> Float[Tensor, "ids gates"]:
+    """W_ih x + b of every token."""
+    return embedding.weight @ lstm.weight_ih_l0.T + (lstm.bias_ih_l0 + lstm.bias_hh_l0)

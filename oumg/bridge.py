@@ -1,0 +1,96 @@
+"""A guide of other tokens than the generator's: prefix and candidate are decoded and judged as text. Exact and slow."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from discriminators.discriminator import Discriminator
+from discriminators.segments import clean
+from discriminators.vocabulary import SPECIAL, Vocabulary
+from oumg.causal_guide import CausalGuide, token_ids
+
+
+@dataclass(frozen=True)
+class TextState:
+    """The generator's tokens of each prefix."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+    def select(self, index: Int[Tensor, " rows"]) -> "TextState":
+        """The states of other rows, in the order of `index`."""
+        return TextState(tuple(self.rows[i] for i in index.tolist()))
+
+
+@dataclass(frozen=True)
+class TextBridge:
+    """Whatever judges texts as a guide of any generator. Special tokens say nothing; a blank text has the logit 0.
+
+    Attributes:
+        judge: a logit for each text, higher means human or good.
+        count_unknown: how many tokens of these texts the judge does not know.
+        tokenizer: the generator's.
+    """
+
+    judge: Callable[[Sequence[str]], NDArray[np.float64]]
+    count_unknown: Callable[[Sequence[str]], int]
+    tokenizer: PreTrainedTokenizerBase
+
+    def start(self, rows: int) -> TextState:
+        """The state before the first token."""
+        return TextState(((),) * rows)
+
+    def advance(
+        self, state: TextState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
+    ) -> TextState:
+        """The state after one more token; where `read` is False the row stays as it is."""
+        taken = [True] * len(state.rows) if read is None else read.tolist()
+        added = zip(state.rows, tokens.tolist(), taken, strict=True)
+        return TextState(tuple((*row, token) if take else row for row, token, take in added))
+
+    def candidates(self, state: TextState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+        """The logit of each row's prefix with each of its candidates."""
+        texts = self._texts(
+            [(*row, c) for row, chosen in zip(state.rows, tokens.tolist(), strict=True) for c in chosen]
+        )
+        spoken = [i for i, text in enumerate(texts) if text.strip()]
+        logits = np.zeros(len(texts))
+        if spoken:
+            logits[spoken] = self.judge([texts[i] for i in spoken])
+        return torch.from_numpy(logits).to(tokens.device, torch.float32).view(tokens.shape)
+
+    def unknown(self, state: TextState) -> int:
+        """How many tokens of the rows the judge does not know."""
+        spoken = [text for text in self._texts(state.rows) if text.strip()]
+        return self.count_unknown(spoken) if spoken else 0
+
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        return self.tokenizer.batch_decode(
+            [list(row) for row in rows], skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+
+
+def bridge(judge: CausalGuide | Discriminator, tokenizer: PreTrainedTokenizerBase) -> TextBridge:
+    """A causal guide of another generator, or a discriminator of any kind, as a guide of this one."""
+    if isinstance(judge, CausalGuide):
+        known = judge.network.known.cpu()
+        return TextBridge(
+            judge.logits,
+            lambda texts: sum(int((~known[torch.tensor(ids)]).sum()) for ids in token_ids(texts, judge.tokenizer)),
+            tokenizer,
+        )
+    tokens = judge.tokens
+    if not isinstance(tokens, Vocabulary):
+        unk = tokens.tokenizer.unk_token_id
+    else:
+        unk = None if tokens.kind == "bpe" else SPECIAL.index("<unk>")
+    return TextBridge(
+        lambda texts: judge.logits([(text,) for text in texts])[0],
+        lambda texts: sum(ids.count(unk) for ids in tokens.encode([clean(text) for text in texts])),
+        tokenizer,
+    )
