@@ -21,6 +21,14 @@ from discriminators.vocabulary import SPECIAL, Vocabulary
 from oumg.causal_guide import Pool, attend, lstm_cell
 
 SILENT = -1  # what the guide reads of a special token: nothing
+TO_DO = (
+    "train the guide on the generator's tokens, or set bridge=True (each candidate is decoded and read again as text: "
+    "exact and slow)"
+)
+
+
+class OtherTokens(ValueError):  # noqa: N818, what it says
+    """A guide does not read the tokens of the generator."""
 
 
 def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
@@ -29,7 +37,7 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
     The two agree where their vocabularies are the same, or where both write characters, each with its own numbers; a
     character that the guide lacks is its `<unk>`.
 
-    Raises ValueError for other vocabularies: what a token means to the guide then depends on the tokens around it.
+    Raises OtherTokens for other vocabularies: what a token means to the guide then depends on the tokens around it.
     """
     size = len(tokenizer)
     special = torch.tensor(sorted(set(tokenizer.all_special_ids)), dtype=torch.long)
@@ -40,12 +48,11 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
         spoken = sorted(set(range(size)) - set(special.tolist()))
         longer = [spelled[i] for i in spoken if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
         if vocabulary.kind != "characters" or longer:
-            raise ValueError(
+            raise OtherTokens(
                 "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
                 f"{len(vocabulary)} {vocabulary.kind} and the generator's {size} tokens"
                 + (f", such as {longer[0]!r}" if longer else "")
-                + ": train the guide on the generator's tokens, or set bridge=True (each candidate is decoded and read "
-                "again as text: exact and slow)"
+                + f": {TO_DO}"
             )
         own = vocabulary.tokenizer.get_vocab()
         found = torch.tensor([own.get(text, SPECIAL.index("<unk>")) for text in spelled], dtype=torch.long)
@@ -106,7 +113,7 @@ class BiLSTMGuide:
         vocabulary: what it reads.
         tokenizer: the generator's.
 
-    Raises ValueError for a vocabulary of other tokens, see `reading`.
+    Raises OtherTokens for a vocabulary of other tokens, see `reading`.
     """
 
     def __init__(self, network: AttentionBiLSTM, vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -189,7 +196,7 @@ class BiLSTMGuide:
         """How many characters of the rows the guide does not know."""
         return int(state.unknown.sum())
 
-    def _own(self, tokens: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+    def _own(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
         return self.reading[tokens.clamp(max=len(self.reading) - 1)]
 
 

@@ -34,12 +34,12 @@ class TextBridge:
     Attributes:
         judge: a logit for each text, higher means human or good.
         count_unknown: how many tokens of these texts the judge does not know.
-        tokenizer: the generator's.
+        decode: the text of the generator's tokens, without special ones.
     """
 
     judge: Callable[[Sequence[str]], NDArray[np.float64]]
     count_unknown: Callable[[Sequence[str]], int]
-    tokenizer: PreTrainedTokenizerBase
+    decode: Callable[[Sequence[int]], str]
 
     def start(self, rows: int) -> TextState:
         """The state before the first token."""
@@ -70,19 +70,25 @@ class TextBridge:
         return self.count_unknown(spoken) if spoken else 0
 
     def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        return self.tokenizer.batch_decode(
-            [list(row) for row in rows], skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
+        return [self.decode(row) for row in rows]
 
 
-def bridge(judge: CausalGuide | Discriminator, tokenizer: PreTrainedTokenizerBase) -> TextBridge:
-    """A causal guide of another generator, or a discriminator of any kind, as a guide of this one."""
+def written(tokenizer: PreTrainedTokenizerBase) -> Callable[[Sequence[int]], str]:
+    """How a tokenizer of the transformers library spells tokens, without special ones."""
+    return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def bridge(judge: CausalGuide | Discriminator, decode: Callable[[Sequence[int]], str]) -> TextBridge:
+    """A causal guide of another generator, or a discriminator of any kind, as a guide of a generator that `decode`s.
+
+    A tokenizer's own way to decode is `written(tokenizer)`; `SongNet.decode` is one too.
+    """
     if isinstance(judge, CausalGuide):
         known = judge.network.known.cpu()
         return TextBridge(
             judge.logits,
             lambda texts: sum(int((~known[torch.tensor(ids)]).sum()) for ids in token_ids(texts, judge.tokenizer)),
-            tokenizer,
+            decode,
         )
     tokens = judge.tokens
     if not isinstance(tokens, Vocabulary):
@@ -92,5 +98,5 @@ def bridge(judge: CausalGuide | Discriminator, tokenizer: PreTrainedTokenizerBas
     return TextBridge(
         lambda texts: judge.logits([(text,) for text in texts])[0],
         lambda texts: sum(ids.count(unk) for ids in tokens.encode([clean(text) for text in texts])),
-        tokenizer,
+        decode,
     )
