@@ -90,6 +90,29 @@ def parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> 
     return None if bool((found < 0).any()) else found
 
 
+class Guide(Protocol):
+    """What judges every candidate behind a prefix that it has read; its states are its own affair.
+
+    `CausalLSTM`, `BiLSTMGuide` and `TextBridge` are guides.
+    """
+
+    def start(self, rows: int) -> Any:
+        """The state before the first token. It has `select(index)`, the states of other rows."""
+        ...
+
+    def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any:
+        """The state after one more token; where `read` is False the row stays as it is."""
+        ...
+
+    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+        """The logit of each row's prefix with each of its candidates, higher is better."""
+        ...
+
+    def unknown(self, state: Any) -> int:
+        """How many tokens of the rows the guide does not know."""
+        ...
+
+
 def reader(
     guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase, bridge: bool = False
 ) -> Guide:
@@ -127,29 +150,6 @@ def reader(
             return bridged(guide, written(tokenizer))
         case _:
             return guide
-
-
-class Guide(Protocol):
-    """What judges every candidate behind a prefix that it has read; its states are its own affair.
-
-    `CausalLSTM`, `BiLSTMGuide` and `TextBridge` are guides.
-    """
-
-    def start(self, rows: int) -> Any:
-        """The state before the first token. It has `select(index)`, the states of other rows."""
-        ...
-
-    def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any:
-        """The state after one more token; where `read` is False the row stays as it is."""
-        ...
-
-    def candidates(self, state: Any, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
-        """The logit of each row's prefix with each of its candidates, higher is better."""
-        ...
-
-    def unknown(self, state: Any) -> int:
-        """How many tokens of the rows the guide does not know."""
-        ...
 
 
 @dataclass(frozen=True)

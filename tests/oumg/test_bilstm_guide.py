@@ -1,0 +1,118 @@
+"""The exact guide beside a plain recomputation of every candidate's whole text."""
+
+import pytest
+import torch
+
+from discriminators.discriminator import Discriminator, new_bilstm
+from language_models.tiny import train_tokenizer
+from oumg.bilstm_guide import BiLSTMGuide, OtherTokens, new_token_bilstm, reading
+from oumg.bridge import bridge, written
+from oumg.songnet import character_tokenizer
+
+POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
+
+
+def loud(discriminator: Discriminator) -> Discriminator:
+    """Random weights far from 0, so that mistakes show."""
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        for parameter in discriminator.network.parameters():
+            parameter.normal_()
+        discriminator.network.eval()
+    return discriminator
+
+
+@pytest.fixture(scope="module")
+def judge() -> Discriminator:
+    """It does not know 楼."""
+    return loud(
+        new_bilstm([(p.replace("楼", ""),) for p in POEMS], "characters", min_count=1, embedding_dim=8, hidden_dim=6)
+    )
+
+
+@pytest.fixture(scope="module")
+def guide(judge: Discriminator) -> BiLSTMGuide:
+    return BiLSTMGuide(judge.network, judge.tokens, TOKENIZER)  # pyright: ignore[reportArgumentType]
+
+
+TOKENIZER = character_tokenizer(POEMS)
+
+
+def encoded(text: str) -> list[int]:
+    return TOKENIZER(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+def test_candidates_equal_a_plain_recomputation(judge: Discriminator, guide: BiLSTMGuide) -> None:
+    prefixes = [POEMS[0][:7], POEMS[1][:7]]
+    state = guide.start(2)
+    for t in range(7):
+        chosen = torch.tensor([encoded("春花秋楼。")] * 2)
+        found = guide.candidates(state, chosen)
+        plain, _ = judge.logits([(prefix[:t] + c,) for prefix in prefixes for c in "春花秋楼。"])
+        torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+        state = guide.advance(state, torch.tensor([encoded(prefix[t])[0] for prefix in prefixes]))
+    assert guide.unknown(state) == 1  # 楼
+
+
+def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None:
+    state = guide.start(3)
+    steps = [("春", "小", "月"), ("花", None, "明"), (None, "昨", "中"), ("秋", None, "风"), (None, "夜", "了")]
+    texts = ["", "", ""]
+    for step in steps:
+        tokens = torch.tensor([encoded(c)[0] if c else 0 for c in step])
+        state = guide.advance(state, tokens, torch.tensor([c is not None for c in step]))
+        texts = [text + (c or "") for text, c in zip(texts, step, strict=True)]
+    assert state.lengths.tolist() == [3, 3, 5]
+    candidates = "了往事"
+    found = guide.candidates(state, torch.tensor([encoded(candidates)] * 3))
+    plain, _ = judge.logits([(text + c,) for text in texts for c in candidates])
+    torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+    turned = guide.candidates(state.select(torch.tensor([2, 0])), torch.tensor([encoded(candidates)] * 2))
+    torch.testing.assert_close(turned, found[[2, 0]], atol=1e-6, rtol=1e-6)
+
+
+def test_special_tokens_say_nothing(judge: Discriminator, guide: BiLSTMGuide) -> None:
+    end = TOKENIZER.get_vocab()["<end>"]
+    chosen = torch.tensor([[end, 10**6, *encoded("花")]])
+    alone = guide.candidates(guide.start(1), chosen)
+    assert alone[0, :2].tolist() == [0, 0]
+    state = guide.advance(guide.start(1), torch.tensor(encoded("春")))
+    state = guide.advance(state, torch.tensor([end]))
+    plain, _ = judge.logits([("春",), ("春",), ("春花",)])
+    torch.testing.assert_close(
+        guide.candidates(state, chosen)[0], torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
+    words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
+    with pytest.raises(
+        OtherTokens, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as .*bridge=True"
+    ):
+        reading(judge.tokens, words)  # pyright: ignore[reportArgumentType]
+    own = loud(new_token_bilstm([], words, embedding_dim=8, hidden_dim=6))
+    found = reading(own.tokens, words)  # pyright: ignore[reportArgumentType]
+    assert found[:4].tolist() == [-1, -1, -1, 3]
+    assert found[-1] == -1
+    guide = BiLSTMGuide(own.network, own.tokens, words)  # pyright: ignore[reportArgumentType]
+    ids = words("the cat sat", add_special_tokens=False)["input_ids"]
+    state = guide.start(1)
+    for token in ids[:-1]:
+        state = guide.advance(state, torch.tensor([token]))
+    found = guide.candidates(state, torch.tensor([ids[-1:]]))
+    assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)
+
+
+def test_the_bridge_judges_text(judge: Discriminator) -> None:
+    words = train_tokenizer(["春花秋月 夜楼"] * 3, 300, sentinels=())
+    over = bridge(judge, written(words))
+    ids = words("春花楼", add_special_tokens=False)["input_ids"]
+    state = over.start(2)
+    for token in ids:
+        state = over.advance(state, torch.tensor([token, token]), torch.tensor([True, False]))
+    assert over.unknown(state) == 1
+    month, end = words("月", add_special_tokens=False)["input_ids"], words.eos_token_id
+    assert len(month) == 1
+    found = over.candidates(state, torch.tensor([[month[0], end], [month[0], end]]))
+    plain, _ = judge.logits([("春花楼月",), ("春花楼",), ("月",)])
+    torch.testing.assert_close(found.flatten(), torch.tensor([*plain, 0.0], dtype=torch.float32), atol=1e-5, rtol=1e-5)

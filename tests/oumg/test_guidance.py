@@ -1,0 +1,362 @@
+"""Guided decoding: the equations by hand, and `generate()` beside a processor that recomputes everything."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedTokenizerFast, TopKLogitsWarper, set_seed
+
+from discriminators.discriminator import Discriminator, new_bilstm
+from language_models.causal import CausalLM
+from language_models.tiny import TinyGPT2, train_tokenizer
+from oumg.bilstm_guide import OtherTokens, new_token_bilstm
+from oumg.bridge import bridge, written
+from oumg.causal_guide import CausalGuide, CausalLSTM
+from oumg.form import Form
+from oumg.guidance import Guidance, Step, fudge, normalised, parents, renormalised
+from oumg.poetry import write
+from oumg.songnet import SongNetPlan
+
+TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
+PROMPTS = ["the cat", "how are you? i am", "i"]
+NEW = 10
+
+
+def loud(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> None:
+    """Random weights far from 0, so that mistakes show."""
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(seed)
+        for parameter in module.parameters():
+            parameter.normal_(std=scale)
+        module.eval()
+
+
+@pytest.fixture(scope="module")
+def lm() -> CausalLM:
+    built = TinyGPT2(vocabulary=280, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=64).build(TEXTS, (), seed=3)
+    loud(built.model, scale=0.5)
+    built.tokenizer.padding_side = "left"
+    return built
+
+
+def causal_judge(tokenizer: Any) -> CausalGuide:
+    settings = {"vocabulary_size": len(tokenizer), "embedding_dim": 8, "hidden_dim": 6}
+    judge = CausalGuide(CausalLSTM(**settings), tokenizer, settings)
+    loud(judge.network)
+    return judge
+
+
+@pytest.fixture(scope="module")
+def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
+    bilstm = new_token_bilstm([], lm.tokenizer, embedding_dim=8, hidden_dim=6)
+    loud(bilstm.network)
+    words = new_bilstm([(text,) for text in TEXTS], "words", min_count=1, embedding_dim=8, hidden_dim=6)
+    loud(words.network)
+    other = causal_judge(train_tokenizer(["a cat and a mat, hello"], 270, sentinels=()))
+    return {"causal": causal_judge(lm.tokenizer), "bilstm": bilstm, "words": words, "other": other}
+
+
+class LiftEnd(LogitsProcessor):
+    """Makes the end likely, so that some rows finish before others."""
+
+    def __init__(self, end: int, by: float) -> None:
+        self.end, self.by = end, by
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        lifted = scores.clone()
+        lifted[:, self.end] += self.by * (input_ids[:, -1] % 3 == 0)
+        return lifted.log_softmax(-1) if (scores.exp().sum(-1) - 1).abs().max() < 1e-3 else lifted
+
+
+class Recomputed(LogitsProcessor):
+    """The plain way: for every row and candidate the whole text is judged, one at a time, and nothing is kept."""
+
+    def __init__(
+        self, judge: Callable[[Sequence[int]], float], lm: CausalLM, prompt: int, alpha: float, k: int, reads: str
+    ) -> None:
+        self.judge, self.prompt, self.alpha, self.k, self.reads = judge, prompt, alpha, k, reads
+        tokenizer = lm.tokenizer
+        self.special = {tokenizer.pad_token_id, tokenizer.eos_token_id}
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        found = torch.full_like(scores, -torch.inf)
+        for row, ids in enumerate(input_ids.tolist()):
+            text = [i for i in (ids[self.prompt :] if self.reads == "continuation" else ids) if i not in self.special]
+            best = scores[row].topk(self.k).indices
+            s = torch.tensor([self.judge([*text, c]) for c in best.tolist()])
+            s = s - s.min()
+            found[row, best] = scores[row, best] + (self.alpha * s / s.max() if s.max() >= 1e-6 else 0.0)
+            if scores.max() <= 0:
+                found[row] = found[row].log_softmax(-1)
+        return found
+
+
+def plain_judge(judge: CausalGuide | Discriminator, lm: CausalLM) -> Callable[[Sequence[int]], float]:
+    special = {lm.tokenizer.pad_token_id, lm.tokenizer.eos_token_id}
+
+    @torch.no_grad()
+    def logit(ids: Sequence[int]) -> float:
+        kept = list(ids)
+        if isinstance(judge, Discriminator):
+            kept = [i for i in ids if i not in special]
+            if judge.tokens.kind == "words":  # pyright: ignore[reportAttributeAccessIssue]
+                text = lm.tokenizer.decode(kept, skip_special_tokens=True)
+                return judge.logits([(str(text),)])[0][0] if str(text).strip() else 0.0
+        elif judge.tokenizer is not lm.tokenizer:
+            return judge.logits([str(lm.tokenizer.decode(kept, skip_special_tokens=True))])[0]
+        if not kept:
+            return 0.0
+        row = torch.tensor([kept])
+        return float(judge.network(row, torch.ones_like(row, dtype=torch.bool)).flatten()[-1])
+
+    return logit
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "greedy": {"do_sample": False},
+    "sampling": {"do_sample": True, "top_k": 0, "num_return_sequences": 2},
+    "beam": {"num_beams": 3, "do_sample": False, "num_return_sequences": 2},
+    "beam-sample": {"num_beams": 3, "do_sample": True, "top_k": 0, "num_return_sequences": 2},
+}
+
+
+def generate(lm: CausalLM, processors: Sequence[LogitsProcessor], prompts: Sequence[str] = PROMPTS, **settings: Any):
+    batch = lm.tokenizer(list(prompts), return_tensors="pt", padding=True, return_token_type_ids=False)
+    set_seed(0)
+    return lm.model.generate(
+        **batch, max_new_tokens=NEW, logits_processor=LogitsProcessorList(processors), **settings
+    ).tolist()
+
+
+def width(lm: CausalLM, prompts: Sequence[str] = PROMPTS) -> int:
+    return max(len(lm.tokenizer(p)["input_ids"]) for p in prompts)  # pyright: ignore[reportArgumentType]
+
+
+def test_equation_5_by_hand() -> None:
+    f = normalised(torch.tensor([[1.0, 3.0, 2.0]]), alpha=2.0)
+    after = renormalised(torch.tensor([[2.0, 1.0, 0.0]]), f)
+    assert after.tolist() == [[2, 3, 1]]
+    torch.testing.assert_close(after.softmax(-1), torch.tensor([[0.2447, 0.6652, 0.0900]]), atol=5e-5, rtol=0)
+
+
+def test_scores_that_hardly_differ_say_nothing() -> None:
+    assert normalised(torch.tensor([[5.0, 5.0 + 4e-7], [0.0, 2e-6]]), alpha=4.0).tolist() == [[0, 0], [0, 4]]
+    assert normalised(torch.tensor([[7.0]]), alpha=4.0).tolist() == [[0]]  # k = 1
+
+
+def test_impossible_candidates_have_no_part_in_the_range() -> None:
+    among = torch.tensor([[True, True, False], [True, False, False]])
+    f = normalised(torch.tensor([[1.0, 2.0, 50.0], [3.0, 9.0, -9.0]]), alpha=1.0, among=among)
+    assert f.tolist() == [[0, 1, 0], [0, 0, 0]]
+
+
+def test_fudge_by_hand() -> None:
+    found = fudge(torch.tensor([0.0, 200.0, -200.0]), lam=2.0)
+    torch.testing.assert_close(found, torch.tensor([-2 * math.log(2), 0.0, -400.0]))
+
+
+@given(st.lists(st.floats(-50, 50, width=32), min_size=2, max_size=8), st.floats(0, 8), st.floats(-9, 9))
+@settings(max_examples=50, deadline=None)
+def test_equation_5_lies_between_0_and_alpha_and_knows_no_scale(
+    values: list[float], alpha: float, shift: float
+) -> None:
+    s = torch.tensor([values], dtype=torch.float64)
+    f = normalised(s, alpha)
+    assert 0 <= f.min() <= f.max() <= alpha + 1e-9
+    if s.max() - s.min() > 1e-3:
+        assert f.max() == pytest.approx(alpha)
+        torch.testing.assert_close(normalised(3 * s + shift, alpha), f)
+
+
+def test_log_probabilities_stay_log_probabilities_and_logits_stay_logits() -> None:
+    logits, f = torch.randn(4, 6) + 1.0, torch.rand(4, 6)
+    torch.testing.assert_close(renormalised(logits, f), logits + f)
+    found = renormalised(logits.log_softmax(-1), f)
+    torch.testing.assert_close(found, (logits + f).log_softmax(-1))
+
+
+def test_parents_are_found_wherever_rows_went() -> None:
+    before = torch.tensor([[1, 2], [3, 4], [1, 2]])
+    found = parents(before, torch.tensor([[3, 4, 9], [1, 2, 8]]))
+    assert found is not None
+    assert before[found].tolist() == [[3, 4], [1, 2]]
+    assert parents(before, torch.tensor([[3, 4, 9], [2, 2, 8]])) is None  # a new text
+    assert parents(before, torch.tensor([[3, 4]])) is None  # no longer than before
+    assert parents(before, torch.tensor([[3]])) is None
+
+
+@pytest.mark.parametrize("reads", ["continuation", "text"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["causal", "bilstm", "words", "other"])
+def test_cached_guidance_equals_recomputation(
+    lm: CausalLM, judges: dict[str, Any], name: str, mode: str, reads: Any
+) -> None:
+    judge = judges[name]
+    lift = LiftEnd(lm.tokenizer.eos_token_id, 9.0)  # pyright: ignore[reportArgumentType]
+    plain = Recomputed(plain_judge(judge, lm), lm, width(lm), alpha=4.0, k=5, reads=reads)
+    guided = Guidance(judge, lm.tokenizer, 4.0, k=5, reads=reads, bridge=name in ("words", "other"))
+    expected = generate(lm, [lift, plain], **MODES[mode])
+    assert generate(lm, [lift, guided], **MODES[mode]) == expected
+    assert generate(lm, [lift, guided], **MODES[mode]) == expected  # the same object again: nothing is left over
+    unguided = generate(lm, [lift, TopKLogitsWarper(5)], **MODES[mode])
+    assert unguided != expected
+    finished = [row.count(lm.tokenizer.eos_token_id) for row in expected]
+    if mode == "sampling":
+        assert 0 < sum(finished) < len(finished)  # some rows grew with padding while others went on
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_alpha_0_is_the_unguided_output_with_the_same_k(lm: CausalLM, judges: dict[str, Any], mode: str) -> None:
+    unguided = generate(lm, [TopKLogitsWarper(5)], **MODES[mode])
+    for rule in ("normalised", "fudge"):
+        assert generate(lm, [Guidance(judges["causal"], lm.tokenizer, 0.0, k=5, rule=rule)], **MODES[mode]) == unguided
+    if mode == "sampling":
+        assert generate(lm, [], do_sample=True, top_k=5, num_return_sequences=2) == unguided
+
+
+def test_alpha_0_keeps_ties_as_transformers_does(lm: CausalLM, judges: dict[str, Any]) -> None:
+    scores = torch.tensor([[3.0, 1.0, 1.0, 0.0]])
+    guided = Guidance(judges["causal"], lm.tokenizer, 0.0, k=2)
+    ids = torch.tensor([[5]])
+    assert torch.equal(guided(ids, scores), TopKLogitsWarper(2)(ids, scores))  # pyright: ignore[reportArgumentType]
+
+
+def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, judges: dict[str, Any]) -> None:
+    steps: list[Step] = []
+    guided = Guidance(judges["causal"], lm.tokenizer, 1.5, k=4, rule="fudge", watch=steps.append)
+    ids, scores = torch.tensor([[5, 6], [7, 8]]), torch.randn(2, len(lm.tokenizer)) + 1.0
+    found = guided(ids, scores)
+    (step,) = steps
+    judge = plain_judge(judges["causal"], lm)
+    judged = torch.tensor([[judge([c]) for c in row] for row in step.candidates.tolist()])
+    expected = torch.full_like(scores, -torch.inf).scatter(
+        1, step.candidates, scores.topk(4).values + 1.5 * F.logsigmoid(judged)
+    )
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(step.judged, judged, atol=1e-5, rtol=1e-5)
+    assert torch.equal(step.after, found.gather(1, step.candidates))
+
+
+def test_the_scores_handed_in_are_left_alone(lm: CausalLM, judges: dict[str, Any]) -> None:
+    scores = torch.randn(1, len(lm.tokenizer))
+    kept = scores.clone()
+    Guidance(judges["causal"], lm.tokenizer, 2.0, k=4)(torch.tensor([[5]]), scores)
+    assert torch.equal(scores, kept)
+
+
+def test_fewer_possible_tokens_than_k(lm: CausalLM, judges: dict[str, Any]) -> None:
+    scores = torch.full((1, len(lm.tokenizer)), -torch.inf)
+    scores[0, [10, 11]] = torch.tensor([0.7, 0.3]).log()
+    found = Guidance(judges["causal"], lm.tokenizer, 2.0, k=5)(torch.tensor([[5]]), scores)
+    assert (found > -torch.inf).nonzero().tolist() == [[0, 10], [0, 11]]
+    assert found.exp().sum() == pytest.approx(1.0)
+    raised = found[0, [10, 11]] - scores[0, [10, 11]]
+    assert abs(float(raised[0] - raised[1])) == pytest.approx(2.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("reads", ["continuation", "text"])
+def test_a_new_call_starts_anew(lm: CausalLM, judges: dict[str, Any], reads: Any) -> None:
+    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, reads=reads)
+    for prompts in (["the cat sat on the"], ["the cat"], ["hello there, how", "you"], ["the cat"]):
+        fresh = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, reads=reads)
+        assert generate(lm, [guided], prompts) == generate(lm, [fresh], prompts)
+
+
+def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
+    def continued(ids: torch.Tensor, guided: Guidance) -> torch.Tensor:
+        return lm.model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=4, do_sample=False, logits_processor=[guided]
+        )
+
+    def guidance(**settings: Any) -> Guidance:
+        return Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, **settings)
+
+    guided = guidance()
+    first = continued(torch.tensor([[5, 6, 7]]), guided)
+    expected = continued(first, guidance()).tolist()
+    assert continued(first, guided.reset()).tolist() == expected
+    assert continued(first, guidance(prompt=first.shape[1])).tolist() == expected
+
+
+def test_skipped_steps_are_read_later(lm: CausalLM, judges: dict[str, Any]) -> None:
+    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
+    scores = torch.randn(1, len(lm.tokenizer))
+    guided(torch.tensor([[5, 6]]), scores)
+    found = guided(torch.tensor([[5, 6, 7, 8, 9]]), scores)
+    plain = Recomputed(plain_judge(judges["causal"], lm), lm, 2, 4.0, 5, "continuation")
+    torch.testing.assert_close(found, plain(torch.tensor([[5, 6, 7, 8, 9]]), scores), atol=1e-5, rtol=1e-5)
+
+
+def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, judges: dict[str, Any]) -> None:
+    size = len(lm.tokenizer)
+    scores = torch.zeros(1, size + 7)  # models pad their vocabulary
+    scores[0, size + 3], scores[0, 9] = 5.0, 4.0
+    for name in ("causal", "bilstm"):
+        guided = Guidance(judges[name], lm.tokenizer, 2.0, k=2)
+        found = guided(torch.tensor([[5]]), scores)
+        assert (found > -torch.inf).nonzero()[:, 1].tolist() == [9, size + 3]
+        guided(torch.tensor([[5, size + 3]]), scores)
+        assert guided.unknown == (name == "causal")
+
+
+def test_unknown_tokens_are_counted(lm: CausalLM) -> None:
+    judge = causal_judge(lm.tokenizer)
+    seen = torch.ones(len(lm.tokenizer), dtype=torch.bool)
+    seen[[40, 41]] = False
+    judge.network.know_only(seen)
+    guided = Guidance(judge, lm.tokenizer, 2.0, k=3, reads="text")
+    assert guided.unknown == 0
+    guided(torch.tensor([[0, 40, 41], [50, 51, 40]]), torch.randn(2, len(lm.tokenizer)))
+    assert guided.unknown == 3
+
+
+def test_other_tokens_are_refused_with_what_to_do(lm: CausalLM, judges: dict[str, Any]) -> None:
+    with pytest.raises(OtherTokens, match=r"it has \d+ not, or under another number .*bridge=True"):
+        Guidance(judges["other"], lm.tokenizer, 1.0)
+    with pytest.raises(OtherTokens, match=r"vocabulary has \d+ words .*bridge=True"):
+        Guidance(judges["words"], lm.tokenizer, 1.0)
+
+
+@pytest.mark.parametrize("strength", [-1.0, math.inf, math.nan])
+def test_bad_strengths(lm: CausalLM, judges: dict[str, Any], strength: float) -> None:
+    with pytest.raises(ValueError, match="must be finite and at least 0, but is"):
+        Guidance(judges["causal"], lm.tokenizer, strength)
+
+
+def test_bad_settings(lm: CausalLM, judges: dict[str, Any]) -> None:
+    judge = judges["causal"]
+    with pytest.raises(ValueError, match="at least 1 candidate, but is 0"):
+        Guidance(judge, lm.tokenizer, 1.0, k=0)
+    with pytest.raises(ValueError, match="rule must be one of normalised, fudge, but is 'best'"):
+        Guidance(judge, lm.tokenizer, 1.0, rule="best")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="reads must be one of continuation, text"):
+        Guidance(judge, lm.tokenizer, 1.0, reads="all")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=rf"at most the {len(lm.tokenizer)} tokens of the generator, but is 5000"):
+        generate(lm, [Guidance(judge, lm.tokenizer, 1.0, k=5000)])
+
+
+def test_poems_are_guided_where_they_have_characters() -> None:
+    poem = "春花秋月何时了，往事知多少。"
+    songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春词" + poem], seed=0)
+    loud(songnet.model, scale=0.5)
+    judge = new_bilstm([(poem,)], "characters", min_count=1, embedding_dim=8, hidden_dim=6)
+    loud(judge.network)
+    inputs = [("春词", Form.of(poem)), ("春", Form.of("春花，月。"))]
+    exact = write(songnet, inputs, lambda: Guidance(judge, songnet.tokenizer, 8.0, k=6), seed=0)
+    by_text = write(
+        songnet, inputs, lambda: Guidance(bridge(judge, songnet.decode), songnet.tokenizer, 8.0, k=6), seed=0
+    )
+    assert exact == by_text
+    assert exact != write(songnet, inputs, lambda: TopKLogitsWarper(6), seed=0)
+
+
+def test_the_bridge_spells_as_the_tokenizer_does(lm: CausalLM) -> None:
+    tokenizer = lm.tokenizer
+    assert isinstance(tokenizer, PreTrainedTokenizerFast)
+    ids = [*tokenizer("the cat , sat", add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]  # pyright: ignore[reportGeneralTypeIssues]
+    assert written(tokenizer)(ids) == "the cat , sat"  # pyright: ignore[reportArgumentType]
