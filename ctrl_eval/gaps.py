@@ -12,18 +12,22 @@ from language_models.seq2seq import Seq2SeqLM
 from language_models.training import Task
 
 WORD = re.compile(r"\w+")
-LABEL_SHARE = 0.35  # of the gaps of a text that says its label
+LABEL_SHARE = 0.35
 KINDS = ("sentence", "sentence", "sentence", "beginning", "beginning", "rest", "words")
 
 
 def random_gap(
-    text: str, rng: random.Random, split: Callable[[str], Sequence[str]], label_words: Collection[str] = ()
+    text: str,
+    rng: random.Random,
+    split: Callable[[str], Sequence[str]],
+    label_words: Collection[str] = (),
+    label_share: float = LABEL_SHARE,
 ) -> tuple[int, int]:
     """Start and end of what is removed: a sentence, the beginning, all after the beginning, or a few words.
 
     These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
-    (Eq. 12-13): where the text holds some of `label_words`, one of them in a third of the cases. The gap holds at least
-    one word and no white space at its ends.
+    (Eq. 12-13): where the text holds some of `label_words`, one of them in a share `label_share` of the cases. The gap
+    holds at least one word and no white space at its ends.
 
     Raises ValueError for a text without a word.
     """
@@ -31,7 +35,7 @@ def random_gap(
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
     labels = [(start, end) for start, end in words if text[start:end] in label_words]
-    if labels and rng.random() < LABEL_SHARE:
+    if labels and rng.random() < label_share:
         return rng.choice(labels)
     kind = rng.choice(KINDS)
     if kind == "sentence":
@@ -56,6 +60,7 @@ def gap_tasks(
     split: Callable[[str], Sequence[str]],
     per_text: int = 1,
     label_words: Collection[str] = (),
+    label_share: float = LABEL_SHARE,
 ) -> list[Task]:
     """`per_text` random gaps in every text as tasks for the model; the same for the same seed.
 
@@ -65,7 +70,7 @@ def gap_tasks(
     pieces: list[str] = []
     for text in texts:
         for _ in range(per_text):
-            start, end = random_gap(text, rng, split, label_words)
+            start, end = random_gap(text, rng, split, label_words, label_share)
             pieces += [text[:start], text[start:end], text[end:]]
     ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
     tasks: list[Task] = []

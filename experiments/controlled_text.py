@@ -33,35 +33,27 @@ from discriminators.training import TrainingSettings, train_discriminator
 from experiments import plots
 from experiments.contracts import Outcome, Row, Run, ScoredSet
 from experiments.evaluation import evaluate
+from experiments.language_model_plans import CausalPlan, Corpus, Pretrained, causal_model, trained
 from language_models.infilling import sentinel_infilling
-from language_models.tiny import TinyGPT2, TinyT5
+from language_models.tiny import TinyT5
 from language_models.training import Schedule, Task, train_language_model
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Pretrained:
-    """A model that others trained, by its hub name or folder."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class InfillerPlan:
-    """A small infilling model from scratch: what to build, how long to train it, gaps in every text per epoch."""
+    """A small infilling model from scratch: what to build and how long to train it.
+
+    Attributes:
+        gaps_per_text: in every epoch.
+        label_share: of the gaps of a text that says its label, how many are that word.
+    """
 
     model: TinyT5
     schedule: Schedule
     gaps_per_text: int = 1
-
-
-@dataclass(frozen=True)
-class CausalPlan:
-    """A small causal model from scratch."""
-
-    model: TinyGPT2
-    schedule: Schedule
+    label_share: float = 0.35
 
 
 @dataclass(frozen=True)
@@ -122,7 +114,7 @@ def ctrleval(
     backbone = _infiller(run, infiller, data, load_prompts(metric.keywords["prompts"]).words)
     table = iwf or _frequencies(run, backbone, data)
     judge = metric(backbone, iwf=table)
-    language_model = _causal(run, causal, data)
+    language_model = causal_model(run, causal, _corpus(data))
     discriminators = _label_discriminators(run, discriminator, data) if discriminator and data.train else {}
 
     scored: list[ScoredSet] = []
@@ -148,8 +140,8 @@ def ctrleval(
         scored.append(ScoredSet(rated, scores))
         rows += evaluate(scores, rated)
         figures |= _drawn(judge, evaluations, scores, rated, analyses, run.seed)
-    trained = {name: Path(folder) for name, folder in (("infiller", backbone), ("causal", language_model))}
-    kept = {name: folder for name, folder in trained.items() if (folder / "curve.json").is_file()}
+    models = {name: Path(folder) for name, folder in (("infiller", backbone), ("causal", language_model))}
+    kept = {name: folder for name, folder in models.items() if (folder / "curve.json").is_file()}
     curves = {name: json.loads((folder / "curve.json").read_text("utf-8")) for name, folder in kept.items()}
     if curves:
         figures["training_curves"] = plots.training_curves(curves)
@@ -182,10 +174,11 @@ def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData, lab
 
     def build(folder: Path) -> None:
         lm = plan.model.build(texts, (), run.seed)
+        infilling = sentinel_infilling(lm.tokenizer)
         log.info("infiller: %.2f M parameters, %d tokens", lm.parameters / 1e6, len(lm.tokenizer))
 
         def tasks(of: Sequence[str], seed: int, per_text: int) -> list[Task]:
-            return gap_tasks(lm, sentinel_infilling(lm.tokenizer), of, seed, english, per_text, label_words)
+            return gap_tasks(lm, infilling, of, seed, english, per_text, label_words, plan.label_share)
 
         train_language_model(
             lm,
@@ -198,51 +191,8 @@ def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData, lab
             run.seed,
         )
 
-    return str(_trained(run, "infiller", {**asdict(plan), "label_words": list(label_words)}, data, build))
-
-
-def _causal(run: Run, plan: CausalPlan | Pretrained, data: LabelledData) -> str:
-    """The causal model's name or the folder of its stage."""
-    if isinstance(plan, Pretrained):
-        return plan.name
-    texts, held_out = _texts(data.train), _texts(data.held_out)
-
-    def build(folder: Path) -> None:
-        lm = plan.model.build(texts, (), run.seed)
-
-        def tasks(of: Sequence[str]) -> list[Task]:
-            ids = lm.tokenizer(list(of), add_special_tokens=False)["input_ids"]
-            return [Task([lm.start], [*row, lm.start]) for row in ids if len(row) < lm.longest - 1]
-
-        learned = tasks(texts)
-        train_language_model(
-            lm,
-            lambda seed: learned,
-            tasks(held_out),
-            plan.schedule,
-            folder,
-            run.trainer,
-            run.loggers("causal"),
-            run.seed,
-        )
-
-    return str(_trained(run, "causal", asdict(plan), data, build))
-
-
-def _trained(run: Run, name: str, plan: dict[str, Any], data: LabelledData, build: Callable[[Path], None]) -> Path:
-    """The stage of one language model."""
-    with run.timed(f"training {name}"):
-        return run.stages.get(
-            name,
-            {
-                "plan": plan,
-                "train": fingerprint(_texts(data.train)),
-                "held_out": fingerprint(_texts(data.held_out)),
-                "seed": run.seed,
-            },
-            build,
-            together=True,
-        )
+    depends = {**asdict(plan), "label_words": list(label_words)}
+    return str(trained(run, "infiller", depends, _corpus(data), build))
 
 
 def _frequencies(run: Run, backbone: str, data: LabelledData) -> str | None:
@@ -353,6 +303,10 @@ def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     return float(np.corrcoef(a, b)[0, 1])
+
+
+def _corpus(data: LabelledData) -> Corpus:
+    return Corpus(_texts(data.train), _texts(data.held_out))
 
 
 def _texts(examples: Sequence[Example]) -> list[str]:

@@ -80,7 +80,7 @@ def test_the_released_sentiment_set(shared_data: Path, tmp_path: Path) -> None:
         f"data.root={shared_data}",
         f"data.attributes={shared_data}",
         f"model.iwf={shared_data}/ctrleval/iwf_full.txt",
-        "model.infiller={_target_: experiments.controlled_text.Pretrained, "
+        "model.infiller={_target_: experiments.language_model_plans.Pretrained, "
         f"name: {shared_data.parent}/golden/ctrl_eval/model}}",
         *(setting for setting in toy if "infiller" not in setting),
         f"outputs={tmp_path}",
