@@ -73,6 +73,41 @@ class ContentOnly(LogitsProcessor):
         )
 
 
+class ShiftedRanks(LogitsProcessor):
+    """G2's choice: tokens of the ranks 4k to 5k (from 0, without the last) stay, with log-probabilities of their own.
+
+    G1 chooses from the ranks 0 to k. A row with one possible token is left alone: a forced mark has no other rank.
+
+    >>> ShiftedRanks(2)(torch.zeros(1, 0, dtype=torch.long), -torch.arange(10.0)[None]).exp().nonzero()[:, 1].tolist()
+    [8, 9]
+
+    Raises ValueError for k below 1, and for a row with fewer than 5k possible tokens.
+    """
+
+    def __init__(self, k: int) -> None:
+        if k < 1:
+            raise ValueError(f"k must leave at least 1 token, but is {k}")
+        self.k = k
+
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
+    ) -> Float[Tensor, "rows vocabulary"]:
+        possible = (scores > -torch.inf).sum(dim=-1)
+        free = possible > 1
+        if not free.any():
+            return scores
+        fewest = int(possible[free].min())
+        if fewest < 5 * self.k:
+            raise ValueError(
+                f"the ranks 4k to 5k with k = {self.k} need {5 * self.k} possible tokens, but a row has {fewest}: "
+                f"k can be at most {fewest // 5}"
+            )
+        chosen = scores.topk(5 * self.k)
+        kept, tokens = (found[:, 4 * self.k :] for found in (chosen.values, chosen.indices))
+        shifted = torch.full_like(scores, -torch.inf).scatter_(1, tokens, kept.log_softmax(dim=-1))
+        return torch.where(free[:, None], shifted, scores)
+
+
 def write(
     songnet: SongNet,
     inputs: Sequence[tuple[str, Form]],

@@ -1,0 +1,65 @@
+"""The choice of G2: exact ranks, renormalised; forced marks stay; what is not possible is told."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from transformers import LogitsProcessor, TopKLogitsWarper
+
+from oumg.form import MARKS, Form
+from oumg.form_scores import keeps_form
+from oumg.poetry import ShiftedRanks, write
+from oumg.songnet import SongNetPlan
+
+NOTHING = torch.zeros(1, 0, dtype=torch.long)
+
+
+def test_ranks_of_ten_tokens() -> None:
+    order = torch.tensor([3, 9, 0, 7, 1, 4, 8, 2, 6, 5])  # likeliest first
+    scores = torch.empty(1, 10).scatter_(1, order[None], torch.linspace(5.0, -4.0, 10)[None])
+    after = ShiftedRanks(2)(NOTHING, scores)
+    assert sorted(after[0].isfinite().nonzero().flatten().tolist()) == [5, 6]
+    # One logit apart: e / (1 + e) and 1 / (1 + e).
+    torch.testing.assert_close(after[0, [6, 5]].exp(), torch.tensor([0.7310586, 0.2689414]))
+
+
+def test_against_sorting() -> None:
+    scores = torch.randn(4, 60, generator=torch.Generator().manual_seed(0))
+    scores[1, :20] = -torch.inf
+    after = ShiftedRanks(5)(NOTHING, scores)
+    for row, found in zip(scores.tolist(), after, strict=True):
+        ranks = sorted(range(60), key=lambda i, row=row: -row[i])[20:25]
+        expected = torch.tensor([row[i] for i in ranks]).softmax(0)
+        torch.testing.assert_close(found[ranks].exp(), expected)
+        torch.testing.assert_close(found.exp().sum(), torch.tensor(1.0))
+
+
+def test_a_forced_token_stays() -> None:
+    scores = torch.zeros(2, 10)
+    scores[0] = -torch.inf
+    scores[0, 3] = 0.0
+    after = ShiftedRanks(2)(NOTHING, scores)
+    assert torch.equal(after[0], scores[0])
+    assert int(after[1].isfinite().sum()) == 2
+    assert torch.equal(ShiftedRanks(99)(NOTHING, scores[:1]), scores[:1])
+
+
+def test_ranks_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"with k = 3 need 15 possible tokens, but a row has 10: k can be at most 2"):
+        ShiftedRanks(3)(NOTHING, torch.zeros(2, 10))
+    with pytest.raises(ValueError, match="at least 1 token, but is 0"):
+        ShiftedRanks(0)
+
+
+@pytest.mark.parametrize("content", [lambda: ShiftedRanks(2), lambda: TopKLogitsWarper(2)])
+def test_both_generators_keep_the_form_and_choose_other_characters(content: Callable[[], LogitsProcessor]) -> None:
+    songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春花秋月何时了往事知多少小楼昨夜"], seed=0)
+    form = Form.of("春花秋，月何。")
+    poems = write(songnet, [("花月", form)] * 6, content, seed=0, batch_size=4)
+    assert all(keeps_form(poem, form) for poem in poems)
+    first = [songnet.encode(poem)[0] for poem in poems]
+    assert len(set(first)) <= 2  # of two ranks after one prompt
+    other = ShiftedRanks(2) if isinstance(content(), TopKLogitsWarper) else TopKLogitsWarper(2)
+    others = write(songnet, [("花月", form)] * 6, lambda: other, seed=0, batch_size=4)
+    assert not set(first) & {songnet.encode(poem)[0] for poem in others}
+    assert MARKS[0] in poems[0]
