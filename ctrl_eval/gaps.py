@@ -5,7 +5,8 @@ The paper takes models that others trained this way at scale; this is the from-s
 
 import random
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from language_models.infilling import Infilling
 from language_models.seq2seq import Seq2SeqLM
@@ -13,7 +14,7 @@ from language_models.training import Task
 
 WORD = re.compile(r"\w+")
 LABEL_SHARE = 0.35
-KINDS = ("sentence", "sentence", "sentence", "beginning", "beginning", "rest", "words")
+KINDS = MappingProxyType({"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0})  # by weight
 
 
 def random_gap(
@@ -22,22 +23,25 @@ def random_gap(
     split: Callable[[str], Sequence[str]],
     label_words: Collection[str] = (),
     label_share: float = LABEL_SHARE,
+    kinds: Mapping[str, float] = KINDS,
 ) -> tuple[int, int]:
-    """Start and end of what is removed: a sentence, the beginning, all after the beginning, or a few words.
+    """Start and end of what is removed: a sentence, the beginning, the rest after the beginning, or a few words.
 
     These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
     (Eq. 12-13): where the text holds some of `label_words`, one of them in a share `label_share` of the cases. The gap
     holds at least one word and no white space at its ends.
 
-    Raises ValueError for a text without a word.
+    Raises ValueError for a text without a word, and for a kind that there is not.
     """
+    if unknown := set(kinds) - set(KINDS):
+        raise ValueError(f"kinds of gaps are {', '.join(KINDS)}, but got {', '.join(sorted(unknown))}")
     words = [match.span() for match in WORD.finditer(text)]
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
     labels = [(start, end) for start, end in words if text[start:end] in label_words]
     if labels and rng.random() < label_share:
         return rng.choice(labels)
-    kind = rng.choice(KINDS)
+    (kind,) = rng.choices(list(kinds), list(kinds.values()))
     if kind == "sentence":
         sentence = rng.choice([s for s in split(text) if WORD.search(s)])
         start = text.index(sentence)
@@ -61,6 +65,7 @@ def gap_tasks(
     per_text: int = 1,
     label_words: Collection[str] = (),
     label_share: float = LABEL_SHARE,
+    kinds: Mapping[str, float] = KINDS,
 ) -> list[Task]:
     """`per_text` random gaps in every text as tasks for the model; the same for the same seed.
 
@@ -70,7 +75,7 @@ def gap_tasks(
     pieces: list[str] = []
     for text in texts:
         for _ in range(per_text):
-            start, end = random_gap(text, rng, split, label_words, label_share)
+            start, end = random_gap(text, rng, split, label_words, label_share, kinds)
             pieces += [text[:start], text[start:end], text[end:]]
     ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
     tasks: list[Task] = []

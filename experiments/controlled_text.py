@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from baselines.discriminator_score import LabelDiscriminatorScore
 from baselines.word_count import WordCount
 from ctrl_eval.analysis import model_drift, number_of_evaluators, quality_drift
 from ctrl_eval.frequency import count_frequencies
-from ctrl_eval.gaps import gap_tasks
+from ctrl_eval.gaps import KINDS, LABEL_SHARE, gap_tasks
 from ctrl_eval.metric import CTRLEval, Evaluations
 from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import english
@@ -48,12 +48,14 @@ class InfillerPlan:
     Attributes:
         gaps_per_text: in every epoch.
         label_share: of the gaps of a text that says its label, how many are that word.
+        kinds: what the other gaps are, by weight.
     """
 
     model: TinyT5
     schedule: Schedule
     gaps_per_text: int = 1
-    label_share: float = 0.35
+    label_share: float = LABEL_SHARE
+    kinds: Mapping[str, float] = field(default_factory=lambda: dict(KINDS))
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData, lab
         log.info("infiller: %.2f M parameters, %d tokens", lm.parameters / 1e6, len(lm.tokenizer))
 
         def tasks(of: Sequence[str], seed: int, per_text: int) -> list[Task]:
-            return gap_tasks(lm, infilling, of, seed, english, per_text, label_words, plan.label_share)
+            return gap_tasks(lm, infilling, of, seed, english, per_text, label_words, plan.label_share, plan.kinds)
 
         train_language_model(
             lm,

@@ -70,3 +70,16 @@ def test_label_words_are_removed_more_often_than_chance() -> None:
     assert 0.3 < share < 0.45  # about a third, and some of the words at random
     without = [random_gap(text, rng, split) for _ in range(500)]
     assert sum(text[start:end] == "good" for start, end in without) / len(without) < 0.1
+
+
+def test_label_words_are_removed_as_often_as_asked() -> None:
+    text = "The lens is sharp. It was good."
+    always = {random_gap(text, random.Random(seed), split, ["good"], 1.0) for seed in range(20)}
+    assert {text[start:end] for start, end in always} == {"good"}
+
+
+def test_the_kinds_of_gaps_are_chosen_by_weight() -> None:
+    gaps = {random_gap(TEXT, random.Random(seed), split, kinds={"sentence": 1, "rest": 0}) for seed in range(200)}
+    assert {TEXT[start:end] for start, end in gaps} == set(split(TEXT))
+    with pytest.raises(ValueError, match=r"kinds of gaps are sentence, beginning, rest, words, but got line"):
+        random_gap(TEXT, random.Random(0), split, kinds={"line": 1})
