@@ -136,3 +136,22 @@ def evaluators(shown: Evaluations, example: Example) -> Figure:
     lower.set(ylabel="weight", xlabel="pattern evaluator (prompts, one verbalizer after the other)")
     figure.suptitle(f"{example.id}: asked for {example.label}", fontsize=10)
     return figure
+
+
+def adversaries(correlations: Mapping[str, Mapping[str, float]], name: str) -> Figure:
+    """Pearson's correlation of every metric with texts and with adversaries in their place (MARS, Table 4)."""
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    metrics = list(correlations["original"])
+    places = np.arange(len(metrics))
+    for kind, marker in zip(correlations, ("o", "v", "s"), strict=False):
+        axes.scatter([correlations[kind][metric] for metric in metrics], places, marker=marker, label=kind)
+    for place, metric in zip(places, metrics, strict=True):
+        values = [correlations[kind][metric] for kind in correlations]
+        axes.plot([min(values), max(values)], [place, place], color="grey", linewidth=0.6, zorder=0)
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set_yticks(places, metrics, fontsize=8)
+    axes.invert_yaxis()
+    axes.set(xlabel="Pearson with the ratings of the originals", title=f"Adversaries in place of texts ({name})")
+    axes.legend(fontsize=8)
+    return figure

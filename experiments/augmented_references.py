@@ -1,0 +1,175 @@
+"""MARS on rated texts: the metric, its ablations, baselines and adversaries against ratings (Liu et al. 2021)."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from data.adversaries import reordered, retrieved
+from data.dialogues import RatedSet
+from data.references import ReferenceData
+from data.scores import Metric, Scores
+from data.signature import MODEL_LIBRARIES, signature
+from experiments import plots
+from experiments.contracts import Outcome, Row, Run, ScoredSet
+from experiments.evaluation import evaluate
+from experiments.language_model_plans import CausalPlan, Corpus, MaskedPlan, Pretrained, causal_model, masked_model
+from language_models.encoders import load_embedder
+from mars.metric import MARS, Compared
+
+
+def mars(
+    run: Run,
+    data: ReferenceData,
+    language_model: CausalPlan | Pretrained,
+    masked: MaskedPlan | Pretrained | None,
+    metric: partial[MARS],
+    baselines: Mapping[str, Callable[[], Metric]],
+    perplexity: Callable[[str], Metric],
+    largest_ratios: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8),
+    adversaries: bool = True,
+    static_encoder: str | None = "offline",
+) -> Outcome:
+    """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
+
+    Args:
+        run: from the runner.
+        data: texts to train on, and rated ones with references and context.
+        language_model: fills the blanks: pretrained, or trained here.
+        masked: the model of Naive; None leaves its row out.
+        metric: makes the metric of a model's name or folder.
+        baselines: by the name of their row; built when they are needed.
+        perplexity: makes this baseline of a model's name or folder.
+        largest_ratios: masking ratios of Table 5, a row `mars_to_20` and so on for each as the largest one.
+        adversaries: whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals.
+        static_encoder: whose input embeddings take the encoder's place in `mars_static`; None leaves the row out.
+    """
+    corpus = Corpus([e.full_text for e in data.train], [e.full_text for e in data.held_out])
+    fluent = causal_model(run, language_model, corpus, "language_model")
+    filler = None if masked is None else masked_model(run, masked, corpus)
+    kept = run.stages.root / "augmented_references"
+    judges = {
+        "mars": metric(fluent, kept=kept),
+        "mars_without_planning": metric(fluent, kept=kept, planning_steps=0),
+        "mars_without_context": metric(fluent, kept=kept, use_context=False),
+        "mars_without_both": metric(fluent, kept=kept, planning_steps=0, use_context=False),
+    }
+    if filler is not None:
+        judges["mars_naive"] = metric(filler, kept=kept, augmenter="naive")
+    others = {name: make() for name, make in baselines.items()} | {"perplexity": perplexity(fluent)}
+
+    scored: list[ScoredSet] = []
+    rows: list[Row] = []
+    figures: dict[str, Figure] = {}
+    numbers: dict[str, float] = {}
+    notes: list[str] = []
+    for rated in data.rated:
+        sets = {"": rated, **(_adversaries(rated, run.seed, notes) if adversaries else {})}
+        found: dict[str, dict[str, Scores]] = {}
+        for kind, those in sets.items():
+            with run.timed(f"augmentation and similarity {rated.name}"):
+                found[kind], compared = _judged(judges, those, largest_ratios, static_encoder)
+            if not kind:
+                numbers |= _deviations(compared, largest_ratios, rated.name)
+                numbers |= _guidance(compared, rated.name)
+            with run.timed(f"baselines {rated.name}"):
+                found[kind] |= {name: other.score(those.examples) for name, other in others.items()}
+            scored.append(ScoredSet(those, found[kind]))
+            rows += evaluate(found[kind], those)
+        figures |= _drawn(rated, found, rows, sets)
+    curves = {
+        name: json.loads((Path(folder) / "curve.json").read_text("utf-8"))
+        for name, folder in (("language_model", fluent), ("masked", filler))
+        if folder is not None and (Path(folder) / "curve.json").is_file()
+    }
+    if curves:
+        figures["training_curves"] = plots.training_curves(curves)
+    numbers |= {
+        f"{name} held-out NLL (nats per token)": min(p["held_out_nll"] for p in curve if "held_out_nll" in p)
+        for name, curve in curves.items()
+    }
+    return Outcome(
+        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=Path(fluent).name),
+        rows=rows,
+        scored=scored,
+        plots=figures,
+        models={name: Path(fluent if name == "language_model" else str(filler)) for name in curves},
+        notes=notes,
+        figures=numbers,
+        synthetic=data.synthetic,
+    )
+
+
+def _judged(
+    judges: Mapping[str, MARS], rated: RatedSet, largest_ratios: Sequence[float], static_encoder: str | None
+) -> tuple[dict[str, Scores], list[Compared]]:
+    """The scores of all variants, and the cosines of `mars` at all ratios of Table 5."""
+    found: dict[str, Scores] = {}
+    usual = judges["mars"]
+    widest = replace(usual, ratios=tuple(sorted({*usual.ratios, *largest_ratios})))
+    compared = widest.compared(rated.examples)
+    found["mars"] = usual.scored(compared)
+    for name, judge in judges.items():
+        if name != "mars":
+            found[name] = judge.score(rated.examples)
+    if static_encoder is not None:
+        found["mars_static"] = replace(usual, embedder=load_embedder(static_encoder, static=True)).score(rated.examples)
+    for largest in largest_ratios:
+        up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
+        found[f"mars_to_{round(100 * largest)}"] = up_to.scored(compared)
+    return found, compared
+
+
+def _adversaries(rated: RatedSet, seed: int, notes: list[str]) -> dict[str, RatedSet]:
+    """Reorder and, where every text has a context, Retrieve; the ratings are those of the texts they replace."""
+    found = {"reorder": replace(rated, name=f"{rated.name}_reorder", examples=reordered(rated.examples, seed))}
+    if all((example.context or "").strip() for example in rated.examples):
+        found["retrieve"] = replace(rated, name=f"{rated.name}_retrieve", examples=retrieved(rated.examples, seed))
+    else:
+        notes.append(f"no Retrieve for {rated.name}: not every text has a context")
+    return found
+
+
+def _deviations(compared: Sequence[Compared], largest_ratios: Sequence[float], name: str) -> dict[str, float]:
+    """Table 5: the standard deviation of an example's cosines over its masking ratios, on average."""
+    found: dict[str, float] = {}
+    for largest in [ratio for ratio in largest_ratios if ratio > 0]:
+        spreads = [
+            np.std([row[one.ratios.index(r)] for r in largest_ratios if r <= largest])
+            for one in compared
+            for row in one.cosines
+        ]
+        found[f"mean deviation of cosines to {round(100 * largest)} % ({name})"] = float(np.mean(spreads))
+    return found
+
+
+def _guidance(compared: Sequence[Compared], name: str) -> dict[str, float]:
+    """How far self-planning moves the model: its mean KL divergence from the plain one over all augmented references."""
+    references = {id(one): one for c in compared for row in c.references for one in row}
+    moved = [one.augmented.kl for one in references.values() if one.augmented.fills]
+    return {f"mean KL of guided from plain (nats, {name})": float(np.mean(moved))} if moved else {}
+
+
+def _drawn(
+    rated: RatedSet, found: Mapping[str, Mapping[str, Scores]], rows: Sequence[Row], sets: Mapping[str, RatedSet]
+) -> dict[str, Figure]:
+    """Figure 3, and Table 4 as a figure."""
+    shown = {name: found[""][name] for name in ("mars", "bertscore") if name in found[""]}
+    figures = {f"scores_{rated.name}": plots.scores_against_ratings(ScoredSet(rated, shown))}
+    if len(sets) > 1:
+        by_name = {
+            kind or "original": {row.metric: row.pearson for row in _main_rows(rows, those)}
+            for kind, those in sets.items()
+        }
+        figures[f"adversaries_{rated.name}"] = plots.adversaries(by_name, rated.name)
+    return figures
+
+
+def _main_rows(rows: Sequence[Row], rated: RatedSet) -> list[Row]:
+    """The rows of a set for the aspect that its figures show, without those of Table 5."""
+    aspect = next(iter(rated.examples[0].ratings))
+    return [r for r in rows if r.set == rated.name and r.aspect == aspect and not r.metric.startswith("mars_to_")]

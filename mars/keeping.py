@@ -1,0 +1,110 @@
+"""Augmented references on disk: one file for each model and its settings, a line for each context and template."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from math import inf, isinf
+from pathlib import Path
+from typing import Any, Protocol
+
+from filelock import FileLock
+
+from data.faults import ExampleFaults
+from data.stages import fingerprint
+from mars.augmentation import Augmented, Fill, Job
+from mars.masking import Blank
+
+AT_ONCE = 512  # jobs between two writes: what a killed run may lose
+
+
+class Augmenter(Protocol):
+    """What fills the blanks of references: SelfPlanning or Naive."""
+
+    @property
+    def depends(self) -> Mapping[str, Any]:
+        """What a filled reference depends on beside its job, fit for JSON."""
+        ...
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        """The references with their blanks filled, in the order of the jobs; equal jobs give equal results.
+
+        Raises ExampleFaults, before the model is called, for all jobs that the model cannot read.
+        """
+        ...
+
+
+def kept_or_augmented(augmenter: Augmenter, jobs: Sequence[Job], folder: Path | None) -> list[Augmented | str]:
+    """The filled reference of every job, or why it cannot be filled: those that `folder` keeps are read, others made.
+
+    Equal jobs are done once. Without a folder nothing is kept. A run that was killed goes on where it was; several
+    processes may share a folder.
+    """
+    keys = [_key(job) for job in jobs]
+    wanted = dict(zip(keys, jobs, strict=True))
+    path = None if folder is None else folder / f"augmented-{fingerprint(dict(augmenter.depends))}.jsonl"
+    found: dict[str, Augmented | str] = dict(_read(path) if path else {})
+    missing = [key for key in wanted if key not in found]
+    for start in range(0, len(missing), AT_ONCE):
+        chunk = missing[start : start + AT_ONCE]
+        made, refused = _made(augmenter, chunk, wanted)
+        found |= made | refused
+        if path:
+            _append(path, made, wanted)
+    return [found[key] for key in keys]
+
+
+def _made(
+    augmenter: Augmenter, keys: Sequence[str], jobs: Mapping[str, Job]
+) -> tuple[dict[str, Augmented], dict[str, str]]:
+    """What the augmenter makes of the jobs, and why it refuses the others."""
+    try:
+        return dict(zip(keys, augmenter.augment([jobs[key] for key in keys]), strict=True)), {}
+    except ExampleFaults as faults:
+        refused = {keys[i]: what for i, what in faults.at}
+    rest = [key for key in keys if key not in refused]
+    return dict(zip(rest, augmenter.augment([jobs[key] for key in rest]), strict=True)), refused
+
+
+def json_numbers(perplexities: Sequence[float]) -> list[float | None]:
+    """JSON has no infinity: a length that may not be chosen has no perplexity there.
+
+    >>> json_numbers([1.5, inf])
+    [1.5, None]
+    """
+    return [None if isinf(perplexity) else perplexity for perplexity in perplexities]
+
+
+def _key(job: Job) -> str:
+    template = [part.count if isinstance(part, Blank) else part.text for part in job.template]
+    return fingerprint([job.context, template])
+
+
+def _read(path: Path) -> dict[str, Augmented]:
+    """What the file keeps; a last line that a killed process left unfinished is removed."""
+    if not path.is_file():
+        return {}
+    with FileLock(f"{path}.lock"):
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            path.write_text(whole, encoding="utf-8")
+    found: dict[str, Augmented] = {}
+    for line in whole.split("\n")[:-1]:
+        entry = json.loads(line)
+        fills = tuple(
+            Fill(f["text"], tuple(f["tokens"]), tuple(inf if p is None else p for p in f["perplexities"]))
+            for f in entry["fills"]
+        )
+        found[entry["key"]] = Augmented(entry["text"], fills, entry["kl"], entry["dropped_context"])
+    return found
+
+
+def _append(path: Path, made: Mapping[str, Augmented], jobs: Mapping[str, Job]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for key, augmented in made.items():
+        fills = [{**asdict(fill), "perplexities": json_numbers(fill.perplexities)} for fill in augmented.fills]
+        entry = {"key": key, "context": jobs[key].context, **asdict(augmented), "fills": fills}
+        lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n")
+    with FileLock(f"{path}.lock"), path.open("a", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)

@@ -1,0 +1,339 @@
+"""MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from data.example import Example
+from data.scores import Scores
+from data.selection import having, references_of
+from data.signature import MODEL_LIBRARIES, signature
+from data.stages import fingerprint
+from language_models.causal import CausalLM
+from language_models.encoders import Embedder, load_embedder
+from language_models.masked import MaskedLM
+from mars.augmentation import Augmentation, Augmented, Job
+from mars.keeping import Augmenter, json_numbers, kept_or_augmented
+from mars.masking import Blank, Template, inverse_document_frequency, templates
+from mars.naive import NaiveAugmenter
+from mars.score import cosine, mars, ratio_weights
+from mars.self_planning import SelfPlanningAugmenter
+from mars.tagging import Tagger, load_tagger
+
+log = logging.getLogger(__name__)
+
+AugmenterName = Literal["self_planning", "naive", "none"]
+RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
+
+
+@dataclass(frozen=True)
+class AugmentedReference:
+    """One human reference at one masking ratio: its template, and the text with the blanks filled."""
+
+    reference: str
+    ratio: float
+    template: Template
+    augmented: Augmented
+
+    @property
+    def shown(self) -> str:
+        """The template with `[n]` for a blank of n words."""
+        text = ""
+        for part in self.template:
+            text += part.text if not isinstance(part, Blank) else f"{' ' if text else ''}[{part.count}]"
+        return text
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The cosines of one example: a row for each reference, a column for each of `ratios`.
+
+    `references` is as long as the rows; `reason` says why there are none.
+    """
+
+    ratios: tuple[float, ...]
+    cosines: Float[NDArray[np.float64], "references ratios"]
+    references: tuple[tuple[AugmentedReference, ...], ...]
+    dropped: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class MARS:
+    """The weighted similarity of a candidate to a human reference and its augmentations; in [-1, 1], higher is better.
+
+    Several references: the best of them. The set X of Eq. 1, in which words are rare or frequent, is that of the
+    references at hand, or `documents`.
+
+    Attributes:
+        augmenter: what fills blanks; None where only the human reference counts.
+        embedder: makes vectors of candidates and references.
+        tagger: gives parts of speech.
+        described: names of the models, for the signature.
+        ratios: masking ratios lambda, ascending, 0 (the human reference) first.
+        q: the weight of each ratio relative to the one before (Eq. 7).
+        kept: a folder for augmented references; None keeps none.
+        documents: texts to count document frequencies in.
+    """
+
+    augmenter: Augmenter | None
+    embedder: Embedder
+    tagger: Tagger
+    described: Mapping[str, str]
+    ratios: tuple[float, ...] = RATIOS
+    q: float = 0.8
+    kept: Path | None = None
+    documents: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        ascending = all(a < b for a, b in zip(self.ratios, self.ratios[1:], strict=False))
+        if not self.ratios or self.ratios[0] != 0 or not ascending or self.ratios[-1] >= 1:
+            raise ValueError(f"ratios must ascend from 0 (the human reference) to below 1, but are {list(self.ratios)}")
+        ratio_weights(len(self.ratios), self.q)
+        if self.augmenter is None and len(self.ratios) > 1:
+            object.__setattr__(self, "ratios", (0.0,))
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        language_model: str | None,
+        encoder: str = "offline",
+        ratios: Sequence[float] = RATIOS,
+        q: float = 0.8,
+        planning_steps: int = 3,
+        use_context: bool = True,
+        augmenter: AugmenterName = "self_planning",
+        max_guess: int = 3,
+        xi: float = 1.3,
+        largest_shift: float = 1.0,
+        tagger: str = "builtin",
+        static_vectors: bool = False,
+        kept: str | Path | None = None,
+        token_budget: int = 8192,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "MARS":
+        """Loads a language model and an encoder by hub name or folder.
+
+        Args:
+            language_model: a causal model, or for `naive` a masked one; not needed for `none`.
+            encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
+            ratios: masking ratios lambda, ascending from 0.
+            q: weight of each ratio relative to the one before.
+            planning_steps: k of Eq. 6; 0 leaves self-planning out, judging stays.
+            use_context: whether the model reads the context in front of the reference.
+            augmenter: `self_planning`; `naive`, a masked model that fills a token for each word; or `none`.
+            max_guess: sigma, how many tokens a fill may have more than the blank had words.
+            xi: the temperature of the reward.
+            largest_shift: how far a planning step may move a logit, at most.
+            tagger: `builtin`, `nltk` or `spacy:MODEL`.
+            static_vectors: use the encoder's input embeddings as word vectors (Table 4).
+            kept: a folder in which augmented references are found again; null keeps none.
+            token_budget: padded tokens in a batch.
+            device, dtype: of the models.
+
+        Raises OSError where neither a folder nor a reachable hub has a model, ValueError for settings that mean
+        nothing, ModuleNotFoundError for a tagger that is not installed.
+        """
+        if augmenter not in get_args(AugmenterName):
+            raise ValueError(f"augmenter must be one of {', '.join(get_args(AugmenterName))}, but is {augmenter!r}")
+        if language_model is None and augmenter != "none":
+            raise ValueError(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
+        chosen = load_tagger(tagger)
+        filler: Augmenter | None = None
+        if augmenter == "self_planning":
+            settings = Augmentation(
+                planning_steps=planning_steps,
+                xi=xi,
+                largest_shift=largest_shift,
+                max_guess=max_guess,
+                use_context=use_context,
+            )
+            lm = CausalLM.from_pretrained(str(language_model), device, dtype)
+            filler = SelfPlanningAugmenter(lm, settings, token_budget)
+        elif augmenter == "naive":
+            masked = MaskedLM.from_pretrained(str(language_model), device, dtype)
+            filler = NaiveAugmenter(masked, use_context, token_budget)
+        return cls(
+            augmenter=filler,
+            embedder=load_embedder(encoder, static_vectors, device, dtype),
+            tagger=chosen,
+            described={"language_model": str(language_model), "encoder": encoder, "tagger": tagger},
+            ratios=tuple(float(ratio) for ratio in ratios),
+            q=q,
+            kept=None if kept is None else Path(kept),
+        )
+
+    @property
+    def signature(self) -> str:
+        """One line: models, settings and versions."""
+        settings = {} if self.augmenter is None else dict(self.augmenter.depends)
+        return signature(
+            "mars",
+            libraries=MODEL_LIBRARIES,
+            **self.described,
+            ratios=",".join(f"{ratio:g}" for ratio in self.ratios),
+            q=self.q,
+            embedder=self.embedder.name,
+            documents=None if self.documents is None else fingerprint(list(self.documents)),
+            augmentation=fingerprint(settings) if settings else None,
+        )
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality` for the text and references of each example, with its context.
+
+        NaN for a text without references or words the encoder knows. Raises ExampleFaults where no example has
+        references.
+        """
+        return self.scored(self.compared(examples))
+
+    def scored(self, compared: Sequence[Compared]) -> Scores:
+        """Eq. 7 with these ratios and this q of cosines that are known already, so that sweeps over q cost nothing.
+
+        Raises ValueError for a ratio that was not compared.
+        """
+        values = np.array([self._best(one)[0] for one in compared], np.float64)
+        return Scores(
+            {"quality": values},
+            self.signature,
+            [one.reason for one in compared],
+            [one.dropped for one in compared],
+            [self._explained(one) for one in compared],
+        )
+
+    def compared(self, examples: Sequence[Example]) -> list[Compared]:
+        """The cosines of every example with its references at every masking ratio, in the order of the examples."""
+        selection = having(examples, ["references"], "mars")
+        chosen = [examples[i] for i in selection.indices]
+        found = [Compared(self.ratios, np.empty((0, len(self.ratios))), (), 0, reason) for reason in selection.reasons]
+        by_reference, faults = self._augmented(chosen)
+        wanted = [self._references(e) for e in chosen]
+        usable = [[ref for ref in refs if ref not in faults] for refs in wanted]
+        pairs = [
+            (e.full_text, one.augmented.text)
+            for e, refs in zip(chosen, usable, strict=True)
+            for ref in refs
+            for one in by_reference[ref]
+        ]
+        cosines = self._cosines(pairs).reshape(-1, len(self.ratios))
+        start = 0
+        for index, example, refs, asked in zip(selection.indices, chosen, usable, wanted, strict=True):
+            rows = cosines[start : start + len(refs)]
+            start += len(refs)
+            augmented = tuple(tuple(by_reference[ref]) for ref in refs)
+            reason = None
+            if not refs:
+                reason = faults[asked[0]]
+            elif np.isnan(rows).any(axis=1).all():
+                reason = f"{self.embedder.name} has no vector for the text or its references"
+            texts = [example.full_text, *(reference for _, reference in refs)]
+            dropped = sum(self.embedder.dropped_tokens(texts))
+            dropped += max((one.augmented.dropped_context for row in augmented for one in row), default=0)
+            found[index] = Compared(self.ratios, rows, augmented, dropped, reason)
+        return found
+
+    def augmented(self, examples: Sequence[Example]) -> list[tuple[AugmentedReference, ...]]:
+        """The references of all examples at every masking ratio, each once, in the order of the examples.
+
+        Raises ExampleFaults where no example has references.
+        """
+        having(examples, ["references"], "mars")
+        by_reference, _ = self._augmented([e for e in examples if references_of(e)])
+        return [tuple(row) for row in by_reference.values()]
+
+    def _references(self, example: Example) -> list[tuple[str, str]]:
+        context = (example.context or "").strip()
+        return [(context, reference) for reference in references_of(example)]
+
+    def _augmented(
+        self, examples: Sequence[Example]
+    ) -> tuple[dict[tuple[str, str], list[AugmentedReference]], dict[tuple[str, str], str]]:
+        """By (context, reference): the augmented references of all ratios, or why there are none."""
+        pairs = list(dict.fromkeys(pair for e in examples for pair in self._references(e)))
+        documents = self.documents or tuple(sorted({reference for _, reference in pairs}))
+        idf = inverse_document_frequency(documents)
+        planned = {
+            (context, reference): templates(reference, context, self.ratios, self.tagger, idf)
+            for context, reference in pairs
+        }
+        jobs = {pair: [Job(pair[0], template) for template in planned[pair]] for pair in pairs}
+        if self.augmenter is None:
+            filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in pairs]
+        else:
+            filled = kept_or_augmented(self.augmenter, [job for pair in pairs for job in jobs[pair]], self.kept)
+        found: dict[tuple[str, str], list[AugmentedReference]] = {}
+        faults: dict[tuple[str, str], str] = {}
+        rest = iter(filled)
+        for pair in pairs:
+            row = [(ratio, template, next(rest)) for ratio, template in zip(self.ratios, planned[pair], strict=True)]
+            refused = next((made for _, _, made in row if isinstance(made, str)), None)
+            if refused:
+                faults[pair] = refused
+                continue
+            found[pair] = [
+                AugmentedReference(pair[1], ratio, template, made)
+                for ratio, template, made in row
+                if isinstance(made, Augmented)
+            ]
+        self._told(pairs, faults)
+        return found, faults
+
+    def _told(self, pairs: Sequence[tuple[str, str]], faults: Mapping[tuple[str, str], str]) -> None:
+        if faults:
+            first = next(iter(faults.values()))
+            log.warning("%d of %d references cannot be augmented: %s", len(faults), len(pairs), first)
+        bare = sum(not context for context, _ in pairs)
+        if bare and self.augmenter is not None and self.augmenter.depends["use_context"]:
+            log.warning("%d of %d references have no context: they are augmented without one", bare, len(pairs))
+
+    def _cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        if not pairs:
+            return np.empty(0)
+        distinct = {text: i for i, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
+        vectors = self.embedder.embed(list(distinct))
+        first, second = (vectors[[distinct[pair[side]] for pair in pairs]] for side in (0, 1))
+        return cosine(first, second)
+
+    def _weighted(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
+        """The cosines at this metric's ratios."""
+        return one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
+
+    def _best(self, one: Compared) -> tuple[float, int]:
+        """Eq. 7 with the best reference, and which one that is; NaN where there is none."""
+        if one.reason is not None:
+            return float("nan"), -1
+        scores = mars(self._weighted(one), self.q)
+        best = int(np.nanargmax(scores))
+        return float(scores[best]), best
+
+    def _explained(self, one: Compared) -> dict[str, Any]:
+        score, best = self._best(one)
+        if best < 0:
+            return {}
+        by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
+        weights = ratio_weights(len(self.ratios), self.q)
+        return {
+            "reference": one.references[best][0].reference,
+            "score": score,
+            "ratios": [
+                {
+                    "ratio": ratio,
+                    "weight": float(weight),
+                    "cosine": float(value),
+                    "template": by_ratio[ratio].shown,
+                    "text": by_ratio[ratio].augmented.text,
+                    "fills": [
+                        {"text": fill.text, "perplexities": json_numbers(fill.perplexities)}
+                        for fill in by_ratio[ratio].augmented.fills
+                    ],
+                    "kl": by_ratio[ratio].augmented.kl,
+                }
+                for ratio, weight, value in zip(self.ratios, weights, self._weighted(one)[best], strict=True)
+            ],
+        }

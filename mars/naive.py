@@ -1,0 +1,74 @@
+"""Naive augmentation: a masked language model fills all blanks at once, a token for each word (MARS, section 3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from data.faults import ExampleFaults
+from language_models.identity import weights_fingerprint
+from language_models.masked import MaskedLM, most_likely_at_masks
+from mars.augmentation import Augmented, Fill, Job
+from mars.masking import Blank, Kept
+
+
+@dataclass(frozen=True)
+class NaiveAugmenter:
+    """One mask for each masked word, filled in a single parallel pass without regard to one another.
+
+    Attributes:
+        lm: the masked language model.
+        use_context: the context stands in front as a first segment; its end is cut where the model reads no more.
+        token_budget: padded tokens in a batch.
+    """
+
+    lm: MaskedLM
+    use_context: bool = True
+    token_budget: int = 8192
+
+    @cached_property
+    def depends(self) -> dict[str, str | bool]:
+        """What a filled reference depends on beside its job."""
+        return {"augmenter": "naive", "model": weights_fingerprint(self.lm.model), "use_context": self.use_context}
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        """The references with their blanks filled; without a blank as they are. A fill has no perplexity.
+
+        Raises ExampleFaults for all references that are longer than the model reads.
+        """
+        texts = [self._text(job) for job in jobs]
+        rooms = [self.lm.longest - len(text) - 3 for text in texts]
+        if faults := [(i, room) for i, room in enumerate(rooms) if room < 0]:
+            rule = f"the model reads {self.lm.longest} tokens at once, but the reference alone has"
+            raise ExampleFaults((i, f"{rule} {len(texts[i])} and 3 special ones") for i, _ in faults)
+        contexts = [self._ids(job.context) if self.use_context else [] for job in jobs]
+        rows = [
+            self.lm.framed(context[:room], text) for context, text, room in zip(contexts, texts, rooms, strict=True)
+        ]
+        dropped = [max(0, len(context) - room) for context, room in zip(contexts, rooms, strict=True)]
+        found = most_likely_at_masks(self.lm, rows, self.token_budget)
+        return [self._filled(job, tokens, lost) for job, tokens, lost in zip(jobs, found, dropped, strict=True)]
+
+    def _text(self, job: Job) -> list[int]:
+        """The template with a mask for each masked word."""
+        mask = self.lm.special("mask")
+        return [
+            token
+            for part in job.template
+            for token in ([mask] * part.count if isinstance(part, Blank) else self._ids(part.text))
+        ]
+
+    def _ids(self, text: str) -> list[int]:
+        return self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+    def _filled(self, job: Job, tokens: Sequence[int], dropped: int) -> Augmented:
+        text, fills, at = "", [], 0
+        for part in job.template:
+            if isinstance(part, Kept):
+                text += part.text
+                continue
+            chosen = list(tokens[at : at + part.count])
+            at += part.count
+            words = str(self.lm.tokenizer.decode(chosen, clean_up_tokenization_spaces=False)).strip()
+            text += f" {words}" if text else words
+            fills.append(Fill(words, tuple(chosen), ()))
+        return Augmented(text, tuple(fills), 0.0, dropped)

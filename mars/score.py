@@ -1,0 +1,44 @@
+"""The score: a weighted mean of similarities to the references of all masking ratios (MARS, section 2.3)."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+
+def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
+    """a q^(i-1) for i = 1 .. n with a sum of 1 (MARS, Eq. 7): a = (1 - q) / (1 - q^n), or 1/n where q is 1.
+
+    Raises ValueError for a q that is not above 0, or for no ratio at all.
+
+    >>> ratio_weights(3, q=0.5) * 7
+    array([4., 2., 1.])
+    >>> ratio_weights(2, q=1.0)
+    array([0.5, 0.5])
+    """
+    if n < 1:
+        raise ValueError(f"at least one masking ratio is needed, but there are {n}")
+    if not 0 < q < np.inf:
+        raise ValueError(f"q must be above 0 and finite, but is {q}")
+    powers = np.power(float(q), np.arange(n))
+    return powers / powers.sum()
+
+
+def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[NDArray[np.float64], "..."]:
+    """sum_i a q^(i-1) cos(candidate, reference_(i-1)) (MARS, Eq. 7); in [-1, 1], higher is better.
+
+    `cosines` go from the human reference, i = 1, to the largest masking ratio.
+
+    >>> float(mars(np.array([1.0, 0.0, 0.0]), q=0.5)) * 7
+    4.0
+    """
+    return cosines @ ratio_weights(cosines.shape[-1], q)
+
+
+def cosine(
+    a: Float[NDArray[np.float32], "rows dim"], b: Float[NDArray[np.float32], "rows dim"]
+) -> Float[NDArray[np.float64], " rows"]:
+    """The cosine of each row of `a` with the row of `b`; NaN where one of them is no direction (zeros or NaN)."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(lengths > 0, (a * b).sum(axis=-1) / lengths, np.nan)

@@ -1,0 +1,28 @@
+"""Self-planning as an augmenter: a causal language model and how it fills blanks."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from language_models.causal import CausalLM
+from language_models.identity import weights_fingerprint
+from mars.augmentation import Augmentation, Augmented, Job, augment
+
+
+@dataclass(frozen=True)
+class SelfPlanningAugmenter:
+    """Cloze augmentation by generate, judge and revise (MARS, section 2.2); see `Augmentation` for the settings."""
+
+    lm: CausalLM
+    settings: Augmentation
+    token_budget: int = 16_384
+
+    @cached_property
+    def depends(self) -> dict[str, Any]:
+        """What a filled reference depends on beside its job."""
+        return {"augmenter": "self_planning", "model": weights_fingerprint(self.lm.model), **asdict(self.settings)}
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        """The augmented references of the jobs, in their order. Raises as `mars.augmentation.augment` does."""
+        return augment(self.lm, jobs, self.settings, self.token_budget)

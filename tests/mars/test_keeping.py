@@ -1,0 +1,77 @@
+"""Augmented references on disk: read instead of made, whatever was killed; refused jobs are told and not kept."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from data.faults import ExampleFaults
+from mars.augmentation import Augmented, Fill, Job
+from mars.keeping import kept_or_augmented
+from mars.masking import Blank, Kept
+
+
+class Counting:
+    """Fills blanks with the context and remembers how often it was asked."""
+
+    def __init__(self, model: str = "a") -> None:
+        self.model = model
+        self.asked: list[Job] = []
+
+    @property
+    def depends(self) -> dict[str, Any]:
+        return {"model": self.model, "use_context": True}
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        if long := [(i, "too long") for i, job in enumerate(jobs) if job.context == "long"]:
+            raise ExampleFaults(long)
+        self.asked += jobs
+        return [
+            Augmented(f"{job.context}\u2028 fill", (Fill(" fill", (3,), (1.5, float("inf"))),), 0.25, 1) for job in jobs
+        ]
+
+
+def job(context: str, words: int = 1) -> Job:
+    return Job(context, (Blank(words), Kept(" end")))
+
+
+def test_equal_jobs_are_done_once_and_found_again(tmp_path: Path) -> None:
+    jobs = [job("x"), job("y"), job("x"), job("x", words=2)]
+    first = Counting()
+    made = kept_or_augmented(first, jobs, tmp_path)
+    assert first.asked == [jobs[0], jobs[1], jobs[3]]
+    again = Counting()
+    assert kept_or_augmented(again, [*reversed(jobs)], tmp_path) == [*reversed(made)]
+    assert again.asked == []
+
+
+def test_another_model_reads_nothing_of_the_first(tmp_path: Path) -> None:
+    kept_or_augmented(Counting("a"), [job("x")], tmp_path)
+    other = Counting("b")
+    kept_or_augmented(other, [job("x")], tmp_path)
+    assert len(other.asked) == 1
+    assert len(list(tmp_path.glob("*.jsonl"))) == 2
+
+
+def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
+    made = kept_or_augmented(Counting(), [job("x")], None)
+    assert isinstance(made[0], Augmented)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_a_killed_process_left_unfinished_is_made_again(tmp_path: Path) -> None:
+    jobs = [job("x"), job("y")]
+    made = kept_or_augmented(Counting(), jobs, tmp_path)
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_bytes(path.read_bytes()[:-20])
+    again = Counting()
+    assert kept_or_augmented(again, jobs, tmp_path) == made
+    assert again.asked == [jobs[1]]
+    lines = path.read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["context"] for line in lines[:-1]] == ["x", "y"]
+
+
+def test_what_the_model_cannot_read_is_told_and_the_rest_is_done(tmp_path: Path) -> None:
+    made = kept_or_augmented(Counting(), [job("x"), job("long"), job("y")], tmp_path)
+    assert made[1] == "too long"
+    assert [isinstance(one, Augmented) for one in made] == [True, False, True]

@@ -1,0 +1,211 @@
+"""MARS against its parts, with an augmenter and an encoder made for the test, and with small real models."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from data.example import Example
+from data.faults import ExampleFaults, InputFaults
+from language_models.tiny import TinyBert, TinyGPT2
+from mars.augmentation import Augmented, Fill, Job
+from mars.masking import Blank
+from mars.metric import MARS
+from mars.score import ratio_weights
+from mars.tagging import load_tagger
+
+TEXTS = [
+    "the old dog ran after a red ball.",
+    "a happy cat sat on the mat.",
+    "the girl found her lost ball in the park.",
+]
+RATIOS = (0.0, 0.3, 0.6)
+
+
+class Numbered:
+    """Writes `#` for every masked word; refuses contexts that are `long`."""
+
+    def __init__(self, use_context: bool = True) -> None:
+        self.depends: dict[str, Any] = {"use_context": use_context}
+        self.jobs: list[Job] = []
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        if long := [(i, "too long") for i, job in enumerate(jobs) if job.context == "long"]:
+            raise ExampleFaults(long)
+        self.jobs += jobs
+        return [self._filled(job) for job in jobs]
+
+    def _filled(self, job: Job) -> Augmented:
+        parts = [" " + " ".join("#" * part.count) if isinstance(part, Blank) else part.text for part in job.template]
+        fills = tuple(Fill("#", (0,), (2.0,)) for part in job.template if isinstance(part, Blank))
+        return Augmented("".join(parts).strip(), fills, 0.1 * len(fills), 2 if job.context == "cut" else 0)
+
+
+class Letters:
+    """A text is how often it has each letter and #; one without any has no direction."""
+
+    name = "letters"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[text.count(c) for c in "abcdefghijklmnopqrstuvwxyz#"] for text in texts], np.float32)
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [text.count("@") for text in texts]
+
+
+@pytest.fixture
+def metric() -> MARS:
+    return MARS(Numbered(), Letters(), load_tagger("builtin"), {"language_model": "numbered"}, RATIOS, q=0.5)
+
+
+def cosine(a: str, b: str) -> float:
+    u, v = Letters().embed([a, b])
+    return float(u @ v / np.linalg.norm(u) / np.linalg.norm(v))
+
+
+def test_the_score_is_eq_7_of_the_cosines(metric: MARS) -> None:
+    examples = [Example(str(i), text=text, references=(TEXTS[0],), context="c") for i, text in enumerate(TEXTS)]
+    (row,) = metric.augmented(examples)
+    texts = [one.augmented.text for one in row]
+    assert texts[0] == TEXTS[0]
+    assert texts[1].count("#") == 2  # floor(0.3 * 9 words and marks)
+    assert texts[2].count("#") == 5
+    scores = metric.score(examples)
+    for example, value in zip(examples, scores.values["quality"], strict=True):
+        expected = sum(w * cosine(example.text, text) for w, text in zip(ratio_weights(3, 0.5), texts, strict=True))
+        assert value == pytest.approx(expected, abs=1e-6)
+    explained = scores.explanations[1]["ratios"]
+    assert [e["weight"] for e in explained] == pytest.approx([4 / 7, 2 / 7, 1 / 7])
+    assert explained[1]["template"].count("[") >= 1
+    assert sum(e["weight"] * e["cosine"] for e in explained) == pytest.approx(scores.values["quality"][1])
+
+
+def test_sweeps_over_q_and_ratios_need_no_augmentation(metric: MARS) -> None:
+    examples = [Example("a", text=TEXTS[1], references=(TEXTS[0],))]
+    compared = metric.compared(examples)
+    other = replace(metric, q=2.0, ratios=(0.0, 0.6))
+    asked = len(metric.augmenter.jobs)  # type: ignore[union-attr]
+    assert other.scored(compared).values["quality"] == pytest.approx(other.score(examples).values["quality"])
+    assert len(metric.augmenter.jobs) > asked  # type: ignore[union-attr]  # the second did ask
+    with pytest.raises(ValueError, match="not in tuple"):
+        replace(metric, ratios=(0.0, 0.1)).scored(compared)
+
+
+def test_candidates_of_one_reference_share_its_augmentation(metric: MARS) -> None:
+    examples = [Example(str(i), text=text, references=(TEXTS[0],), context="c") for i, text in enumerate(TEXTS)]
+    metric.score(examples)
+    assert len(metric.augmenter.jobs) == len(RATIOS)  # type: ignore[union-attr]
+
+
+def test_the_best_of_several_references_counts(metric: MARS) -> None:
+    one = metric.score(
+        [Example("a", text=TEXTS[1], references=(TEXTS[0],)), Example("b", text="x", references=(TEXTS[1],))]
+    )
+    both = metric.score(
+        [Example("a", text=TEXTS[1], references=(TEXTS[0], TEXTS[1])), Example("b", text="x", references=(TEXTS[1],))]
+    )
+    assert both.values["quality"][0] > one.values["quality"][0]
+    assert both.explanations[0]["reference"] == TEXTS[1]
+
+
+def test_what_cannot_be_scored_has_a_reason_and_the_rest_goes_on(
+    metric: MARS, caplog: pytest.LogCaptureFixture
+) -> None:
+    examples = [
+        Example("ok", text=TEXTS[1], references=(TEXTS[0],), context="c"),
+        Example("none", text=TEXTS[1]),
+        Example("blank", text=TEXTS[1], references=("  ",)),
+        Example("long", text=TEXTS[1], references=(TEXTS[2],), context="long"),
+        Example("unknown", text="12345", references=(TEXTS[0],), context="c"),
+        Example("cut", text="@ a", references=(TEXTS[0],), context="cut"),
+        Example("bare", text=TEXTS[1], references=(TEXTS[2],)),
+        Example("one", text="ball", references=("ball",), context="c"),
+    ]
+    scores = metric.score(examples)
+    assert [reason is None for reason in scores.reasons] == [True, False, False, False, False, True, True, True]
+    assert np.isnan(scores.values["quality"]).tolist() == [reason is not None for reason in scores.reasons]
+    assert scores.reasons[3] == "too long"
+    assert "has no vector" in str(scores.reasons[4])
+    assert scores.dropped_tokens == (0, 0, 0, 0, 0, 3, 0, 0)
+    assert scores.values["quality"][7] == pytest.approx(1.0)  # a reference of one word has nothing to mask
+    assert "1 of 5 references cannot be augmented" in caplog.text
+    assert "have no context" in caplog.text
+
+
+def test_data_without_any_reference_is_the_wrong_data(metric: MARS) -> None:
+    with pytest.raises(ExampleFaults, match="mars needs references"):
+        metric.score([Example("a", text="x"), Example("b", text="y")])
+
+
+def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> None:
+    alone = replace(metric, augmenter=None)
+    assert alone.ratios == (0.0,)
+    found = alone.score([Example("a", text=TEXTS[1], references=(TEXTS[0],))])
+    assert found.values["quality"] == pytest.approx([cosine(TEXTS[1], TEXTS[0])])
+
+
+def test_scores_do_not_depend_on_the_order_of_examples(metric: MARS) -> None:
+    examples = [
+        Example(str(i), text=a, references=(b,)) for i, (a, b) in enumerate(zip(TEXTS, TEXTS[1:] + TEXTS, strict=False))
+    ]
+    forward, backward = metric.score(examples), metric.score(examples[::-1])
+    assert forward.values["quality"] == pytest.approx(backward.values["quality"][::-1], abs=1e-9)
+
+
+@pytest.mark.parametrize("ratios", [(), (0.2, 0.4), (0.0, 0.4, 0.2), (0.0, 1.0)])
+def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="ratios must ascend from 0"):
+        replace(metric, ratios=ratios)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"language_model": None}, "needs a language_model"),
+        ({"language_model": "x", "augmenter": "clever"}, "augmenter must be one of self_planning, naive, none"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        MARS.from_pretrained(**settings)
+
+
+def test_a_tagger_that_is_not_there_is_refused_before_a_model_is_loaded() -> None:
+    with pytest.raises(InputFaults, match="a tagger is builtin, nltk or spacy:MODEL"):
+        MARS.from_pretrained("no such model", tagger="clever")
+
+
+ODD = [
+    Example("emoji", text="so 😀 happy 🎉", references=("very 😀 glad 👨‍👩‍👧 today",), context="a party 🎉"),
+    Example(
+        "arabic", text="ذهب الولد إلى البيت", references=("عاد الولد الصغير إلى بيته",), context="كان الولد في المدرسة"
+    ),
+    Example("chinese", text="他回家了。", references=("男孩回到了家。",), context="男孩在学校。"),
+    Example("one", text="yes", references=("no",), context="really?"),
+    Example("bare", text="a cat", references=("a dog sat",)),
+    Example("longer", text="a cat", references=("the cat sat on the mat",), context="the dog ran. " * 60),
+]
+
+
+def test_small_real_models_score_anything_and_find_their_references_again(tmp_path: Path) -> None:
+    TinyGPT2(300, 16, 2, 1, 32, longest=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "causal")
+    TinyBert(300, 16, 2, 1, 32, longest=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "masked")
+    metric = MARS.from_pretrained(str(tmp_path / "causal"), kept=tmp_path / "kept", ratios=(0.0, 0.5))
+    scores = metric.score(ODD)
+    assert scores.reasons == (None,) * len(ODD)
+    assert scores.dropped_tokens[-1] > 0
+    assert scores.dropped_tokens[:-1] == (0,) * (len(ODD) - 1)
+    (kept,) = (tmp_path / "kept").glob("*.jsonl")
+    before = kept.read_bytes()
+    again = MARS.from_pretrained(str(tmp_path / "causal"), kept=tmp_path / "kept", ratios=(0.0, 0.5), q=1.0)
+    changed = again.score(ODD[::-1])
+    assert kept.read_bytes() == before
+    assert changed.signature != scores.signature
+    naive = MARS.from_pretrained(str(tmp_path / "masked"), augmenter="naive", ratios=(0.0, 0.5)).score(ODD)
+    assert naive.reasons == (None,) * len(ODD)

@@ -1,0 +1,36 @@
+"""Eq. 7 against its exact cases and by its properties."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mars.score import cosine, mars, ratio_weights
+
+
+def test_the_exact_case_of_eq_7() -> None:
+    assert mars(np.array([1.0, 0.0, 0.0]), q=0.5) == pytest.approx(4 / 7, abs=1e-12)
+    assert mars(np.array([0.2, 0.4, 0.9]), q=1.0) == pytest.approx(0.5, abs=1e-12)
+
+
+@given(st.integers(1, 8), st.floats(0.05, 5.0))
+def test_weights_sum_to_one_and_fall_by_q(n: int, q: float) -> None:
+    weights = ratio_weights(n, q)
+    assert weights.sum() == pytest.approx(1.0)
+    assert np.allclose(weights[1:], q * weights[:-1])
+    if q != 1:
+        assert weights[0] == pytest.approx((1 - q) / (1 - q**n), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "q", "message"), [(0, 0.5, "at least one"), (2, 0.0, "above 0"), (2, float("nan"), "q must")]
+)
+def test_weights_that_mean_nothing_are_refused(n: int, q: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ratio_weights(n, q)
+
+
+def test_cosines_by_hand_and_without_a_direction() -> None:
+    a = np.array([[1, 0], [1, 1], [0, 0], [np.nan, 1]], np.float32)
+    b = np.array([[0, 2], [3, 3], [1, 1], [1, 1]], np.float32)
+    assert np.allclose(cosine(a, b), [0, 1, np.nan, np.nan], equal_nan=True)
