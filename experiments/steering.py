@@ -1,0 +1,407 @@
+"""Steering: the models of guided decoding, each from labelled texts of its own, and how texts are drawn from them.
+
+A causal language model writes; a guide for each label says at every step which candidates lead to it; judges, which
+share neither texts nor seed with the guides, say what became of it.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from transformers import LogitsProcessorList, PreTrainedTokenizerBase
+
+from data.attributes import LabelledData
+from data.example import Example
+from data.faults import InputFaults
+from data.splits import share, split_by
+from data.stages import fingerprint
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import Discriminator
+from discriminators.training import TrainingSettings, train_discriminator
+from experiments.contracts import Run
+from experiments.language_model_plans import CausalPlan, Corpus, Pretrained, causal_model
+from language_models.causal import CausalLM
+from oumg.bilstm_guide import new_token_bilstm
+from oumg.bridge import written
+from oumg.causal_guide import SETTINGS, CausalGuide, GuideShape, token_ids, train_causal_guide
+from oumg.guidance import Guidance, Rule
+from oumg.prefixes import prefix_texts
+
+
+@dataclass(frozen=True)
+class CausalGuidePlan:
+    """A causal guide: its size, how to train it, on how many texts of the label and of others together, at most."""
+
+    shape: GuideShape
+    training: TrainingSettings
+    texts: int
+
+    def train(
+        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
+    ) -> None:
+        """Trains on all prefixes of whole texts."""
+        train_causal_guide(
+            texts, tokenizer, folder, run.trainer, self.training, self.shape, run.loggers(name), run.seed
+        )
+
+
+@dataclass(frozen=True)
+class BiLSTMGuidePlan:
+    """The exact Bi-LSTM guide, which reads each prefix from its beginning; as many of a text as `prefixes` says."""
+
+    embedding_dim: int
+    hidden_dim: int
+    training: TrainingSettings
+    texts: int
+    prefixes: int
+
+    def train(
+        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
+    ) -> None:
+        """Trains on prefixes of whole texts, drawn at random."""
+        beginnings = prefix_texts(
+            texts, lambda text: token_ids([text], tokenizer)[0], written(tokenizer), self.prefixes, run.seed
+        )
+        build = partial(
+            new_token_bilstm, tokenizer=tokenizer, embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim
+        )
+        train_discriminator(build, beginnings, folder, run.trainer, self.training, run.loggers(name), run.seed)
+
+
+GuidePlan = CausalGuidePlan | BiLSTMGuidePlan
+
+
+@dataclass(frozen=True)
+class LabelJudgePlan:
+    """Judges of labels: what to build (a partial of `new_bilstm` or `new_bert`), how to train, on how many texts."""
+
+    build: partial[Discriminator]
+    training: TrainingSettings
+    texts: int
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What is varied.
+
+    Attributes:
+        rule: `normalised` (Eq. 5, the strength is alpha) or `fudge` (the strength is lambda).
+        strengths: the first is 0, the generator alone under its top-k; with it the others are compared.
+        ks: how many candidates are judged and left.
+        labels: to steer to; all of the data where it is None.
+    """
+
+    rule: Rule
+    strengths: Sequence[float]
+    ks: Sequence[int]
+    labels: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.rule not in get_args(Rule):
+            raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, but is {self.rule!r}")
+        if not self.strengths or self.strengths[0] != 0 or len(set(self.strengths)) < len(self.strengths):
+            raise ValueError(f"strengths must begin with 0 and be different, but are {list(self.strengths)}")
+        wrong = [strength for strength in self.strengths if not (math.isfinite(strength) and strength >= 0)]
+        if wrong:
+            raise ValueError(f"strengths must be finite and at least 0, but {wrong[0]} is among them")
+        if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
+            raise ValueError(f"ks must be at least 1 and different, but are {list(self.ks)}")
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How texts are drawn.
+
+    Attributes:
+        prompts: what they begin with; where it is None, the prefixes of the data.
+        inputs: how many prompts, at most.
+        samples: texts of each prompt, seed, label, strength and k.
+        new_tokens: of a text, at most; it may end before.
+        batch_size: texts written at once.
+        seeds: of the draws.
+    """
+
+    inputs: int
+    samples: int
+    new_tokens: int
+    batch_size: int
+    seeds: Sequence[int]
+    prompts: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "samples", "new_tokens", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds must be different, at least one, but are {list(self.seeds)}")
+        if self.prompts is not None and (not self.prompts or not all(prompt.strip() for prompt in self.prompts)):
+            raise ValueError(f"prompts must be texts to continue, none blank, but are {list(self.prompts)}")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The training texts by what learns them; no text is in two parts."""
+
+    generator: tuple[Example, ...]
+    guide: tuple[Example, ...]
+    judge: tuple[Example, ...]
+
+
+def parts(data: LabelledData, generator_share: float, seed: int) -> Parts:
+    """A share of the training texts for the generator; the others half for guides and half for judges.
+
+    Raises InputFaults where there are none.
+    """
+    if not data.train:
+        raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
+
+    def text(example: Example) -> str:
+        return example.full_text
+
+    rest, generator = split_by(data.train, text, share(data.train, text, generator_share), seed)
+    guide, judge = split_by(rest, text, share(rest, text, 0.5), seed + 1)
+    return Parts(generator, guide, judge)
+
+
+def label_texts(examples: Sequence[Example], label: str, most: int, seed: int) -> list[LabelledText]:
+    """Texts of the label (1) and of the others (0), as many of either and `most` together, drawn at random."""
+    drawn = [examples[i] for i in np.random.default_rng(seed).permutation(len(examples))]
+    sides = [e for e in drawn if e.label == label], [e for e in drawn if e.label != label]
+    count = min(most // 2, *map(len, sides))
+    return [LabelledText((e.full_text,), int(e.label == label), e.id) for side in sides for e in side[:count]]
+
+
+@dataclass(frozen=True)
+class Generator:
+    """What writes: where it comes from, and the loaded model."""
+
+    name: str
+    lm: CausalLM
+
+
+def trained_generator(
+    run: Run, plan: CausalPlan | Pretrained, data: LabelledData, learned: Sequence[Example], device: str
+) -> Generator:
+    """A pretrained generator, or one that learned these texts without their labels."""
+    corpus = Corpus([e.full_text for e in learned], [e.full_text for e in data.held_out])
+    name = causal_model(run, plan, corpus, "generator")
+    return Generator(name, CausalLM.from_pretrained(name, device))
+
+
+def generator_plan(plan: CausalPlan | Pretrained, name: str | None) -> CausalPlan | Pretrained:
+    """The plan, or in its place a causal language model by its hub name or folder."""
+    return plan if name is None else Pretrained(name)
+
+
+def generator_share(plan: CausalPlan | Pretrained, asked: float) -> float:
+    """The share of the texts that the generator learns: none where others trained it."""
+    return 0.0 if isinstance(plan, Pretrained) else asked
+
+
+def trained_guide(
+    run: Run, plan: GuidePlan, generator: Generator, label: str, learned: Sequence[Example], device: str
+) -> tuple[Path, CausalGuide | Discriminator]:
+    """The stage of the guide to a label, label against the others, and the guide.
+
+    It learns whole texts and is to read the prompt too: then each prefix that it judges begins as those that it
+    learned, whatever the prompt, and no text has to be cut where a prompt would end.
+    """
+    tokenizer = generator.lm.tokenizer
+    texts = label_texts(learned, label, plan.texts, run.seed)
+    with run.timed("training guides"):
+        folder = run.stages.get(
+            f"guide_{file_name(label)}",
+            {
+                "kind": type(plan).__name__,
+                "plan": asdict(plan),
+                "tokens": fingerprint(tokenizer.get_vocab()),
+                "texts": _content(texts),
+                "seed": run.seed,
+            },
+            lambda folder: plan.train(run, texts, tokenizer, folder, f"guide_{label}"),
+            together=True,
+        )
+    return folder, load_guide(folder, device)
+
+
+def load_guide(folder: Path | str, device: str) -> CausalGuide | Discriminator:
+    """A trained guide of either kind. Raises FileNotFoundError for a folder without one."""
+    if (Path(folder) / SETTINGS).is_file():
+        return CausalGuide.from_pretrained(folder, device)
+    return Discriminator.from_pretrained(folder, device)
+
+
+def trained_judges(
+    run: Run, plan: LabelJudgePlan, labels: Sequence[str], learned: Sequence[Example]
+) -> dict[str, Path]:
+    """By label the stage of its judge, label against the others; of two labels the second one's decides for both.
+
+    Their seed is another than the guides'.
+    """
+    seed = run.seed + 1
+    found: dict[str, Path] = {}
+    for label in labels[1:] if len(labels) == 2 else labels:
+        texts = label_texts(learned, label, plan.texts, seed)
+        name = f"judge_{file_name(label)}"
+        depends: dict[str, Any] = {
+            "build": plan.build.func.__name__,
+            "arguments": dict(plan.build.keywords),
+            "training": asdict(plan.training),
+            "texts": _content(texts),
+            "seed": seed,
+        }
+
+        def build(folder: Path, texts: Sequence[LabelledText] = texts, name: str = name) -> None:
+            train_discriminator(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
+
+        with run.timed("training judges"):
+            found[label] = run.stages.get(name, depends, build, together=True)
+    return found
+
+
+def judged_labels(judges: Mapping[str, Discriminator], labels: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """The label of each text: that of the highest logit, or of two labels the one on its side of 0."""
+    logits = {label: judge.logits([(text,) for text in texts])[0] for label, judge in judges.items()}
+    if len(labels) == 2:
+        return [labels[int(logit > 0)] for logit in logits[labels[1]]]
+    return [labels[i] for i in np.stack([logits[label] for label in labels]).argmax(axis=0)]
+
+
+def prompts_of(data: LabelledData, sampling: Sampling) -> list[str]:
+    """The prompts asked for, or different prefixes of the data: of rated texts, else of held-out ones.
+
+    Raises InputFaults where there are none.
+    """
+    if sampling.prompts is not None:
+        return [prompt.strip() for prompt in sampling.prompts][: sampling.inputs]
+    rated = [example for each in data.rated for example in each.examples]
+    for examples in (rated, data.held_out):
+        if found := list(dict.fromkeys(e.prefix.strip() for e in examples if e.prefix and e.prefix.strip())):
+            return found[: sampling.inputs]
+    raise InputFaults([f"{data.name} has no prefixes to continue: set sampling.prompts to a list of texts"])
+
+
+def prompt_ids(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> list[list[int]]:
+    """The start token and the tokens of each prompt.
+
+    Raises InputFaults for prompts that leave the model no room for the new tokens.
+    """
+    rows = [[lm.start, *ids] for ids in token_ids(prompts, lm.tokenizer)]
+    faults = [
+        f"the generator reads {lm.longest} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
+        f"{prompt!r}"
+        for prompt, row in zip(prompts, rows, strict=True)
+        if len(row) + new_tokens > lm.longest
+    ]
+    if faults:
+        raise InputFaults(faults)
+    return rows
+
+
+def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
+    """Raises InputFaults for a k above the vocabulary of the generator."""
+    if max(ks) > vocabulary:
+        raise InputFaults([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
+
+
+def continuations(
+    lm: CausalLM,
+    prompts: Sequence[Sequence[int]],
+    samples: int,
+    new_tokens: int,
+    batch_size: int,
+    seed: int,
+    k: int,
+    guidance: Callable[[], Guidance] | None = None,
+) -> list[list[int]]:
+    """The tokens that follow each prompt, `samples` draws of each in turn, up to the end token and with it.
+
+    Without guidance they are drawn by the generator's top-k. The same seed gives the same draws, and with a strength
+    of 0 those of top-k token for token.
+    """
+    found: list[list[int]] = []
+    size = max(1, batch_size // samples)
+    for start in range(0, len(prompts), size):
+        with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
+            torch.manual_seed(int(np.random.default_rng((seed, start)).integers(2**62)))
+            rows = _generate(lm, prompts[start : start + size], k, guidance, samples, max_new_tokens=new_tokens)
+        found += [_ended(row, lm.tokenizer.eos_token_id) for row in rows.tolist()]
+    return found
+
+
+def overhead(
+    lm: CausalLM,
+    prompts: Sequence[Sequence[int]],
+    new_tokens: int,
+    k: int,
+    guidance: Callable[[], Guidance],
+    repeats: int = 3,
+) -> float:
+    """Seconds of guided `generate()` over unguided, same prompts, k and number of tokens; 1 costs nothing.
+
+    Both are run in turn; the fastest of either counts, which is disturbed least by what else the machine does.
+    """
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for guided in [False, True] * (repeats + 1):  # the first of each warms up
+        begun = time.perf_counter()
+        chosen = guidance if guided else None
+        _generate(lm, prompts, k, chosen, 1, max_new_tokens=new_tokens, min_new_tokens=new_tokens).cpu()
+        seconds[guided].append(time.perf_counter() - begun)
+    return min(seconds[True][1:]) / min(seconds[False][1:])
+
+
+@torch.no_grad()
+def _generate(
+    lm: CausalLM,
+    prompts: Sequence[Sequence[int]],
+    k: int,
+    guidance: Callable[[], Guidance] | None,
+    samples: int,
+    **length: int,
+) -> Int[Tensor, "rows time"]:
+    """What follows the prompts, padded on the right."""
+    end = lm.tokenizer.eos_token_id
+    padding = lm.tokenizer.pad_token_id if lm.tokenizer.pad_token_id is not None else lm.start
+    width = max(map(len, prompts))
+    ids = torch.tensor([[padding] * (width - len(row)) + list(row) for row in prompts], device=lm.device)
+    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in prompts], device=lm.device)
+    written_ids = lm.model.generate(
+        input_ids=ids,
+        attention_mask=mask,
+        logits_processor=LogitsProcessorList([] if guidance is None else [guidance()]),
+        do_sample=True,
+        top_k=k if guidance is None else 0,  # guidance has left k tokens already
+        top_p=1.0,
+        temperature=1.0,
+        repetition_penalty=1.0,
+        num_return_sequences=samples,
+        pad_token_id=padding,
+        eos_token_id=end,
+        **length,
+    )
+    return written_ids[:, width:]
+
+
+def _ended(row: list[int], end: int | None) -> list[int]:
+    return row[: row.index(end) + 1] if end in row else row
+
+
+def _content(texts: Sequence[LabelledText]) -> str:
+    return fingerprint([[list(t.segments), t.label, t.group] for t in texts])
+
+
+def file_name(label: str) -> str:
+    """A label as a part of a folder's name.
+
+    >>> file_name("sci/tech")
+    'sci_tech'
+    """
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in label)
