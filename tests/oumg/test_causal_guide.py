@@ -41,14 +41,14 @@ def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
     return network
 
 
-def toy_texts(count: int = 60) -> list[LabelledText]:
+def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:
     """Words in random order; those of class 1 say `yes` somewhere and those of class 0 `no`, in pairs of one group."""
-    generator = random.Random(0)
+    generator = random.Random(seed)
     texts = []
     for i in range(count):
         for label in (1, 0):
             words = generator.choices(WORDS, k=generator.randint(3, 9))
-            words.insert(generator.randint(0, 2), "yes" if label else "no")
+            words.insert(generator.randint(1, 3), "yes" if label else "no")
             texts.append(LabelledText((" ".join(words),), label, f"g{i}"))
     return texts
 
@@ -167,15 +167,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[CausalGuide, Path
     texts = toy_texts()
     tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
     folder = tmp_path_factory.mktemp("guide")
-    settings = TrainingSettings(epochs=8, learning_rate=1e-2, token_budget=512, held_out=0.2)
+    settings = TrainingSettings(epochs=15, learning_rate=1e-2, token_budget=128, held_out=0.2)
     return train_causal_guide(texts, tokenizer, folder, QUIET, settings, SHAPE), folder
 
 
 def test_it_learns(trained: tuple[CausalGuide, Path]) -> None:
     guide, _ = trained
-    logits = guide.logits(["blue yes dog moon", "blue no dog moon", "sun yes", "sun no", ""])
-    assert (logits[:4] > 0).tolist() == [True, False, True, False]
-    assert logits[4] == 0
+    texts = toy_texts(50, seed=1)
+    right = (guide.logits([t.segments[0] for t in texts]) > 0) == [t.label == 1 for t in texts]
+    assert right.mean() > 0.95
+    assert guide.logits(["", "yes"])[0] == 0
 
 
 def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
@@ -208,19 +209,19 @@ def test_a_killed_training_ends_where_an_unbroken_one_ends(tmp_path: Path) -> No
     tokenizer = train_tokenizer([t.segments[0] for t in texts], 300, sentinels=())
     settings = TrainingSettings(epochs=3, learning_rate=1e-2, token_budget=256, held_out=0.2)
 
-    class Killed(Exception):
+    class KilledError(Exception):
         pass
 
     class Kill(pl.Callback):
         def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
             if trainer.current_epoch == 2:
-                raise Killed
+                raise KilledError
 
     def killing(callbacks: list[pl.Callback], **arguments: object) -> pl.Trainer:
         return QUIET(callbacks=[*callbacks, Kill()], **arguments)
 
     whole = train_causal_guide(texts, tokenizer, tmp_path / "whole", QUIET, settings, SHAPE)
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         train_causal_guide(texts, tokenizer, tmp_path / "killed", killing, settings, SHAPE)
     resumed = train_causal_guide(texts, tokenizer, tmp_path / "killed", QUIET, settings, SHAPE)
     for a, b in zip(whole.network.parameters(), resumed.network.parameters(), strict=True):

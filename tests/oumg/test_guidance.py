@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -61,6 +62,11 @@ def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
     return {"causal": causal_judge(lm.tokenizer), "bilstm": bilstm, "words": words, "other": other}
 
 
+@pytest.fixture(scope="module")
+def plain_judges(lm: CausalLM, judges: dict[str, Any]) -> dict[str, Callable[[tuple[int, ...]], float]]:
+    return {name: plain_judge(judge, lm) for name, judge in judges.items()}
+
+
 class LiftEnd(LogitsProcessor):
     """Makes the end likely, so that some rows finish before others."""
 
@@ -77,7 +83,7 @@ class Recomputed(LogitsProcessor):
     """The plain way: for every row and candidate the whole text is judged, one at a time, and nothing is kept."""
 
     def __init__(
-        self, judge: Callable[[Sequence[int]], float], lm: CausalLM, prompt: int, alpha: float, k: int, reads: str
+        self, judge: Callable[[tuple[int, ...]], float], lm: CausalLM, prompt: int, alpha: float, k: int, reads: str
     ) -> None:
         self.judge, self.prompt, self.alpha, self.k, self.reads = judge, prompt, alpha, k, reads
         tokenizer = lm.tokenizer
@@ -88,7 +94,7 @@ class Recomputed(LogitsProcessor):
         for row, ids in enumerate(input_ids.tolist()):
             text = [i for i in (ids[self.prompt :] if self.reads == "continuation" else ids) if i not in self.special]
             best = scores[row].topk(self.k).indices
-            s = torch.tensor([self.judge([*text, c]) for c in best.tolist()])
+            s = torch.tensor([self.judge((*text, c)) for c in best.tolist()], dtype=scores.dtype)
             s = s - s.min()
             found[row, best] = scores[row, best] + (self.alpha * s / s.max() if s.max() >= 1e-6 else 0.0)
             if scores.max() <= 0:
@@ -96,11 +102,12 @@ class Recomputed(LogitsProcessor):
         return found
 
 
-def plain_judge(judge: CausalGuide | Discriminator, lm: CausalLM) -> Callable[[Sequence[int]], float]:
+def plain_judge(judge: CausalGuide | Discriminator, lm: CausalLM) -> Callable[[tuple[int, ...]], float]:
     special = {lm.tokenizer.pad_token_id, lm.tokenizer.eos_token_id}
 
+    @cache
     @torch.no_grad()
-    def logit(ids: Sequence[int]) -> float:
+    def logit(ids: tuple[int, ...]) -> float:
         kept = list(ids)
         if isinstance(judge, Discriminator):
             kept = [i for i in ids if i not in special]
@@ -108,7 +115,8 @@ def plain_judge(judge: CausalGuide | Discriminator, lm: CausalLM) -> Callable[[S
                 text = lm.tokenizer.decode(kept, skip_special_tokens=True)
                 return judge.logits([(str(text),)])[0][0] if str(text).strip() else 0.0
         elif judge.tokenizer is not lm.tokenizer:
-            return judge.logits([str(lm.tokenizer.decode(kept, skip_special_tokens=True))])[0]
+            text = str(lm.tokenizer.decode(kept, skip_special_tokens=True))
+            return judge.logits([text])[0] if text.strip() else 0.0
         if not kept:
             return 0.0
         row = torch.tensor([kept])
@@ -194,11 +202,11 @@ def test_parents_are_found_wherever_rows_went() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["causal", "bilstm", "words", "other"])
 def test_cached_guidance_equals_recomputation(
-    lm: CausalLM, judges: dict[str, Any], name: str, mode: str, reads: Any
+    lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], name: str, mode: str, reads: Any
 ) -> None:
     judge = judges[name]
     lift = LiftEnd(lm.tokenizer.eos_token_id, 9.0)  # pyright: ignore[reportArgumentType]
-    plain = Recomputed(plain_judge(judge, lm), lm, width(lm), alpha=4.0, k=5, reads=reads)
+    plain = Recomputed(plain_judges[name], lm, width(lm), alpha=4.0, k=5, reads=reads)
     guided = Guidance(judge, lm.tokenizer, 4.0, k=5, reads=reads, bridge=name in ("words", "other"))
     expected = generate(lm, [lift, plain], **MODES[mode])
     assert generate(lm, [lift, guided], **MODES[mode]) == expected
@@ -233,7 +241,7 @@ def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, judges: dict[str, Any]) -> 
     found = guided(ids, scores)
     (step,) = steps
     judge = plain_judge(judges["causal"], lm)
-    judged = torch.tensor([[judge([c]) for c in row] for row in step.candidates.tolist()])
+    judged = torch.tensor([[judge((c,)) for c in row] for row in step.candidates.tolist()])
     expected = torch.full_like(scores, -torch.inf).scatter(
         1, step.candidates, scores.topk(4).values + 1.5 * F.logsigmoid(judged)
     )
@@ -270,7 +278,11 @@ def test_a_new_call_starts_anew(lm: CausalLM, judges: dict[str, Any], reads: Any
 def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
     def continued(ids: torch.Tensor, guided: Guidance) -> torch.Tensor:
         return lm.model.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=4, do_sample=False, logits_processor=[guided]
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=4,
+            do_sample=False,
+            logits_processor=LogitsProcessorList([guided]),
         )
 
     def guidance(**settings: Any) -> Guidance:
