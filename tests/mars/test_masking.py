@@ -1,0 +1,276 @@
+"""Masking: the exact cases, slow oracles beside the tables, templates that give the reference back."""
+
+import itertools
+import math
+import random
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
+
+from mars.masking import (
+    ALPHA,
+    Blank,
+    Kept,
+    Template,
+    budget,
+    chosen_words,
+    costs,
+    inverse_document_frequency,
+    knapsack,
+    knapsack_table,
+    longest_common_subsequence,
+    priorities,
+    smoothed_idf,
+    template,
+    templates,
+    unsmoothed_idf,
+)
+from mars.tagging import NamedTagger, load_tagger
+from mars.words import fold, words
+
+BUILTIN = load_tagger("builtin")
+STORY = "Tom had a small brown dog. The dog barked loudly at the old postman, who quickly ran away!"
+CONTEXT = "Tom lives in a house with a dog. The postman comes every day."
+
+
+# IDF and priorities (Eq. 1)
+
+
+def test_idf_as_printed_and_as_used() -> None:
+    assert unsmoothed_idf(4, 3) == pytest.approx(0.28768, abs=1e-5)
+    assert unsmoothed_idf(4, 2) == pytest.approx(0.69315, abs=1e-5)
+    assert unsmoothed_idf(4, 4) == 0.0
+    assert smoothed_idf(4, 4) == 0.1  # log 1, below the floor
+    assert smoothed_idf(4, 2) == pytest.approx(math.log(5 / 3))
+    assert smoothed_idf(4, 0) == pytest.approx(math.log(5))
+
+
+def test_documents_are_counted_once_per_word_without_case() -> None:
+    idf = inverse_document_frequency(["The cat. The CAT!", "the dog", "", "A cat"])
+    assert idf.documents == 4
+    assert (idf.containing["the"], idf.containing["cat"], idf.containing["dog"]) == (2, 2, 1)
+    assert idf("cat") == pytest.approx(math.log(5 / 3))
+    assert idf("horse") == pytest.approx(math.log(5))
+
+
+def test_priorities_by_hand_and_none_for_punctuation() -> None:
+    idf = inverse_document_frequency(["small dog", "dog", "dog ran.", "dog"])
+    found = priorities(["small", "dog", "loudly", "ran", "."], ["adjective", "noun", "adverb", "other", "other"], idf)
+    rare = math.log(5 / 2)
+    assert found.tolist() == pytest.approx([4 / rare, 2 / 0.1, 3 / math.log(5), 1 / rare, 0.0])
+    assert list(ALPHA.values()) == [4, 3, 2, 1]
+
+
+# Costs (section 2.1)
+
+
+def test_costs_by_hand() -> None:
+    assert costs(list("abcd"), list("bxd")).tolist() == [10, 1, 10]
+    assert costs([], ["a", "b"]).tolist() == [1, 1]
+    assert costs(["a"], []).tolist() == []
+    assert costs(list("xy"), list("ab")).tolist() == [1, 1]  # no word in common
+
+
+@pytest.mark.parametrize(
+    ("context", "reference", "shared"),
+    [
+        ("ab", "ba", [False, True]),
+        ("abcab", "aab", [True, True, True]),
+        ("ba", "aab", [False, False, True]),  # the a of the context goes first, b is paired
+        ("axb", "aab", [False, True, True]),
+    ],
+)
+def test_one_of_several_longest_subsequences(context: str, reference: str, shared: list[bool]) -> None:
+    assert longest_common_subsequence(list(context), list(reference)).tolist() == shared
+
+
+def plain_subsequence(context: Sequence[str], reference: Sequence[str]) -> list[bool]:
+    """The textbook's table and rule, entry by entry."""
+    lengths = [[0] * (len(reference) + 1) for _ in range(len(context) + 1)]
+    for i, j in itertools.product(range(len(context)), range(len(reference))):
+        equal = context[i] == reference[j]
+        lengths[i + 1][j + 1] = lengths[i][j] + 1 if equal else max(lengths[i][j + 1], lengths[i + 1][j])
+    shared = [False] * len(reference)
+    i, j = len(context), len(reference)
+    while i and j:
+        if context[i - 1] == reference[j - 1]:
+            i, j = i - 1, j - 1
+            shared[j] = True
+        elif lengths[i - 1][j] >= lengths[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return shared
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=20), st.lists(st.sampled_from("abcxyz"), max_size=20))
+@settings(max_examples=300, deadline=None)
+def test_subsequence_against_the_textbook_and_rapidfuzz(context: list[str], reference: list[str]) -> None:
+    shared = longest_common_subsequence(context, reference)
+    assert shared.tolist() == plain_subsequence(context, reference)
+    assert shared.sum() == LCSseq.similarity(context, reference)
+    rest = iter(context)
+    assert all(word in rest for word in itertools.compress(reference, shared))  # in the context's order
+
+
+def test_a_long_context_is_fast() -> None:
+    rng = random.Random(0)
+    context, reference = ([str(rng.randrange(200)) for _ in range(n)] for n in (1000, 100))
+    start = time.process_time()
+    shared = longest_common_subsequence(context, reference)
+    assert time.process_time() - start < 1.0
+    assert shared.sum() == LCSseq.similarity(context, reference)
+
+
+# Knapsack (Eq. 2, Algorithm 1)
+
+
+@pytest.mark.parametrize(("limit", "value"), [(2, 2.0), (10, 10.0), (11, 11.0), (20, 16.0)])
+def test_knapsack_by_hand(limit: int, value: float) -> None:
+    values, weights = np.array([6.0, 10.0, 1.0, 1.0]), np.array([10, 10, 1, 1])
+    assert knapsack_table(values, weights, limit)[-1, -1] == value
+    assert values[knapsack(values, weights, limit)].sum() == value
+    assert weights[knapsack(values, weights, limit)].sum() <= limit
+
+
+def test_knapsack_takes_the_second_of_two() -> None:
+    assert knapsack(np.array([3.0, 4.0]), np.array([1, 1]), 1).tolist() == [False, True]
+
+
+def test_of_equal_words_the_first_is_taken_and_one_without_value_never() -> None:
+    assert knapsack(np.array([3.0, 3.0]), np.array([1, 1]), 1).tolist() == [True, False]
+    assert knapsack(np.array([0.0, 3.0]), np.array([1, 1]), 2).tolist() == [False, True]
+
+
+def test_a_dear_word_is_never_masked_within_less_than_its_cost() -> None:
+    assert knapsack(np.array([99.0, 1.0]), np.array([10, 1]), 9).tolist() == [False, True]
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from([1, 1, 1, 2, 3, 10])), max_size=14), st.integers(0, 30))
+@settings(max_examples=120, deadline=None)
+def test_knapsack_against_every_subset(items: list[tuple[int, int]], limit: int) -> None:
+    values = np.array([value for value, _ in items], dtype=np.float64)
+    weights = np.array([cost for _, cost in items], dtype=np.int64)
+    subsets = (np.arange(2 ** len(items))[:, None] >> np.arange(len(items)) & 1).astype(np.int64)
+    best = (subsets @ values)[subsets @ weights <= limit].max()
+    chosen = knapsack(values, weights, limit)
+    assert values[chosen].sum() == best
+    assert weights[chosen].sum() <= limit
+
+
+@given(st.lists(st.tuples(st.floats(0, 40), st.sampled_from([1, 10])), max_size=25))
+@settings(max_examples=60, deadline=None)
+def test_one_table_serves_every_budget(items: list[tuple[float, int]]) -> None:
+    values, weights = np.array([v for v, _ in items]), np.array([c for _, c in items], dtype=np.int64)
+    best = knapsack_table(values, weights, 30)
+    for limit in range(31):
+        assert chosen_words(best, weights, limit).tolist() == knapsack(values, weights, limit).tolist()
+
+
+def test_budget() -> None:
+    assert [budget(ratio, 17) for ratio in (0, 0.2, 0.4, 0.6, 1)] == [0, 3, 6, 10, 17]
+    assert [budget(n / 100, 100) for n in range(101)] == list(range(101))
+    assert budget(0.9, 1) == 0
+    with pytest.raises(ValueError, match=r"0 to 1, but got 1\.2"):
+        budget(1.2, 3)
+    with pytest.raises(ValueError, match="got nan"):
+        budget(math.nan, 3)
+
+
+# Templates
+
+
+def refilled(parts: Template, text: str, masked: Sequence[bool]) -> str:
+    """The template with each blank filled by the words it stands for, with the white space before them."""
+    found = words(text)
+    runs = iter(
+        [word for word, _ in group]
+        for hidden, group in itertools.groupby(zip(found, masked, strict=True), key=lambda pair: bool(pair[1]))
+        if hidden
+    )
+    filled, end = "", 0
+    for part in parts:
+        if isinstance(part, Kept):
+            filled += part.text
+        else:
+            run = next(runs)
+            assert part.count == len(run)
+            filled += text[end : run[-1].end]
+        end = len(filled)
+    assert next(runs, None) is None
+    return filled + text[end:]
+
+
+@given(
+    st.text(max_size=40) | st.text(alphabet="ab '.,\n字👍\u200d\u0301א", max_size=40), st.randoms(use_true_random=False)
+)
+@settings(max_examples=300, deadline=None)
+def test_templates_give_the_text_back(text: str, rng: random.Random) -> None:
+    masked = [rng.random() < 0.5 for _ in words(text)]
+    parts = template(text, words(text), masked)
+    assert refilled(parts, text, masked) == text
+    assert sum(part.count for part in parts if isinstance(part, Blank)) == sum(masked)
+    assert all(type(one) is not type(other) for one, other in itertools.pairwise(parts))
+    if masked and not masked[-1]:
+        assert isinstance(parts[-1], Kept)
+        assert text.endswith(parts[-1].text)
+
+
+def test_template_by_hand() -> None:
+    text = " A red  kite, high\n"
+    found = words(text)
+    assert template(text, found, [False] * 5) == (Kept(text),)
+    assert template(text, found, [True] * 5) == (Blank(5),)
+    assert template(text, found, [True, False, True, False, False]) == (
+        *(Blank(1), Kept(" red"), Blank(1), Kept(", high\n")),
+    )
+    assert template("  ", [], []) == (Kept("  "),)
+
+
+def test_templates_of_a_story() -> None:
+    idf = inverse_document_frequency([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
+    ratios = (0, 0.2, 0.4, 0.6)
+    found = templates(STORY, CONTEXT, ratios, BUILTIN, idf)
+    assert found[0] == (Kept(STORY),)
+    blanks = [sum(part.count for part in parts if isinstance(part, Blank)) for parts in found]
+    assert blanks == [0, 4, 8, 12]  # of 21 words; 13 are neither punctuation nor shared with the context in its order
+    assert found[1] == templates(STORY, CONTEXT, [0.2], BUILTIN, idf)[0]  # whatever the other ratios
+    assert "".join(part.text for part in found[3] if isinstance(part, Kept)).endswith("!")
+
+
+def test_templates_by_hand() -> None:
+    text = "The red dog ran fast."
+    idf = inverse_document_frequency([text, "They ran."])
+    classes = {"red": "adjective", "dog": "noun", "fast": "adverb"}
+    tagger = NamedTagger("by hand", lambda found: [classes.get(word, "other") for word in found])  # pyright: ignore[reportArgumentType]
+    # M = 2, IDF: the, red, dog, fast ln(3/2) = 0.405; ran ln(3/3), so 0.1. v: red 9.9, ran 10, fast 7.4. N = 6.
+    # The, dog and . are shared: 10 each. W = 0, 1, 2, 3, 6.
+    assert templates(text, "The dog.", [0, 0.2, 0.4, 0.5, 1], tagger, idf) == [
+        (Kept("The red dog ran fast."),),
+        (Kept("The red dog"), Blank(1), Kept(" fast.")),
+        (Kept("The"), Blank(1), Kept(" dog"), Blank(1), Kept(" fast.")),
+        (Kept("The"), Blank(1), Kept(" dog"), Blank(2), Kept(".")),
+        (Kept("The"), Blank(1), Kept(" dog"), Blank(2), Kept(".")),
+    ]
+
+
+@pytest.mark.parametrize("context", ["", "...", "שלום עולם", "🎉🎉", "something else"])
+@pytest.mark.parametrize("reference", ["", "  ", "Yes", "...", "🎉", "春眠不觉晓", "שלום, עולם!", "Ann didn't go."])
+def test_any_text_has_templates(reference: str, context: str) -> None:
+    idf = inverse_document_frequency([reference])
+    for parts in templates(reference, context, [0, 0.2, 0.9], BUILTIN, idf):
+        kept = [part.text for part in parts if isinstance(part, Kept)]
+        assert all(text in reference for text in kept)
+        assert all(fold(word.text) for text in kept for word in words(text))
+
+
+def test_no_ratio_gives_no_template_and_a_wrong_one_is_refused() -> None:
+    idf = inverse_document_frequency([STORY])
+    assert templates(STORY, CONTEXT, [], BUILTIN, idf) == []
+    with pytest.raises(ValueError, match="masking ratio"):
+        templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)

@@ -1,0 +1,96 @@
+"""Words: every character but white space is in one, whatever the script; contractions, hyphens, numbers, pictures."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mars.words import fold, is_punctuation, words
+
+FAMILY = "👨\u200d👩\u200d👧"
+TEXTS = [
+    "Ann didn't pay $1,000.50 -- well, not \u201cyet\u201d… ",
+    "\t [FEMALE] 's favorite show .\n\nthe end",
+    f"Great {FAMILY} ❤️‍🔥👍🏽🇫🇷🇩🇪!!",
+    "שלום, עולם! צה״ל \u200fמה שלומך?",
+    "السَّلامُ عليكم، كيف حالك؟",
+    "春眠不觉晓,处处闻啼鸟。カタカナ ok",
+    "नमस्ते दुनिया",
+    "naïve cafe\u0301 Ångström",
+]
+
+
+def split(text: str) -> list[str]:
+    return [word.text for word in words(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's late, Ann.", "It 's late , Ann ."),
+        ("They couldn't've known; I’ll go.", "They could n't 've known ; I ’ll go ."),
+        ("CAN'T won't cannot", "CA N'T wo n't cannot"),
+        ("the dogs' o'clock 'twas", "the dogs ' o'clock ' twas"),
+        ("a well-known mother-in-law's word--word", "a well-known mother-in-law 's word -- word"),
+        ("[FEMALE] 's dog did n't", "[FEMALE] 's dog did n't"),
+        ("[a] [B", "[ a ] [ B"),
+        ("1,000.50 at 10:30, 9/11; 3rd, 20-year-old (50%)", "1,000.50 at 10:30 , 9/11 ; 3rd , 20-year-old ( 50 % )"),
+        ("In the U.S. at 5 p.m. J. Smith.", "In the U.S. at 5 p.m. J . Smith ."),
+        ("Wait... what?! ``No''", "Wait ... what ? ! `` No ''"),
+        ("春眠不觉晓。ok", "春 眠 不 觉 晓 。 ok"),
+        ("カナ 한국어 말", "カ ナ 한국어 말"),
+        ("שלום, עולם", "שלום , עולם"),
+        ("नमस्ते दुनिया", "नमस्ते दुनिया"),
+        (f"{FAMILY}👍🏽🇫🇷🇩🇪❤️❤️", f"{FAMILY} 👍🏽 🇫🇷 🇩🇪 ❤️ ❤️"),
+        ("cafe\u0301s", "cafe\u0301s"),
+        ("a\u200bb\ufeffc", "a b c"),
+        ("", ""),
+        (" \n\t\u3000", ""),
+    ],
+)
+def test_words_by_hand(text: str, expected: str) -> None:
+    assert split(text) == expected.split()
+
+
+def check_offsets(text: str) -> None:
+    end = 0
+    for word in words(text):
+        assert word.text
+        assert text[word.start : word.end] == word.text
+        assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end : word.start])
+        end = word.end
+    assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end:])
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_only_white_space_lies_between_words(text: str) -> None:
+    check_offsets(text)
+
+
+@given(st.text(max_size=40) | st.text(alphabet="aZé0-'’.,/ n t s\u0301\u200d👍🏽🇫字[]", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_only_white_space_lies_between_words_of_any_text(text: str) -> None:
+    check_offsets(text)
+
+
+def test_a_lone_surrogate_is_a_word() -> None:
+    assert split("a \ud83d b") == ["a", "\ud83d", "b"]
+
+
+def test_a_very_long_word_takes_no_time() -> None:
+    assert len(words("a" * 50_000 + "-b" * 20_000 + "'" * 20_000)) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("The", "the"), ("n’t", "N'T"), ("ﬁsh", "FISH"), ("שלום\u200f", "שלום"), ("❤️", "❤"), ("cafe\u0301", "CAFÉ")],
+)
+def test_folded_words_are_equal(one: str, other: str) -> None:
+    assert fold(one) == fold(other)
+
+
+def test_what_is_punctuation() -> None:
+    assert [w for w in split("`` No , '' he said : $ 5 + 50% ... 👍🏽 🇫🇷 。") if not is_punctuation(w)] == [
+        *["No", "he", "said", "5", "50", "👍🏽", "🇫🇷"],
+    ]
