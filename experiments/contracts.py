@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # the runner starts without torch and matplotlib
     import pytorch_lightning
@@ -100,6 +100,22 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table of another kind than the agreement with ratings.
+
+    Attributes:
+        title: its heading.
+        caption: what the columns are, their units and direction.
+        rows: mappings with the same keys, the columns. `NAME_interval`, a (low, high) at 95 %, belongs to the column
+            NAME. What is neither text nor number nor interval (a list, a mapping) stands in results.json only.
+    """
+
+    title: str
+    caption: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
 class ScoredSet:
     """A rated set and the scores of its examples by metric."""
 
@@ -113,7 +129,8 @@ class Outcome:
 
     Attributes:
         signature: one line that names the experiment, its settings, models, data and versions.
-        rows: the table.
+        rows: the agreement of metrics with ratings.
+        tables: of other kinds.
         scored: every score of every example (`scores.jsonl`).
         plots: by name (`plots/name.png`).
         models: by name, a folder in HF form (`save_pretrained`) to be put into `models/name`.
@@ -125,6 +142,7 @@ class Outcome:
 
     signature: str
     rows: Sequence[Row] = ()
+    tables: Sequence[Table] = ()
     scored: Sequence[ScoredSet] = ()
     plots: Mapping[str, Figure] = field(default_factory=dict)
     models: Mapping[str, Path] = field(default_factory=dict)

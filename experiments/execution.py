@@ -174,6 +174,8 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     out = terminal.console()
     for table in terminal.agreement_tables(outcome.rows, out.width):
         out.print(table)
+    for table in terminal.other_tables(outcome.tables):
+        out.print(table)
     if outcome.figures:
         out.print(terminal.plain_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
     for note in outcome.notes:

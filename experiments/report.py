@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from data.files import written_aside
 from experiments.contracts import Outcome
-from experiments.results import Circumstances, grouped, is_synthetic, library_versions
+from experiments.results import Circumstances, grouped, is_synthetic, library_versions, shown_columns
 from experiments.terminal import interval, number
 
 TEMPLATE = Path(__file__).with_name("report.html.jinja")
@@ -34,6 +34,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         command=shlex.join(circumstances.command),
         outcome=outcome,
         groups=grouped(outcome.rows),
+        shown_columns=shown_columns,
         synthetic=is_synthetic(outcome),
         pictures=pictures,
         versions=library_versions(),

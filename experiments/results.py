@@ -24,17 +24,22 @@ LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy"
 WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models")
 
 
-def cells(row: Row) -> dict[str, Any]:
-    """A row with intervals as `pearson_low`, `pearson_high` and so on: one value per column."""
+def cells(row: Row | Mapping[str, Any]) -> dict[str, Any]:
+    """A row with intervals as `pearson_low`, `pearson_high` and so on: one text or number per column."""
+    values = row if isinstance(row, Mapping) else {field.name: getattr(row, field.name) for field in fields(row)}
     flat: dict[str, Any] = {}
-    for field in fields(row):
-        value = getattr(row, field.name)
-        if field.name.endswith("_interval"):
-            name = field.name.removesuffix("_interval")
-            flat |= {f"{name}_low": value[0], f"{name}_high": value[1]}
-        else:
-            flat[field.name] = value
+    for name, value in values.items():
+        if name.endswith("_interval"):
+            of = name.removesuffix("_interval")
+            flat |= {f"{of}_low": value[0], f"{of}_high": value[1]}
+        elif isinstance(value, str | int | float):
+            flat[name] = value
     return flat
+
+
+def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table of another kind that are shown, their intervals beside them."""
+    return [name for name in cells(rows[0]) if name in rows[0]] if rows else []
 
 
 COLUMNS = tuple(
@@ -104,7 +109,10 @@ def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
             "signature": outcome.signature,
             "synthetic": is_synthetic(outcome),
             "notes": list(outcome.notes),
-            "table": [{f.name: getattr(row, f.name) for f in fields(row)} for row in ranked(outcome.rows)],
+            "table": [
+                *({f.name: getattr(row, f.name) for f in fields(row)} for row in ranked(outcome.rows)),
+                *(row for table in outcome.tables for row in table.rows),
+            ],
             "figures": dict(outcome.figures),
             "files": [str(file) for file in outcome.files],
             "timings": {step: round(seconds, 3) for step, seconds in circumstances.timings.items()},

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from experiments import terminal
 from experiments.configuration import ROOT, ConfigurationFault, compose_run, expand_sweep, search_path
 from experiments.execution import FINE, execute
-from experiments.results import write_json
+from experiments.results import shown_columns, write_json
 
 
 def run_sweep(overrides: Sequence[str], folders: Sequence[Path]) -> int:
@@ -54,21 +54,35 @@ def run_job(config: DictConfig, options: Sequence[str]) -> int:
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Prints the table of all jobs: what was varied, and the Spearman of every metric, set and aspect."""
+    """Prints the table of all jobs: what was varied, and the Spearman of every metric, set and aspect.
+
+    Rows of other kinds are shown whole, without intervals; a job without rows shows its figures.
+    """
     varied = [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
+    found = [(job, _findings(job)) for job in jobs]
+    named = list(dict.fromkeys(name for _, findings in found for finding in findings for name in finding)) or ["value"]
     lines = []
-    for job in jobs:
-        settings = [job["settings"].get(key, "") for key in varied]
+    for job, findings in found:
+        start = [job["number"], *(job["settings"].get(key, "") for key in varied)]
         if job["exit_code"] != FINE:
-            lines.append([job["number"], *settings, f"failed ({job['exit_code']})", "", "", ""])
-            continue
-        rows = [(row["set"], row["aspect"], row["metric"], _value(row["spearman"])) for row in job["table"]]
-        rows = rows or [("", "", name, _value(value)) for name, value in job["figures"].items()]
-        lines += [[job["number"], *settings, *row] for row in rows]
-    columns = ["job", *varied, "set", "aspect", "metric", "Spearman" if any(j.get("table") for j in jobs) else "value"]
+            findings = [{named[0]: f"failed ({job['exit_code']})"}]
+        lines += [[*start, *(finding.get(name, "") for name in named)] for finding in findings]
+    columns = ["job", *varied, *named]
     out = terminal.console()
     out.print(terminal.plain_table(columns, lines, f"{len(jobs)} jobs"))
     out.print(f"{folder}/sweep.json")
+
+
+def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the table of jobs shows of one job, by column."""
+    findings = [
+        {**{name: row[name] for name in ("set", "aspect", "metric")}, "Spearman": _value(row["spearman"])}
+        if "spearman" in row
+        else {name: row[name] for name in shown_columns([row])}
+        for row in job.get("table", ())
+    ]
+    figures = [{"metric": name, "value": _value(value)} for name, value in job.get("figures", {}).items()]
+    return findings or figures
 
 
 def _value(number: float | None) -> float:

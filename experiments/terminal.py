@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +15,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from experiments import contracts
 from experiments.contracts import Interval, Row
-from experiments.results import grouped
+from experiments.results import grouped, shown_columns
 
 WIDTH_OF_A_FILE = 160  # columns where the output is no terminal
 
@@ -109,6 +110,19 @@ AGREEMENT = (
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
     _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
 )
+
+
+def other_tables(tables: Sequence[contracts.Table]) -> Iterator[Table]:
+    """Tables of other kinds, an interval after its number."""
+    for table in tables:
+        names = shown_columns(table.rows)
+        lines = [[_with_interval(row, name) for name in names] for row in table.rows]
+        yield plain_table(names, lines, table.title)
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> Any:
+    bounds = row.get(f"{name}_interval")
+    return row[name] if bounds is None else f"{number(row[name])} {interval(bounds)}".strip()
 
 
 def plain_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title: str) -> Table:

@@ -115,7 +115,14 @@ class WandbTracking:
 
         table = wandb.Table(columns=list(COLUMNS), data=[list(cells(row).values()) for row in outcome.rows])
         plots = {f"plots/{name}": wandb.Image(str(folder / "plots" / f"{name}.png")) for name in outcome.plots}
-        self.run.log({"results": table, **plots})
+        others = {
+            f"tables/{table.title}": wandb.Table(
+                columns=list(cells(table.rows[0])), data=[list(cells(row).values()) for row in table.rows]
+            )
+            for table in outcome.tables
+            if table.rows
+        }
+        self.run.log({"results": table, **others, **plots})
         for name in outcome.models:
             artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # it stays there

@@ -12,8 +12,10 @@ from data.dialogues import RatedSet
 from data.example import Example
 from data.scores import Scores
 from experiments import results
-from experiments.contracts import Outcome, Row, ScoredSet
+from experiments.contracts import Outcome, Row, ScoredSet, Table
 from experiments.report import duration, render
+from experiments.sweep import show
+from experiments.terminal import other_tables
 
 NAN = math.nan
 
@@ -131,3 +133,44 @@ def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) 
 @pytest.mark.parametrize(("seconds", "text"), [(59.94, "59.9 s"), (60, "1 min 00 s"), (3599.6, "1 h 00 min")])
 def test_durations_are_rounded_once(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def other_table() -> Table:
+    first = {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": (0.5, 0.875), "seeds": (0, 1)}
+    return Table("Two systems", "Higher is better.", [first, {**first, "judge": "bert", "ur_interval": (NAN, NAN)}])
+
+
+def test_a_table_of_another_kind_stands_whole_in_the_results_and_without_lists_elsewhere(tmp_path: Path) -> None:
+    outcome = Outcome("sig", tables=[other_table()])
+    found = results.results(outcome, circumstances())["table"]
+    assert found[0] == {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]}
+    assert found[1]["ur_interval"] == [None, None]
+    assert results.shown_columns(other_table().rows) == ["judge", "n", "ur"]
+    assert results.cells(other_table().rows[0]) == {
+        "judge": "<bilstm>",
+        "n": 3,
+        "ur": 0.75,
+        "ur_low": 0.5,
+        "ur_high": 0.875,
+    }
+    page = render(outcome, circumstances(), tmp_path)
+    assert "<h2>Two systems</h2>" in page
+    assert "<td>&lt;bilstm&gt;</td><td>3</td><td>0.750<small>[0.50, 0.88]</small></td>" in page
+    assert "<td>0.750<small></small></td>" in page
+    (shown,) = other_tables(outcome.tables)
+    assert [list(column.cells) for column in shown.columns] == [
+        ["<bilstm>", "bert"],
+        ["3", "3"],
+        ["0.750 [0.50, 0.88]", "0.750"],
+    ]
+
+
+def test_a_sweep_shows_rows_of_other_kinds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = results.results(Outcome("sig", tables=[other_table()]), circumstances())["table"]
+    job = {"settings": {"alpha": "1"}, "exit_code": 0, "table": table, "figures": {}, "number": 0}
+    failed = {"settings": {"alpha": "2"}, "exit_code": 1, "number": 1}
+    show([job, failed], tmp_path)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["job", "alpha", "judge", "n", "ur"] in lines
+    assert ["0", "1", "<bilstm>", "3", "0.750"] in lines
+    assert ["1", "2", "failed", "(1)"] in lines
