@@ -156,7 +156,7 @@ def relative_scores(
     def statistics(weights: Floats) -> dict[str, Floats]:
         hsr_1, hsr_2 = _share(first > 0, pair_of, weights), _share(second > 0, pair_of, weights)
         return {
-            "accuracy": (_share(human > 0, human_of, weights) + 1 - (hsr_1 + hsr_2) / 2) / 2,
+            "accuracy": 0.5 + (_share(human > 0, human_of, weights) - (hsr_1 + hsr_2) / 2) / 2,
             "hsr_1": hsr_1,
             "hsr_2": hsr_2,
             "hsrd": hsr_1 - hsr_2,

@@ -1,0 +1,304 @@
+"""Two systems before discriminators: pairing, splitting, what is made alike, faults, what is learned."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytorch_lightning import Trainer
+
+from data.example import Example
+from data.faults import InputFaults
+from data.files import write_examples
+from data.stages import Stages
+from discriminators.discriminator import new_bilstm
+from discriminators.training import TrainingSettings
+from oumg.comparison import (
+    Contest,
+    Judge,
+    Terms,
+    Verdict,
+    common_length,
+    contest,
+    judged,
+    labelled,
+    pieces,
+    plain,
+    read_contest,
+    shared_start,
+    text_set,
+    without,
+)
+
+WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
+WHOLE = Terms("words", match_length=False)
+
+
+def texts(prefix: str, by_input: dict[str, list[str]]) -> list[Example]:
+    return [
+        Example(f"{prefix}-{name}-{i}", text=text, group=name)
+        for name, outputs in by_input.items()
+        for i, text in enumerate(outputs)
+    ]
+
+
+def between(
+    human: dict[str, list[str]], first: dict[str, list[str]], second: dict[str, list[str]], terms: Terms = WHOLE
+) -> Contest:
+    people, ones, others = (
+        text_set(name, texts(name, of)) for name, of in (("human", human), ("g1", first), ("g2", second))
+    )
+    return contest(people, ones, others, terms)
+
+
+def sentence(rng: random.Random, words: int) -> str:
+    return " ".join(rng.choices(WORDS, k=words))
+
+
+def sentences(seed: int, inputs: int, lengths: tuple[int, int] = (6, 6)) -> dict[str, list[str]]:
+    rng = random.Random(seed)
+    return {f"i{i:03d}": [sentence(rng, rng.randint(*lengths))] for i in range(inputs)}
+
+
+def test_inputs_are_split_before_all_else_and_weigh_alike() -> None:
+    human, first = sentences(0, 40), sentences(1, 40)
+    second = {name: [*one, "an other red cat"] for name, one in sentences(2, 40).items()}
+    first = {name: [*one, "one more blue dog"] for name, one in first.items()}
+    found = between(human, first, second)
+    train, test = ({bout.input for bout in side} for side in (found.train, found.test))
+    assert train | test == set(human)
+    assert not train & test
+    assert len(test) == 10
+    assert (len(found.train), len(found.test)) == (60, 20)
+    for side in (found.train, found.test):
+        labels = [text.label for text in labelled(side)]
+        assert labels.count(1) == labels.count(0) == 2 * len(side)
+        for bout in side:
+            assert {e.group for e in (*bout.human, bout.first, bout.second)} == {bout.input}
+    assert [bout.first.id[-1] for bout in found.test] == [bout.second.id[-1] for bout in found.test] == ["0", "1"] * 10
+
+
+def test_the_order_of_the_inputs_and_files_changes_nothing() -> None:
+    human, first, second = (sentences(seed, 20, (4, 9)) for seed in range(3))
+    terms = Terms("words")
+    once = between(human, first, second, terms)
+    a, b, c = (dict(random.Random(i).sample(sorted(of.items()), 20)) for i, of in enumerate((human, first, second)))
+    assert list(a) != list(human)
+    assert between(a, b, c, terms) == once
+    assert between(human, first, second, replace(terms, seed=1)) != once
+
+
+def test_an_input_is_named_by_its_group_or_else_its_id() -> None:
+    by_id = [Example(f"i{i}", text="red green blue") for i in range(4)]
+    by_group = [Example(f"x{i}", text="red green blue", group=f"i{i}") for i in range(4)]
+    found = contest(text_set("human", by_id), text_set("g1", by_group), text_set("g2", iter(by_id)), WHOLE)
+    assert {bout.input for bout in (*found.train, *found.test)} == {"i0", "i1", "i2", "i3"}
+
+
+def test_human_texts_are_drawn_before_any_is_drawn_again() -> None:
+    def human_ids(people: int, outputs: int) -> list[str]:
+        human = {f"i{i}": [f"text {k} here" for k in range(people)] for i in range(4)}
+        machine = {f"i{i}": [f"output {k} there" for k in range(outputs)] for i in range(4)}
+        found = between(human, machine, machine)
+        return sorted(e.id for bout in (*found.train, *found.test) if bout.input == "i0" for e in bout.human)
+
+    assert human_ids(1, 1) == ["human-i0-0"] * 2
+    assert len(set(human_ids(9, 2))) == 4
+    assert human_ids(4, 2) == [f"human-i0-{k}" for k in range(4)]
+    drawn = human_ids(3, 2)
+    assert len(drawn) == 4
+    assert len(set(drawn)) == 3
+
+
+def test_texts_that_meet_are_of_one_length_and_none_shows_its_end() -> None:
+    found = between(sentences(0, 200, (5, 9)), sentences(1, 200, (9, 30)), sentences(2, 200, (3, 12)), Terms("words"))
+    lengths, shares = [], []
+    for bout in (*found.train, *found.test):
+        whole = [len(e.text.split()) for e in (*bout.human, bout.first, bout.second)]
+        read = {len(segments[0].split()) for segments in bout.segments}
+        assert len(read) == 1
+        if len(set(whole)) > 1:
+            assert max(read) < min(whole)
+            assert max(read) >= min(whole) / 2
+        lengths.append(max(read))
+        shares.append(max(read) / min(whole))
+    assert 0.6 < np.mean(shares) < 0.8
+    assert len(set(lengths)) > 4
+
+
+def test_texts_of_one_length_stay_whole() -> None:
+    found = between(sentences(0, 8), sentences(1, 8), sentences(2, 8), Terms("words"))
+    for bout in (*found.train, *found.test):
+        assert [s[0] for s in bout.segments] == [e.text for e in (*bout.human, bout.first, bout.second)]
+    assert common_length([7, 7, 7], np.random.default_rng(0)) == 7
+    assert {common_length([2, 3], np.random.default_rng(i)) for i in range(9)} == {1}
+    assert {common_length([5, 9], np.random.default_rng(i)) for i in range(40)} == {3, 4}
+
+
+def test_what_one_origin_always_begins_or_ends_with_is_taken_off_all() -> None:
+    human = sentences(0, 40)
+    first = {name: [f"Answer: {one}."] for name, (one,) in sentences(1, 40).items()}
+    second = {name: [f"{one}."] for name, (one,) in sentences(2, 40).items()}
+    human["i001"] = ["red sun."]  # one that has it too
+    found = between(human, first, second)
+    assert found.templates == (("end", "."), ("start", "Answer:"))
+    read = {bout.input: bout.segments for bout in (*found.train, *found.test)}
+    assert [s[0] for s in read["i000"]] == [sentences(i, 40)["i000"][0] for i in (0, 0, 1, 2)]
+    assert read["i001"][0] == ("red sun",)
+
+
+def test_a_template_leaves_two_pieces_and_is_held_by_nearly_all() -> None:
+    assert shared_start([["a ", "b ", "c"]] * 3) == ("a ",)
+    assert shared_start([["a ", "b ", "c"]] * 18 + [["x ", "y ", "z"]]) == ()
+    assert shared_start([["a ", "b ", "c"]] * 19 + [["x ", "y ", "z"]]) == ("a ",)
+    assert shared_start([["a ", "b"]]) == ()
+    assert without(["a ", "b ", "c ", "d"], {("a ",), ("a ", "b ")}, {("d",)}) == ["a ", "b ", "c ", "d"]
+    assert without(["a ", "b ", "c ", "d ", "e"], {("a ",), ("a ", "b ")}, {("e",)}) == ["c ", "d "]
+
+
+def test_pieces_of_a_text_are_the_text() -> None:
+    text = plain("  Well,\n don't  好的！e\u0301 x_y 3.5")
+    assert text == "Well, don't 好的！é x_y 3.5"
+    for kind in ("words", "characters", "jieba", "bpe"):
+        assert "".join(pieces(text, kind)) == text
+    assert [p.strip() for p in pieces(text, "words")] == [
+        *("Well", ",", "don", "'", "t", "好", "的", "！", "é", "x_y", "3", ".", "5")
+    ]
+    assert pieces("今天 天气好", "jieba") == ["今天 ", "天气", "好"]
+    assert pieces("", "words") == []
+
+
+def test_the_source_is_read_before_the_text_and_never_cut() -> None:
+    source = {f"i{i}": f"la source numéro {i} est plus longue" for i in range(4)}
+    human = [Example(n, text="red sun and moon", context=source[n]) for n in source]
+    first = [Example(n, text="red sea and stone and more") for n in source]  # it need not say it again
+    found = contest(text_set("h", human), text_set("a", first), text_set("b", first), Terms("words", source=True))
+    for bout in (*found.train, *found.test):
+        assert {segments[0] for segments in bout.segments} == {source[bout.input]}
+        assert len({len(segments[1].split()) for segments in bout.segments}) == 1
+    read_too = replace(WHOLE, source=True)
+    other = [*first[:3], replace(first[3], context="une autre")]
+    with pytest.raises(InputFaults) as found_faults:
+        contest(
+            text_set("h", human[:2] + other[2:]),
+            text_set("a", other),
+            text_set("b", human),
+            replace(WHOLE, source=True),
+        )
+    assert found_faults.value.faults == ('h:4: each input needs one context, but "i3" has 2',)
+    with pytest.raises(InputFaults, match='h:1: each input needs one context, but "i0" has none'):
+        contest(text_set("h", first), text_set("a", first), text_set("b", first), read_too)
+
+
+def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+    good = {f"i{i}": ["red green blue"] for i in range(6)}
+    human = texts("h", {**good, "i2": ["red"], "alone": ["red green"]})
+    first = texts("a", {**good, "i3": ["red green", "blue sun"]})
+    second = texts("b", {name: one for name, one in good.items() if name != "i5"})
+    for name, examples in (("human", human), ("g1", first), ("g2", second)):
+        write_examples(tmp_path / f"{name}.jsonl", examples)
+    h, a, b = (tmp_path / f"{name}.jsonl" for name in ("human", "g1", "g2"))
+    with pytest.raises(InputFaults) as found:
+        read_contest(h, a, b, WHOLE)
+    rule = "each input needs a human text and outputs of both systems"
+    assert found.value.faults == (
+        f'{h}:3: a text needs at least two words or marks, found "red"',
+        f'{h}:6: {rule}, but "i5" is not in {b}',
+        f'{h}:7: {rule}, but "alone" is not in {a} and {b}',
+        f'{a}:7: {rule}, but "i5" is not in {b}',
+        f'{b}:4: both systems need equally many outputs for an input, but "i3" has 1 here and 2 in {a}',
+    )
+    (tmp_path / "human.jsonl").write_text('{"id": "x", "text": " "}\n')
+    (tmp_path / "g1.jsonl").write_text('{"id": "x", "text": "red green"\n')
+    with pytest.raises(InputFaults) as found:
+        read_contest(h, a, b, WHOLE)
+    assert [line.split(": ")[0] for line in found.value.faults] == [f"{h}:1", f"{a}:1"]
+
+
+def test_files_without_common_inputs_are_told_so_once() -> None:
+    h, a, b = (text_set(name, [Example(f"{name}-{i}", text="red green") for i in range(9)]) for name in ("h", "a", "b"))
+    with pytest.raises(InputFaults) as found:
+        contest(h, a, b, WHOLE)
+    (fault,) = found.value.faults
+    assert fault.startswith("h:0: the three files must share inputs (the same group, or the same id")
+    few = text_set("h", [Example(f"{i}", text="red green") for i in range(3)])
+    with pytest.raises(InputFaults, match="h:0: a comparison needs at least 4 inputs, but 3 are in all files"):
+        contest(few, few, few, WHOLE)
+
+
+def test_wrong_terms_are_refused() -> None:
+    with pytest.raises(ValueError, match="test_fraction must be between 0 and 1, but is 1"):
+        Terms("words", test_fraction=1)
+    with pytest.raises(ValueError, match="tokens must be one of characters, jieba, words, bpe, but is 'word'"):
+        Terms("word")  # pyright: ignore[reportArgumentType]
+
+
+JUDGE = Judge(
+    partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, dropout=0.1),
+    TrainingSettings(epochs=4, learning_rate=1e-2, token_budget=1024),
+)
+
+
+@pytest.fixture
+def verdict_on(tmp_path: Path) -> Callable[..., Verdict]:
+    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
+    return partial(judged, name="bilstm", judge=JUDGE, stages=Stages(tmp_path), make_trainer=trainer, seeds=[0])
+
+
+def marked(seed: int, inputs: int, share: float) -> dict[str, list[str]]:
+    """Sentences of which this share says `yes`, the others `no`."""
+    rng = random.Random(seed)
+    return {
+        name: [f"{one} {'yes' if rng.random() < share else 'no'} {sentence(rng, 2)}"]
+        for name, (one,) in sentences(seed, inputs).items()
+    }
+
+
+def test_the_better_system_wins_and_a_second_run_trains_nothing(verdict_on: Callable[..., Verdict]) -> None:
+    rounds = between(marked(0, 120, 1.0), marked(1, 120, 0.8), marked(2, 120, 0.0), Terms("words"))
+    found = verdict_on(rounds, seeds=[0, 1])
+    assert found.scores.inputs == found.scores.pairs == 30
+    assert found.scores.hsrd.low > 0
+    assert found.scores.ur.low > 0.5
+    assert found.scores.accuracy.low > 0.5
+    assert (found.human.shape, found.first.shape, found.second.shape) == ((2, 60), (2, 30), (2, 30))
+    assert np.array_equal(found.human[:, 0::2], found.human[:, 1::2])  # one human text per input
+    assert len(found.scores.ur.by_seed) == 2
+    assert list(found.folders) == [0, 1]
+
+    def no_trainer(**_: object) -> Trainer:
+        raise AssertionError("it trains again")
+
+    again = verdict_on(rounds, seeds=[0, 1], make_trainer=no_trainer)
+    assert again.scores == found.scores
+    with pytest.raises(ValueError, match="seeds must be given and differ"):
+        verdict_on(rounds, seeds=[1, 1])
+
+
+def test_a_system_against_itself_is_all_ties(verdict_on: Callable[..., Verdict]) -> None:
+    machine = marked(1, 60, 0.5)
+    scores = verdict_on(between(marked(0, 60, 1.0), machine, machine, Terms("words"))).scores
+    assert (scores.hsrd.value, scores.ur.value, scores.ties.value) == (0, 0, 1)
+
+
+def test_the_same_texts_on_both_sides_train_to_chance(verdict_on: Callable[..., Verdict]) -> None:
+    same = sentences(0, 60)
+    scores = verdict_on(between(same, same, same, Terms("words"))).scores
+    assert (scores.accuracy.value, scores.ties.value) == (0.5, 1)
+
+
+@pytest.mark.parametrize(("match_length", "low", "high"), [(True, 0.43, 0.57), (False, 0.85, 1.0)])
+def test_length_and_template_do_not_leak_unless_they_are_let(
+    verdict_on: Callable[..., Verdict], match_length: bool, low: float, high: float
+) -> None:
+    # One kind of sentence; the machines' are longer, those of the first say so, and the human ones end otherwise.
+    human = {
+        name: [f"{one}{'!' if i % 2 else '.'}"] for i, (name, (one,)) in enumerate(sentences(0, 400, (5, 8)).items())
+    }
+    first = {name: [f"Answer: {one}"] for name, (one,) in sentences(1, 400, (11, 14)).items()}
+    second = sentences(2, 400, (10, 15))
+    found = verdict_on(between(human, first, second, Terms("words", match_length=match_length)))
+    assert low <= found.scores.accuracy.value <= high
