@@ -1,0 +1,132 @@
+"""Judging: how many tokens of a greedy fill stay, by the perplexity of what they make with the text after the blank.
+
+Algorithm 2 of MARS, as intended: with s the text before the blank, t_1 t_2 ... a greedy fill and T the kept text after
+it, length m is judged by PPL(t_1 ... t_m T | s) under the plain model. Greedy fills are nested, so one pass scores all
+lengths: the copies of T stand side by side in one row, each sees its own beginning of the fill alone.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from language_models.causal import CausalLM
+from language_models.seq2seq import chosen_log_probabilities
+from mars.slots import Reading, Slots, hidden_alone, joined, onward, output_embeddings
+
+TIE = 1e-3
+"""Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
+DOUBT = 5e-4
+"""A comparison this close to `TIE` may come out either way in another batch; it is above float32 rounding errors."""
+LOGITS = 2**25  # at most so many at a time
+
+
+def perplexity(log_probabilities: Sequence[float]) -> float:
+    """exp of the mean negative log-probability; lower is more fluent.
+
+    >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
+    6.6667
+    """
+    return math.exp(min(-sum(log_probabilities) / len(log_probabilities), 700.0))  # a float holds no more
+
+
+def best_length(perplexities: Sequence[float], tie: float = TIE) -> int:
+    """The length, from 1, of lowest perplexity; the shortest of those within `tie` (relative) of the lowest.
+
+    >>> best_length([6.6667, 1.1111, 2.7217, 2.2752]), best_length([5.0, 5.0])
+    (2, 1)
+    """
+    lowest = min(perplexities)
+    return next(m for m, value in enumerate(perplexities, 1) if value <= lowest * math.exp(tie))
+
+
+def close_call(perplexities: Sequence[float]) -> bool:
+    """Whether rounding errors could change `best_length`."""
+    lowest = math.log(min(perplexities))
+    return any(abs(math.log(value) - lowest - TIE) < DOUBT for value in perplexities if math.isfinite(value))
+
+
+def branches(last: int, after: Sequence[int], length: int, filled: int, lengths: Sequence[int]) -> Reading:
+    """One pass over the last token of a fill and a copy of `after` behind each of the fill's first `lengths` tokens.
+
+    The row holds `length` tokens before the fill and all of the fill's `filled` tokens but the last.
+
+    >>> branches(last=9, after=[5], length=2, filled=2, lengths=[1, 2])
+    Reading(ids=[9, 5, 5], slots=[3, 4, 5], positions=[3, 3, 4], prefix=[3, 3, 4], own=[3, 4, 5])
+    """
+    ends = [length + m for m in lengths]
+    starts = [length + filled + c * len(after) for c in range(len(lengths))]
+    steps = range(len(after))
+    copies = Reading(
+        [token for _ in lengths for token in after],
+        [start + j for start in starts for j in steps],
+        [end + j for end in ends for j in steps],
+        [end for end in ends for _ in steps],
+        [start for start in starts for _ in steps],
+    )
+    return joined(onward([last], length + filled - 1), copies)
+
+
+def log_probabilities(
+    embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
+) -> list[float]:
+    """log P of each token from the hidden state that predicts it, in nats."""
+    wanted = torch.tensor(list(tokens), dtype=torch.long, device=hidden.device)
+    most = max(1, LOGITS // len(embeddings))
+    scores = [
+        chosen_log_probabilities(states @ embeddings.T, targets)
+        for states, targets in zip(hidden.split(most), wanted.split(most), strict=True)
+    ]
+    return torch.cat(scores).tolist() if len(tokens) else []
+
+
+def following_states(
+    fill: Float[Tensor, "lengths dim"], copies: Float[Tensor, "read dim"], words: int
+) -> Float[Tensor, "lengths words dim"]:
+    """The states that predict the `words` tokens of T behind each length: after the fill's tokens, then in its copy."""
+    within = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])[:, : max(0, words - 1)]
+    return torch.cat([fill[:, None], within], dim=1)[:, :words]
+
+
+def perplexities(lm: CausalLM, before: Sequence[int], fill: Sequence[int], after: Sequence[int]) -> list[float]:
+    """PPL(t_1 ... t_m T | s) of every length m of the fill, in one pass over s, the fill and all copies of T."""
+    n, filled = len(before), len(fill)
+    slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
+    copies = branches(fill[-1], after, n, filled, range(1, filled + 1))
+    hidden = slots.read([joined(onward([*before, *fill[:-1]], 0), copies)])[0]
+    embeddings = output_embeddings(lm)
+    written = log_probabilities(embeddings, hidden[n - 1 : n + filled - 1], fill)
+    states = following_states(hidden[n : n + filled], hidden[n + filled :], len(after))
+    return with_following(written, log_probabilities(embeddings, states.flatten(0, 1), [*after] * filled))
+
+
+def with_following(
+    written: Sequence[float], following: Sequence[float], lengths: Sequence[int] | None = None
+) -> list[float]:
+    """PPL of every length of a fill from log P of its tokens and of T behind each length; infinite where not judged.
+
+    >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [0.0, 0.0])]
+    [1.4142, 2.0]
+    >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [math.log(0.5)], lengths=[1])]
+    [2.0, inf]
+    """
+    judged = list(range(1, len(written) + 1)) if lengths is None else list(lengths)
+    words = len(following) // len(judged)
+    found = [math.inf] * len(written)
+    for c, m in enumerate(judged):
+        found[m - 1] = perplexity([*written[:m], *following[c * words : (c + 1) * words]])
+    return found
+
+
+def perplexities_alone(
+    lm: CausalLM, before: Sequence[int], fill: Sequence[int], after: Sequence[int], lengths: Sequence[int]
+) -> list[float]:
+    """The same, one length at a time and each read from the beginning: slow, and equal in any batch."""
+    embeddings, found = output_embeddings(lm), [math.inf] * len(fill)
+    for m in lengths:
+        scored = [*fill[:m], *after]
+        hidden = hidden_alone(lm, [*before, *scored[:-1]])[len(before) - 1 :]
+        found[m - 1] = perplexity(log_probabilities(embeddings, hidden, scored))
+    return found

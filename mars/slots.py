@@ -1,0 +1,218 @@
+"""A key-value cache of many rows, a slot per token: rows are read on from where each of them stands.
+
+The token at position i of a row's text is written to slot i, so rows of unlike length stand in one tensor, and what
+was generated and rejected is overwritten by what follows it. Branches, texts that go on differently after a common
+beginning, are read side by side in one row: their tokens take slots further on, keep the positions they would have,
+and see the common beginning and their own branch alone. The branch that stays is moved to where it belongs.
+"""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
+
+from language_models.batching import pad
+from language_models.causal import CausalLM
+from language_models.seq2seq import output_layer_given
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Tokens of one row that are read in one pass; the lists are of one length.
+
+    Attributes:
+        ids: the tokens.
+        slots: where each is written.
+        positions: its place in the text.
+        prefix: how many of the first slots it sees.
+        own: the first slot of its branch, which it sees up to itself.
+    """
+
+    ids: Sequence[int]
+    slots: Sequence[int]
+    positions: Sequence[int]
+    prefix: Sequence[int]
+    own: Sequence[int]
+
+
+def onward(ids: Sequence[int], length: int) -> Reading:
+    """The tokens after the `length` that the row holds.
+
+    >>> onward([7, 8], 3)
+    Reading(ids=[7, 8], slots=[3, 4], positions=[3, 4], prefix=[3, 3], own=[3, 3])
+    """
+    places = list(range(length, length + len(ids)))
+    return Reading(list(ids), places, places, [length] * len(ids), [length] * len(ids))
+
+
+def joined(first: Reading, second: Reading) -> Reading:
+    """Both in one pass."""
+    return Reading(
+        [*first.ids, *second.ids],
+        [*first.slots, *second.slots],
+        [*first.positions, *second.positions],
+        [*first.prefix, *second.prefix],
+        [*first.own, *second.own],
+    )
+
+
+@dataclass
+class _Turn:
+    """What the layers share: how large they are, which rows are read now, where their tokens go, how far they see."""
+
+    rows: int
+    capacity: int
+    reads: Tensor
+    view: slice | Tensor
+    slots: Tensor
+    width: int
+
+
+class _Layer(CacheLayerMixin):
+    """Keys and values of one layer as (rows, slots, heads, dim); the slot after the last takes what fills up a pass."""
+
+    is_sliding = False
+
+    def __init__(self, turn: _Turn) -> None:
+        super().__init__()
+        self.turn = turn
+        self.stored: list[Tensor] = []  # keys and values
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        for states in (key_states, value_states):
+            _, heads, _, dim = states.shape
+            self.stored.append(states.new_zeros(self.turn.rows, self.turn.capacity + 1, heads, dim))
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        turn = self.turn
+        for stored, states in zip(self.stored, (key_states, value_states), strict=True):
+            stored[turn.reads, turn.slots] = states.transpose(1, 2)
+        keys, values = (stored[turn.view, : turn.width].transpose(1, 2) for stored in self.stored)
+        return keys, values
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.turn.width, 0
+
+    def get_seq_length(self) -> int:
+        return 0  # a model would number positions from here; they are given
+
+    def get_max_length(self) -> int:
+        return self.turn.capacity
+
+
+class Slots:
+    """The cache of `rows` rows of at most `capacity` tokens and branches."""
+
+    def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
+        self.lm = lm
+        none = torch.empty(0, dtype=torch.long, device=lm.device)
+        self.turn = _Turn(rows, capacity, none, slice(0, 0), none, 0)
+        self.layers: list[_Layer] = []
+        self.cache = Cache(layer_class_to_replicate=self._another)  # pyright: ignore[reportArgumentType]
+
+    def _another(self) -> _Layer:
+        self.layers.append(_Layer(self.turn))
+        return self.layers[-1]
+
+    @torch.inference_mode()
+    def read(self, readings: Sequence[Reading], rows: Sequence[int] | None = None) -> Float[Tensor, "rows time dim"]:
+        """The last hidden states of the tokens read, in the rows named or, without names, in the first ones.
+
+        Rows that read fewer tokens than others are filled up; their last hidden states mean nothing.
+        """
+        device, turn = self.lm.device, self.turn
+        slots = pad([r.slots for r in readings], turn.capacity, device)
+        turn.width = 1 + max(max(r.slots) for r in readings)
+        turn.slots = slots
+        chosen = torch.tensor(list(range(len(readings)) if rows is None else rows), device=device)
+        turn.reads = chosen[:, None]
+        turn.view = slice(0, len(readings)) if rows is None else chosen
+        prefix = pad([r.prefix for r in readings], 0, device)
+        own = pad([r.own for r in readings], 0, device)
+        place = torch.arange(turn.width, device=device)
+        sees = (place < prefix[..., None]) | ((place >= own[..., None]) & (place <= slots[..., None]))
+        dtype = self.lm.model.dtype
+        mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
+        return _last_hidden(
+            self.lm,
+            input_ids=pad([r.ids for r in readings], 0, device),
+            position_ids=pad([r.positions for r in readings], 0, device),
+            attention_mask=mask[:, None],
+            past_key_values=self.cache,
+            use_cache=True,
+        )
+
+    @torch.inference_mode()
+    def select(self, rows: Sequence[int]) -> None:
+        """Keeps these rows in this order; a row may be named more than once."""
+        order = torch.tensor(list(rows), device=self.lm.device)
+        self.turn.rows = len(order)
+        for layer in self.layers:
+            layer.stored = [stored[order] for stored in layer.stored]
+
+    @torch.inference_mode()
+    def move(self, rows: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:
+        """Copies the slots `start` of each row named to the slots `end`."""
+        device, capacity = self.lm.device, self.turn.capacity
+        at = torch.tensor(list(rows), device=device)[:, None]
+        source, target = pad(start, capacity, device), pad(end, capacity, device)
+        for layer in self.layers:
+            for stored in layer.stored:
+                stored[at, target] = stored[at, source]
+
+
+@torch.inference_mode()
+def hidden_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
+    """The last hidden states of one text by itself: no cache, no mask, nothing beside it."""
+    return _last_hidden(lm, input_ids=torch.tensor([list(ids)], device=lm.device), use_cache=False)[0]
+
+
+def _last_hidden(lm: CausalLM, **inputs: Any) -> Float[Tensor, "rows time dim"]:
+    with output_layer_given(lm.model, lambda hidden: hidden[:, :0]) as seen:
+        lm.model(**inputs)
+    return seen[0]
+
+
+@torch.inference_mode()
+def check_model(lm: CausalLM) -> None:
+    """Raises ValueError for a model that cannot be read in slots or whose logits are not h E^T.
+
+    It has to place tokens by `position_ids`, to heed a 4-D attention mask and to see all the tokens before (GPT-2,
+    GPT-NeoX, OPT, Llama, Qwen2 do). Four tokens are read at once and in slots with a rejected branch between them.
+    """
+    name = type(lm.model).__name__
+    if any(type(layer) is not DynamicLayer for layer in DynamicCache(config=lm.model.config).layers):
+        raise ValueError(f"MARS needs a model in which every layer sees all tokens before, but {name} has others")
+    if "position_ids" not in inspect.signature(type(lm.model).forward).parameters:
+        raise ValueError(f"MARS needs a model that places tokens by position_ids, but {name} does not read them")
+    ids = [lm.start, *(i for i in range(len(lm.tokenizer)) if i != lm.start)][:4]
+    ids += [lm.start] * (4 - len(ids))
+    plain = lm.model(input_ids=torch.tensor([ids], device=lm.device), use_cache=False).logits[0]
+    slots = Slots(lm, rows=1, capacity=8)
+    rejected = Reading([ids[3], ids[0]], slots=[2, 3], positions=[2, 3], prefix=[2, 2], own=[2, 2])
+    chosen = Reading(ids[2:], slots=[5, 6], positions=[2, 3], prefix=[2, 2], own=[5, 5])
+    hidden = torch.cat([slots.read([onward(ids[:2], 0)])[0], slots.read([joined(rejected, chosen)])[0, 2:]])
+    slotted = hidden @ output_embeddings(lm).T
+    spread = float((plain - plain.mean(-1, keepdim=True)).abs().max())
+    tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)
+    difference = float((slotted - plain).abs().max())
+    if not difference <= tolerance:
+        raise ValueError(
+            "MARS needs a model that places tokens by position_ids, heeds a 4-D attention mask and whose logits are "
+            f"its hidden states times its output embeddings, but the logits of {name} differ by {difference:.2g}: "
+            "take a model such as GPT-2, with attention sdpa or eager"
+        )
+
+
+def output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
+    """E of the planning: the weight of the output layer, with tied embeddings that of the input too."""
+    return lm.model.get_output_embeddings().weight.detach()

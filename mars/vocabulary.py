@@ -1,0 +1,99 @@
+"""Which tokens may be written: no end of text, no line breaks, never half a character at the end of a fill.
+
+Byte-level BPE may spread a character over several tokens. `Vocabulary` knows the bytes of every token, so that a fill
+stays valid UTF-8 at every step and is complete when its tokens are spent.
+"""
+
+import codecs
+import unicodedata
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; separators of lines and paragraphs
+LONGEST = 4  # bytes of a character in UTF-8
+
+
+def byte_of_character() -> dict[str, int]:
+    """The byte that each character of a byte-level BPE token stands for: itself where it is printable.
+
+    >>> byte_of_character()["a"], byte_of_character()["Ġ"]
+    (97, 32)
+    """
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+def missing_bytes(text: bytes) -> int | None:
+    """How many bytes complete the last character; None where the bytes cannot begin a text or hold a banned character.
+
+    >>> missing_bytes("né".encode()), missing_bytes("é".encode()[:1]), missing_bytes("é".encode()[1:])
+    (0, 1, None)
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        complete = decoder.decode(text)
+    except UnicodeDecodeError:
+        return None
+    if any(unicodedata.category(character) in BANNED for character in complete):
+        return None
+    pending = decoder.getstate()[0]
+    if not pending:
+        return 0
+    if pending[0] == 0xED and pending[1:2] >= b"\xa0":  # the beginning of a surrogate, which the decoder lets pass
+        return None
+    first = pending[0]
+    return (2 if first < 0xE0 else 3 if first < 0xF0 else LONGEST) - len(pending)
+
+
+class Vocabulary:
+    """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
+        """Raises ValueError for a tokenizer that is not a byte-level BPE."""
+        table = byte_of_character()
+        special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
+        tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
+        self.bytes: list[bytes] = []
+        for index, token in enumerate(tokens):
+            if index in special or token is None:
+                self.bytes.append(b"")
+            elif all(character in table for character in token):
+                self.bytes.append(bytes(table[character] for character in token))
+            else:
+                raise ValueError(
+                    f"MARS needs a byte-level BPE (GPT-2, Llama 3, Qwen), but {type(tokenizer).__name__} of "
+                    f"{tokenizer.name_or_path!r} has the token {token!r}"
+                )
+        self.size = size
+        self.device = device
+        single = {token for token in self.bytes if len(token) == 1}
+        # Without every byte as a token a character that was begun might never be completed.
+        self.most = LONGEST - 1 if all(bytes([byte]) in single for byte in range(0x80, 0xC0)) else 0
+        self._allowed: dict[tuple[bytes, int], Bool[Tensor, " vocabulary"]] = {}
+        self._missing: dict[bytes, list[int | None]] = {}
+        if not self.allowed(b"", 0).any():
+            raise ValueError(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
+
+    def allowed(self, pending: bytes, room: int) -> Bool[Tensor, " vocabulary"]:
+        """The tokens that may follow the bytes of a character begun, with `room` more tokens to complete the next."""
+        key = pending, min(room, self.most)
+        if key not in self._allowed:
+            if pending not in self._missing:
+                self._missing[pending] = [missing_bytes(pending + token) if token else None for token in self.bytes]
+            may = [missing is not None and missing <= key[1] for missing in self._missing[pending]]
+            self._allowed[key] = torch.tensor(may + [False] * (self.size - len(may)), device=self.device)
+        return self._allowed[key]
+
+    def pending(self, pending: bytes, token: int) -> bytes:
+        """The bytes of the character that is incomplete after the token."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        decoder.decode(pending + self.bytes[token])
+        return decoder.getstate()[0]
+
+    def text(self, tokens: list[int]) -> str:
+        """The text of the tokens; raises UnicodeDecodeError where a character is incomplete."""
+        return b"".join(self.bytes[token] for token in tokens).decode("utf-8")

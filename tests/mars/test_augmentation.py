@@ -1,0 +1,351 @@
+"""Augmentation: against one job at a time without any cache, in any batch and order, on odd text; exact cases."""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from data.faults import ExampleFaults
+from language_models.causal import CausalLM
+from mars.augmentation import Augmentation, Augmented, Job, augment, pick
+from mars.judging import DOUBT, TIE
+from mars.masking import Blank, Kept, Template
+from mars.planning import plan
+from mars.vocabulary import Vocabulary
+
+WORDS = [
+    *["the", "dog", "ran", "after", "a", "red", "ball", "and", "he", "threw"],
+    *["it", "over", "wall", "so", "happy", "that", "Tom", "Ann", "ate"],
+]
+PLAIN = Augmentation(planning_steps=0)
+
+
+def random_template(rng: random.Random, parts: int) -> Template:
+    """Blanks and kept text in turn, beginning with either."""
+    blank = rng.random() < 0.5
+    template: list[Blank | Kept] = []
+    for _ in range(parts):
+        kept = "".join(f" {rng.choice(WORDS)}" for _ in range(rng.randint(1, 4)))
+        template.append(Blank(rng.randint(1, 3)) if blank else Kept(kept))
+        blank = not blank
+    return tuple(template)
+
+
+@pytest.fixture(scope="module")
+def jobs() -> list[Job]:
+    rng = random.Random(1)
+    contexts = ["", "Tom had a red ball.", "Ann baked a cake for her brother, and it was so good.", "He threw it"]
+    return [Job(rng.choice(contexts), random_template(rng, rng.randint(1, 6))) for _ in range(9)]
+
+
+@contextmanager
+def noise(lm: CausalLM, size: float) -> Iterator[None]:
+    """Hidden states that differ with the shape of the batch, as rounding errors do, only more."""
+
+    def disturbed(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(sum(output.shape) * 1009 + output.shape[0])
+        return output * (1 + size * (2 * torch.rand(output.shape, generator=generator) - 1))
+
+    hook = lm.model.transformer.ln_f.register_forward_hook(disturbed)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@torch.no_grad()
+def one_at_a_time(lm: CausalLM, job: Job, settings: Augmentation) -> str:
+    """Algorithm 2 as it reads, a whole text for every token and every length; no cache, no batch."""
+    vocabulary = Vocabulary(lm.tokenizer, lm.model.config.vocab_size)
+    embeddings = lm.model.transformer.wte.weight
+
+    def encode(text: str) -> list[int]:
+        return lm.tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    s = [lm.start, *encode(job.context)]
+    text = ""
+    for i, part in enumerate(job.template):
+        if isinstance(part, Kept):
+            s += encode(part.text)
+            text += part.text
+            continue
+        following = job.template[i + 1] if i + 1 < len(job.template) else Kept("")
+        assert isinstance(following, Kept)
+        after = encode(following.text)
+        fill: list[int] = []
+        judged: list[tuple[float, int]] = []
+        most = part.count + settings.max_guess
+        for m in range(1, most + 1):
+            hidden = lm.model.transformer(input_ids=torch.tensor([s + fill])).last_hidden_state[:, -1]
+            words = torch.tensor([after], dtype=torch.long)
+            logits = plan(hidden, embeddings, words, settings.planning_steps, rule=settings.reward).logits[0]
+            pending = b""
+            for token in fill:
+                pending = vocabulary.pending(pending, token)
+            may = vocabulary.allowed(pending, most - m)
+            top = max(x for x, ok in zip(logits.tolist(), may.tolist(), strict=True) if ok)
+            fill.append(next(j for j, x in enumerate(logits.tolist()) if may[j] and x >= top - TIE))
+            try:
+                vocabulary.text(fill)
+            except UnicodeDecodeError:
+                continue
+            whole = s + fill + after
+            scores = lm.model(input_ids=torch.tensor([whole])).logits[0].log_softmax(-1)
+            chosen = [scores[j - 1, whole[j]].item() for j in range(len(s), len(whole))]
+            judged.append((-sum(chosen) / len(chosen), m))
+        lowest = min(judged)[0]
+        kept = next(m for value, m in judged if value <= lowest + TIE)
+        text += vocabulary.text(fill[:kept])
+        s += fill[:kept]
+    return text if isinstance(job.template[0], Kept) else text.lstrip()
+
+
+@pytest.mark.parametrize(
+    "settings", [Augmentation(), PLAIN, Augmentation(reward="cosine", max_guess=1)], ids=["planned", "plain", "cosine"]
+)
+def test_lockstep_equals_one_job_at_a_time(lm: CausalLM, jobs: list[Job], settings: Augmentation) -> None:
+    expected = [one_at_a_time(lm, job, settings) for job in jobs]
+    assert len(set(expected)) > len(jobs) // 2
+    for token_budget in (1, 200, 100_000):
+        assert [found.text for found in augment(lm, jobs, settings, token_budget)] == expected
+
+
+def texts(found: Sequence[Augmented]) -> list[str]:
+    return [augmented.text for augmented in found]
+
+
+def test_any_order_gives_the_same(lm: CausalLM, jobs: list[Job]) -> None:
+    expected = augment(lm, jobs)
+    order = random.Random(3).sample(range(len(jobs)), len(jobs))
+    again = augment(lm, [jobs[i] for i in order], token_budget=230)
+    for i, found in zip(order, again, strict=True):
+        assert (found.text, found.dropped_context) == (expected[i].text, expected[i].dropped_context)
+        assert [fill.tokens for fill in found.fills] == [fill.tokens for fill in expected[i].fills]
+        assert found.kl == pytest.approx(expected[i].kl, rel=1e-3, abs=1e-6)
+        for one, other in zip(found.fills, expected[i].fills, strict=True):
+            np.testing.assert_allclose(one.perplexities, other.perplexities, rtol=1e-4)
+
+
+@pytest.mark.parametrize("planning_steps", [0, 3])
+def test_near_ties_are_the_same_in_any_batch(jobs: list[Job], planning_steps: int, lm: CausalLM) -> None:
+    """Embeddings so alike that most decisions are close; errors far above those of float32."""
+    settings = Augmentation(planning_steps, largest_shift=0.05)
+    weight = lm.model.transformer.wte.weight
+    before = weight.detach().clone()
+    try:
+        with torch.no_grad():
+            weight.copy_((weight * 0.02).round(decimals=3))
+            weight[100:200] = weight[200:300]
+        with noise(lm, 3e-3):
+            expected = texts(augment(lm, jobs, settings, token_budget=1))
+            for token_budget in (150, 333, 100_000):
+                assert texts(augment(lm, jobs, settings, token_budget)) == expected
+            assert texts(augment(lm, jobs[::-1], settings))[::-1] == expected
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)
+
+
+def test_the_judge_of_five_tokens(counting: CausalLM) -> None:
+    template = (Kept("0"), Blank(1), Kept("3"))
+    [found] = augment(counting, [Job("", template)], PLAIN)
+    assert found.text == "0123"
+    [fill] = found.fills
+    np.testing.assert_allclose(fill.perplexities, [6.6667, 1.1111, 2.7217, 2.2752], atol=1e-4)
+    assert (fill.text, fill.tokens, found.kl, found.dropped_context) == ("12", (1, 2), 0.0, 0)
+
+
+def test_a_uniform_model_keeps_one_token(uniform: CausalLM) -> None:
+    [found] = augment(uniform, [Job("", (Kept("0"), Blank(2), Kept("3"), Blank(1)))], PLAIN)
+    assert found.text == "0131"  # equal logits: the smallest id; equal perplexities: the shortest
+    assert [len(fill.tokens) for fill in found.fills] == [1, 1]
+    for fill in found.fills:
+        np.testing.assert_allclose(fill.perplexities, 5.0, rtol=1e-6)
+
+
+def test_planning_writes_toward_the_kept_text(counting: CausalLM) -> None:
+    """After 0 the plain chain says 1; moved far enough toward 3 it says 3."""
+    template = (Kept("0"), Blank(1), Kept("3"))
+    [far] = augment(counting, [Job("", template)], Augmentation(largest_shift=5.0, max_guess=0))
+    [near] = augment(counting, [Job("", template)], Augmentation(largest_shift=0.1, max_guess=0))
+    assert (far.text, near.text) == ("033", "013")
+    assert far.kl > near.kl > 0
+
+
+def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:
+    """An open end, k = 0: greedy generation by the library, up to the length of lowest perplexity."""
+    job = Job("Tom had a red ball.", (Kept(" He"), Blank(4)))
+    [found] = augment(lm, [job], PLAIN)
+    vocabulary = Vocabulary(lm.tokenizer, lm.model.config.vocab_size)
+    ids = [lm.start, *lm.tokenizer(job.context + " He", add_special_tokens=False)["input_ids"]]
+    banned = (~vocabulary.allowed(b"", 0)).nonzero().tolist()
+    read = {"inputs": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids))}
+    written = lm.model.generate(**read, do_sample=False, max_new_tokens=7, bad_words_ids=banned)[0, len(ids) :].tolist()
+    fill = found.fills[0]
+    assert len(fill.perplexities) == 7
+    assert list(fill.tokens) == written[: len(fill.tokens)]
+    assert found.kl == 0.0
+
+
+def test_context_matters_and_can_be_left_out(lm: CausalLM) -> None:
+    template = (Kept("He"), Blank(2), Kept(" ball."), Blank(2))
+    contexts = ["", "Ann baked a cake.", "Tom had a red ball. He threw it over the wall"]
+    found = texts(augment(lm, [Job(context, template) for context in contexts]))
+    assert len(set(found)) == 3
+    ignored = texts(augment(lm, [Job(context, template) for context in contexts], Augmentation(use_context=False)))
+    assert ignored == [found[0]] * 3
+
+
+def test_templates_without_a_blank_need_no_model(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lm.model, "forward", None)
+    whole = Job("A context.", (Kept("  As it is.\n"),))
+    assert augment(lm, [whole, Job("", ())]) == [Augmented("  As it is.\n", (), 0.0, 0), Augmented("", (), 0.0, 0)]
+    assert augment(lm, []) == []
+
+
+def test_templates_with_and_without_blanks_keep_their_order(lm: CausalLM) -> None:
+    blank = Job("", (Kept("He"), Blank(1)))
+    [first, second, third] = augment(lm, [blank, Job("", (Kept("She."),)), blank])
+    assert second.text == "She."
+    assert first == third
+    assert first.text.startswith("He")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        (Blank(1),),
+        (Blank(1), Kept(".")),
+        (Kept("Hi"), Blank(1)),
+        (Kept("🐈"), Blank(2), Kept(" 👩‍👩‍👧 end"), Blank(1)),
+        (Kept("שלום"), Blank(1), Kept(" עולם"), Blank(1)),
+        (Kept("مرحبا"), Blank(3), Kept(" بالعالم")),
+        (Kept("猫が"), Blank(2), Kept("座った。")),
+        (Blank(2), Kept("\n\nNew paragraph"), Blank(1), Kept("  two spaces ")),
+    ],
+)
+@pytest.mark.parametrize("max_guess", [0, 3])
+@pytest.mark.parametrize("context", ["", "  ", "Tom 🐈 had\na ball.\n"])
+def test_odd_text(lm: CausalLM, template: Template, max_guess: int, context: str) -> None:
+    [found] = augment(lm, [Job(context, template)], Augmentation(max_guess=max_guess))
+    assert found.text.encode("utf-8").decode("utf-8") == found.text
+    assert "\ufffd" not in found.text
+    rest = found.text
+    for part in template:
+        if isinstance(part, Kept):
+            assert part.text.lstrip() in rest
+            rest = rest.partition(part.text)[2]
+    for fill, blank in zip(found.fills, (p for p in template if isinstance(p, Blank)), strict=True):
+        assert 1 <= len(fill.tokens) <= blank.count + max_guess == len(fill.perplexities)
+        assert len(fill.text.splitlines()) <= 1
+        assert math.isfinite(fill.perplexities[len(fill.tokens) - 1])
+
+
+def test_characters_are_never_cut(lm: CausalLM) -> None:
+    """A model that would always write bytes of an emoji: whole characters come out."""
+    cat = lm.tokenizer.convert_tokens_to_ids(["ð", "Ł", "Ĳ"])
+    weight = lm.model.transformer.wte.weight
+    before = weight.detach().clone()
+    try:
+        with torch.no_grad():
+            weight[cat] *= 20
+        found = augment(lm, [Job("", (Kept("He saw"), Blank(n), Kept(" there"), Blank(n))) for n in range(1, 6)])
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)
+    assert any(not augmented.text.isascii() for augmented in found)
+    assert any(math.isinf(value) for augmented in found for fill in augmented.fills for value in fill.perplexities)
+    assert all("\ufffd" not in augmented.text for augmented in found)
+
+
+def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
+    words = " ".join(WORDS * 8)
+    ids = lm.tokenizer(words, add_special_tokens=False)["input_ids"]
+    template = (Kept(" He"), Blank(2), Kept(" ran."))
+    kept = lm.tokenizer(" He ran.", add_special_tokens=False)["input_ids"]
+    room = 96 - 1 - (2 + 3) - len(kept)
+    [found] = augment(lm, [Job(words, template)])
+    assert found.dropped_context == len(ids) - room > 0
+    [cut] = augment(lm, [Job(str(lm.tokenizer.decode(ids[:room])), template)])
+    assert (cut.text, cut.dropped_context) == (found.text, 0)
+
+
+def test_references_longer_than_the_model_are_all_named(lm: CausalLM) -> None:
+    long = Job("", (Blank(1), Kept(" ball" * 300)))
+    with pytest.raises(ExampleFaults) as faults:
+        augment(lm, [Job("", (Blank(1),)), long, Job("", (Kept("Hi"),)), long])
+    assert [index for index, _ in faults.value.at] == [1, 3]
+    assert "the model reads 96 tokens at once, but the reference alone has" in faults.value.faults[0]
+
+
+def test_a_batch_that_does_not_fit_is_halved(lm: CausalLM, jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = texts(augment(lm, jobs))
+    forward = lm.model.forward
+
+    def crowded(*args: object, input_ids: torch.Tensor, **kwargs: object) -> object:
+        if len(input_ids) > 3:
+            raise torch.OutOfMemoryError
+        return forward(*args, input_ids=input_ids, **kwargs)
+
+    monkeypatch.setattr(lm.model, "forward", crowded)
+    assert texts(augment(lm, jobs)) == expected
+
+
+def test_a_context_is_read_once(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    forward = lm.model.forward
+    context = "Ann baked a cake for her brother."
+    length = 1 + len(lm.tokenizer(context, add_special_tokens=False)["input_ids"])
+
+    def recorded(*args: object, input_ids: torch.Tensor, **kwargs: object) -> object:
+        read.extend(len(row) for row in input_ids if len(row) == length)
+        return forward(*args, input_ids=input_ids, **kwargs)
+
+    monkeypatch.setattr(lm.model, "forward", recorded)
+    augment(lm, [Job(context, (Kept(" He"), Blank(n))) for n in (1, 2, 3)])
+    assert len(read) == 1
+
+
+def test_damaged_weights_are_named(lm: CausalLM) -> None:
+    weight = lm.model.transformer.ln_f.weight
+    before = weight.detach().clone()
+    try:
+        with torch.no_grad():
+            weight.fill_(torch.nan)
+        with pytest.raises(ValueError, match="differ by nan"):
+            augment(lm, [Job("", (Blank(1),))])
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"planning_steps": -1}, "planning_steps must be at least 0, but is -1"),
+        ({"max_guess": -1}, "max_guess must be at least 0, but is -1"),
+        ({"xi": 0.0}, "xi must be greater than 0, but is 0.0"),
+        ({"eta": -0.1}, "eta must be greater than 0, but is -0.1"),
+    ],
+)
+def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Augmentation(**values)
+
+
+def test_rounding_errors_change_only_close_picks() -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.rand(2000, 6, generator=generator) * 4 * TIE
+    allowed = torch.rand(2000, 6, generator=generator) < 0.7
+    allowed[:, 0] = True
+    token, close = pick(logits, allowed)
+    errors = (torch.rand(2000, 6, generator=generator) - 0.5) * 0.99 * DOUBT
+    again, _ = pick(logits + errors, allowed)
+    assert torch.equal(token[~close], again[~close])
+    assert 0 < close.float().mean() < 1
+    assert allowed[range(2000), token].all()

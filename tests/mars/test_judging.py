@@ -1,0 +1,154 @@
+"""Judging: the exact cases by hand, one pass against full recomputation, other architectures, ties."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    GPT2Config,
+    GPTJConfig,
+    GPTNeoXConfig,
+    LlamaConfig,
+    MistralConfig,
+    OPTConfig,
+    Qwen2Config,
+)
+
+from language_models.causal import CausalLM
+from mars.judging import DOUBT, TIE, best_length, branches, close_call, perplexities, perplexities_alone, perplexity
+from mars.slots import check_model
+
+SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
+WIDE: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    **SMALL,
+}
+READABLE = {
+    "gpt2": GPT2Config(n_embd=32, n_head=4, n_layer=2, n_positions=64, **SMALL),
+    "gpt_neox": GPTNeoXConfig(**WIDE),
+    "llama": LlamaConfig(num_key_value_heads=2, tie_word_embeddings=False, **WIDE),
+    "qwen2": Qwen2Config(num_key_value_heads=2, **WIDE),
+    "opt": OPTConfig(ffn_dim=48, word_embed_proj_dim=32, **{k: v for k, v in WIDE.items() if k != "intermediate_size"}),
+}
+OTHERS = {
+    "places tokens by their distance (bloom)": BloomConfig(hidden_size=32, n_head=4, n_layer=2, **SMALL),
+    "sees a window of the text (mistral)": MistralConfig(num_key_value_heads=2, sliding_window=8, **WIDE),
+}
+
+
+def random_model(config: Any, tokenizer: Any, attention: str = "sdpa") -> CausalLM:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config, attn_implementation=attention).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
+                parameter.mul_(6)
+    return CausalLM(model, tokenizer)
+
+
+def recomputed(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
+    """The plain way: a text for every length, log softmax over the whole vocabulary."""
+    found = []
+    for m in range(1, len(fill) + 1):
+        text = [*before, *fill[:m], *after]
+        with torch.no_grad():
+            scores = lm.model(input_ids=torch.tensor([text])).logits[0].double().log_softmax(-1)
+        chosen = [scores[i - 1, text[i]].item() for i in range(len(before), len(text))]
+        found.append(math.exp(-sum(chosen) / len(chosen)))
+    return found
+
+
+def test_the_judge_by_hand(counting: CausalLM) -> None:
+    found = perplexities(counting, [0], [1, 2, 3, 4], [3])
+    np.testing.assert_allclose(found, [6.6667, 1.1111, 2.7217, 2.2752], atol=1e-4)
+    assert best_length(found) == 2
+    np.testing.assert_allclose(perplexities_alone(counting, [0], [1, 2, 3, 4], [3], [1, 2, 3, 4]), found, rtol=1e-5)
+
+
+def test_a_uniform_model_takes_the_shortest(uniform: CausalLM) -> None:
+    found = perplexities(uniform, [0], [1, 1, 2], [3, 4])
+    np.testing.assert_allclose(found, [5.0] * 3, rtol=1e-6)
+    assert best_length(found) == 1
+
+
+def test_an_open_end_is_judged_by_itself(counting: CausalLM) -> None:
+    found = perplexities(counting, [0], [1, 2, 4], [])
+    np.testing.assert_allclose(found, [1 / 0.9, 1 / 0.9, (0.9 * 0.9 * 0.025) ** (-1 / 3)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_pass_equals_full_recomputation(lm: CausalLM, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    before, fill, after = (rng.integers(4, 300, n).tolist() for n in (1 + 5 * seed, 1 + seed, 7 - seed))
+    expected = recomputed(lm, before, fill, after)
+    np.testing.assert_allclose(perplexities(lm, before, fill, after), expected, rtol=1e-5)
+    lengths = list(range(1, len(fill) + 1))
+    np.testing.assert_allclose(perplexities_alone(lm, before, fill, after, lengths), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("name", READABLE)
+def test_other_architectures(lm: CausalLM, name: str, attention: str) -> None:
+    other = random_model(READABLE[name], lm.tokenizer, attention)
+    check_model(other)
+    before, fill, after = [5, 9, 30, 2], [7, 8, 40], [11, 3, 50, 12]
+    found = perplexities(other, before, fill, after)
+    np.testing.assert_allclose(found, recomputed(other, before, fill, after), rtol=1e-5)
+
+
+@pytest.mark.parametrize("reason", OTHERS)
+def test_models_that_cannot_be_read_this_way_are_refused(lm: CausalLM, reason: str) -> None:
+    with pytest.raises(ValueError, match="MARS needs a model"):
+        check_model(random_model(OTHERS[reason], lm.tokenizer, "eager"))
+
+
+def test_logits_with_a_bias_are_refused(lm: CausalLM) -> None:
+    config = GPTJConfig(n_embd=32, n_head=4, n_layer=2, rotary_dim=4, n_positions=64, **SMALL)
+    other = random_model(config, lm.tokenizer, "eager")
+    with torch.no_grad():
+        other.model.lm_head.bias.uniform_(-1, 1)
+    with pytest.raises(ValueError, match="the logits of GPTJForCausalLM differ by"):
+        check_model(other)
+
+
+def test_the_layout_of_a_pass() -> None:
+    reading = branches(last=8, after=[5, 6], length=3, filled=3, lengths=[1, 3])
+    assert reading.ids == [8, 5, 6, 5, 6]
+    assert reading.slots == [5, 6, 7, 8, 9]  # side by side
+    assert reading.positions == [5, 4, 5, 6, 7]  # where they would be
+    assert reading.prefix == [5, 4, 4, 6, 6]  # what they see of the text and the fill
+    assert reading.own == [5, 6, 6, 8, 8]
+
+
+def test_perplexity_by_hand() -> None:
+    assert perplexity([math.log(0.5)] * 3) == pytest.approx(2.0)
+    assert perplexity([-1e6]) < math.inf
+
+
+@given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=12))
+def test_the_best_is_the_shortest_of_the_lowest(values: list[float]) -> None:
+    best = best_length(values)
+    assert values[best - 1] <= min(values) * math.exp(TIE)
+    assert all(value > min(values) * math.exp(TIE) for value in values[: best - 1])
+
+
+@given(st.lists(st.floats(1.0, 1.01), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_rounding_errors_change_only_close_calls(values: list[float], seed: int) -> None:
+    noise = np.random.default_rng(seed).uniform(-DOUBT / 2.1, DOUBT / 2.1, len(values))
+    assert close_call(values) or best_length(values) == best_length([*np.array(values) * np.exp(noise)])
+
+
+def test_lengths_that_cut_a_character_are_not_chosen() -> None:
+    assert best_length([math.inf, 9.0, math.inf]) == 2
+    assert not close_call([math.inf, 9.0])

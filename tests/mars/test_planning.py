@@ -1,0 +1,136 @@
+"""Self-planning: the exact case by hand, gradients against autograd, the size of a step, rows by themselves."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mars.planning import NO_WORD, Rule, divergence, gradient, plan, reward
+
+RULES: tuple[Rule, ...] = ("log_probability", "cosine")
+THREE = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+
+
+def random_case(seed: int, rows: int = 4, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
+    """Hidden states, embeddings of 11 words, and for each row another number of words."""
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn(rows, 6, generator=generator, dtype=dtype)
+    embeddings = torch.randn(11, 6, generator=generator, dtype=dtype)
+    words = torch.randint(0, 11, (rows, 5), generator=generator)
+    return hidden, embeddings, words.masked_fill(torch.arange(5) > torch.arange(rows)[:, None], NO_WORD)
+
+
+def test_the_gradient_by_hand() -> None:
+    g = gradient(torch.zeros(1, 3), THREE, torch.tensor([[0]]), xi=1.0)
+    torch.testing.assert_close(g, torch.tensor([[1.0, -1 / 3]]))
+    torch.testing.assert_close(g / g.norm(), torch.tensor([[0.9487, -0.3162]]), atol=1e-4, rtol=0)
+
+
+def test_the_rewards_by_hand() -> None:
+    zero = torch.zeros(1, 2)
+    two_words = torch.tensor([[0, 2, NO_WORD]])
+    assert reward(zero, THREE, two_words, xi=1.0).item() == pytest.approx(2 * torch.log(torch.tensor(1 / 3)).item())
+    # The expected embedding is (0, 1/3): it stands at right angles to words 0 and 2 and has the direction of word 1.
+    assert reward(zero, THREE, two_words, xi=1.0, rule="cosine").item() == pytest.approx(0.0)
+    assert reward(zero, THREE, torch.tensor([[1, 1]]), xi=1.0, rule="cosine").item() == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("xi", [0.7, 1.3])
+def test_gradients_equal_autograd(rule: Rule, xi: float) -> None:
+    hidden, embeddings, words = random_case(0)
+    hidden.requires_grad_()
+    reward(hidden, embeddings, words, xi, rule).sum().backward()
+    assert hidden.grad is not None
+    found = gradient(hidden.detach() @ embeddings.T, embeddings, words, xi, rule)
+    torch.testing.assert_close(found, xi * hidden.grad)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_step_moves_the_largest_logit_by_the_set_amount(rule: Rule) -> None:
+    hidden, embeddings, words = random_case(1)
+    before = hidden
+    for steps in (1, 2, 3):
+        planned = plan(hidden, embeddings, words, steps, largest_shift=0.7, rule=rule)
+        shift = (planned.hidden - before) @ embeddings.T
+        torch.testing.assert_close(shift.abs().amax(-1), torch.full((4,), 0.7, dtype=torch.float64))
+        before = planned.hidden
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_length_in_absolute_terms(rule: Rule) -> None:
+    hidden, embeddings, words = random_case(2)
+    planned = plan(hidden, embeddings, words, steps=1, eta=0.02, rule=rule)
+    g = gradient(hidden @ embeddings.T, embeddings, words, rule=rule)
+    torch.testing.assert_close(planned.hidden, hidden + 0.02 * g / g.norm(dim=-1, keepdim=True))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(5))
+def test_planning_brings_the_words_closer(rule: Rule, seed: int) -> None:
+    hidden, embeddings, words = random_case(seed)
+    rewards = [
+        reward(plan(hidden, embeddings, words, k, largest_shift=0.05, rule=rule).hidden, embeddings, words, rule=rule)
+        for k in range(4)
+    ]
+    assert all((after > before).all() for before, after in pairwise(rewards))
+
+
+def test_logits_belong_to_the_hidden_states() -> None:
+    hidden, embeddings, words = random_case(3)
+    planned = plan(hidden, embeddings, words)
+    torch.testing.assert_close(planned.logits, planned.hidden @ embeddings.T)
+    torch.testing.assert_close(planned.plain, hidden @ embeddings.T)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_steps_or_words_it_is_the_plain_model(rule: Rule) -> None:
+    hidden, embeddings, words = random_case(4)
+    for planned in (
+        plan(hidden, embeddings, words, steps=0, rule=rule),
+        plan(hidden, embeddings, words[:, :0], rule=rule),
+        plan(hidden, embeddings, torch.full_like(words, NO_WORD), rule=rule),
+    ):
+        assert torch.equal(planned.hidden, hidden)
+        assert torch.equal(planned.logits, hidden @ embeddings.T)
+        torch.testing.assert_close(divergence(planned.logits, planned.plain), torch.zeros(4, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rows_do_not_see_one_another(rule: Rule) -> None:
+    hidden, embeddings, words = random_case(5)
+    together = plan(hidden, embeddings, words, rule=rule)
+    for i in range(4):
+        alone = plan(hidden[i : i + 1], embeddings, words[i : i + 1, : i + 1], rule=rule)
+        torch.testing.assert_close(alone.logits[0], together.logits[i])
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(0.0, 200.0), st.sampled_from(RULES), st.sampled_from([None, 0.02]))
+def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float, rule: Rule, eta: float | None) -> None:
+    """Where p is almost all on the word to come, float32 and float64 plan alike."""
+    hidden, embeddings, _ = random_case(6, rows=1)
+    words = torch.tensor([[3]])
+    hidden = hidden + certainty * embeddings[3]
+    exact = plan(hidden, embeddings, words, eta=eta, rule=rule)
+    rounded = plan(hidden.float(), embeddings.float(), words, eta=eta, rule=rule)
+    moved = [(p.logits - p.plain).double() for p in (exact, rounded)]
+    torch.testing.assert_close(moved[0], moved[1], atol=2e-3, rtol=0)
+    assert moved[1].isfinite().all()
+
+
+def test_divergence_by_hand() -> None:
+    planned = torch.tensor([[0.0, 0.0]])
+    plain = torch.tensor([[0.75, 0.25]]).log()
+    expected = 0.5 * (torch.tensor(0.5 / 0.75).log() + torch.tensor(0.5 / 0.25).log())
+    torch.testing.assert_close(divergence(planned, plain), expected[None])
+
+
+def test_unknown_rules_are_named() -> None:
+    hidden, embeddings, words = random_case(7)
+    with pytest.raises(ValueError, match="must be log_probability or cosine, but is 'dot'"):
+        reward(hidden, embeddings, words, rule="dot")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="must be log_probability or cosine, but is 'dot'"):
+        plan(hidden, embeddings, words, rule="dot")  # pyright: ignore[reportArgumentType]
