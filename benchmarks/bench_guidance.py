@@ -56,7 +56,7 @@ def main() -> None:
 
     torch.manual_seed(0)
     config = GPT2Config(vocab_size=VOCABULARY, bos_token_id=None, eos_token_id=None, pad_token_id=0)
-    lm = GPT2LMHeadModel(config).to(device, getattr(torch, chosen.dtype)).eval()
+    lm: Any = GPT2LMHeadModel(config).to(device, getattr(torch, chosen.dtype)).eval()
     tokenizer = any_tokenizer()
     causal = CausalGuide(CausalLSTM(VOCABULARY).to(device).eval(), tokenizer, {})
     bilstm = new_token_bilstm([], tokenizer)
@@ -67,7 +67,7 @@ def main() -> None:
         mask = torch.ones_like(prompts)
         return lambda: lm.generate(
             prompts, attention_mask=mask, max_new_tokens=new, min_new_tokens=None, do_sample=True, **settings
-        )  # pyright: ignore[reportReturnType]
+        )
 
     def guided(k: int) -> dict[str, Any]:
         return {"top_k": 0, "logits_processor": LogitsProcessorList([Guidance(causal, tokenizer, ALPHA, k)])}

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
 from discriminators.vocabulary import SPECIAL, Vocabulary
-from oumg.causal_guide import Pool, attend, lstm_cell
+from oumg.causal_guide import Pool, attend, input_table, lstm_cell, recurrent
 
 SILENT = -1  # what the guide reads of a special token: nothing
 TO_DO = (
@@ -70,7 +70,7 @@ def new_token_bilstm(
 
     `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
     """
-    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue]
+    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
     own.encode_special_tokens = True
     own.no_padding()
     own.no_truncation()
@@ -126,8 +126,8 @@ class BiLSTMGuide:
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
         """What each of its tokens adds to the gates of the forward and of the backward LSTM."""
-        return _table(self.network.embedding, self.network.forward_lstm), _table(
-            self.network.embedding, self.network.backward_lstm
+        return input_table(self.network.embedding.weight, self.network.forward_lstm), input_table(
+            self.network.embedding.weight, self.network.backward_lstm
         )
 
     def start(self, rows: int) -> BiLSTMState:
@@ -144,7 +144,7 @@ class BiLSTMGuide:
         own = self._own(tokens)
         read = own != SILENT if read is None else read & (own != SILENT)
         own = own.clamp(min=0)
-        gates = self.tables[0][own] + state.h @ self.network.forward_lstm.weight_hh_l0.T
+        gates = self.tables[0][own] + recurrent(self.network.forward_lstm, state.h)
         h, c = lstm_cell(gates, state.c)
         # What a row that does not read writes stands beyond its length, until the next token takes the place.
         place = state.lengths[:, None]
@@ -168,8 +168,8 @@ class BiLSTMGuide:
         own = self._own(tokens)
         silent = (own == SILENT)[..., None]
         own = own.clamp(min=0)
-        recurrent = state.h @ network.forward_lstm.weight_hh_l0.T
-        last, _ = lstm_cell(onward[own] + recurrent[:, None], state.c[:, None])
+        onto = recurrent(network.forward_lstm, state.h)
+        last, _ = lstm_cell(onward[own] + onto[:, None], state.c[:, None])
         h, c = lstm_cell(backward[own], torch.zeros_like(last))
         h, c = h.masked_fill(silent, 0.0), c.masked_fill(silent, 0.0)
         hidden = last + h
@@ -180,7 +180,7 @@ class BiLSTMGuide:
         )
         for place in reversed(range(int(state.lengths.max()))):
             there = (place < state.lengths)[:, None]
-            gates = h @ network.backward_lstm.weight_hh_l0.T + backward[state.ids[:, place]][:, None]
+            gates = recurrent(network.backward_lstm, h) + backward[state.ids[:, place]][:, None]
             h_new, c_new = lstm_cell(gates, c)
             hidden = state.hidden[:, place][:, None] + h_new
             after = attend(pool, torch.tanh(hidden) @ network.w, hidden)
@@ -198,9 +198,3 @@ class BiLSTMGuide:
 
     def _own(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
         return self.reading[tokens.clamp(max=len(self.reading) - 1)]
-
-
-@torch.no_grad()
-def _table(embedding: nn.Embedding, lstm: nn.LSTM) -> Float[Tensor, "ids gates"]:
-    """W_ih x + b of every token."""
-    return embedding.weight @ lstm.weight_ih_l0.T + (lstm.bias_ih_l0 + lstm.bias_hh_l0)

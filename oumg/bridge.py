@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -92,7 +93,7 @@ def bridge(judge: CausalGuide | Discriminator, decode: Callable[[Sequence[int]],
         )
     tokens = judge.tokens
     if not isinstance(tokens, Vocabulary):
-        unk = tokens.tokenizer.unk_token_id
+        unk: Any = tokens.tokenizer.unk_token_id
     else:
         unk = None if tokens.kind == "bpe" else SPECIAL.index("<unk>")
     return TextBridge(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from pytorch_lightning import LightningDataModule, Trainer
@@ -91,6 +92,18 @@ def lstm_cell(
     i, f, g, o = gates.chunk(4, dim=-1)
     c = torch.addcmul(i.sigmoid_() * g.tanh_(), f.sigmoid_(), c)
     return o.sigmoid_() * c.tanh(), c
+
+
+@torch.no_grad()
+def input_table(embedded: Float[Tensor, "ids embedding"], lstm: nn.LSTM) -> Float[Tensor, "ids gates"]:
+    """What each token adds to the gates: W_ih x + b."""
+    bias = lstm.get_parameter("bias_ih_l0") + lstm.get_parameter("bias_hh_l0")
+    return embedded @ lstm.get_parameter("weight_ih_l0").T + bias
+
+
+def recurrent(lstm: nn.LSTM, h: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows gates"]:
+    """What the state adds to the gates: W_hh h."""
+    return h @ lstm.get_parameter("weight_hh_l0").T
 
 
 class CausalState(NamedTuple):
@@ -171,9 +184,8 @@ class CausalLSTM(nn.Module):
         Computed once for the weights at hand.
         """
         if self._tables is None:
-            bias = self.lstm.bias_ih_l0 + self.lstm.bias_hh_l0
-            inputs = self.embedding.weight @ self.lstm.weight_ih_l0.T + bias
-            self._tables = torch.cat([inputs, bias[None]]), torch.cat([self.known, self.known.new_zeros(1)])
+            embedded = F.pad(self.embedding.weight, (0, 0, 0, 1))  # whatever is unknown is embedded as 0
+            self._tables = input_table(embedded, self.lstm), F.pad(self.known, (0, 1), value=False)
         return self._tables
 
     def start(self, rows: int) -> CausalState:
@@ -194,7 +206,7 @@ class CausalLSTM(nn.Module):
         tokens = tokens.clamp(max=self.vocabulary_size)
         h, c = lstm_cell(inputs[tokens] + state.recurrent, state.c)
         pool = attend(Pool(state.m, state.z, state.r), torch.tanh(h) @ self.w, h)
-        after = CausalState(h @ self.lstm.weight_hh_l0.T, c, *pool, state.unknown + ~known[tokens])
+        after = CausalState(recurrent(self.lstm, h), c, *pool, state.unknown + ~known[tokens])
         if read is None:
             return after
         return CausalState(

@@ -230,8 +230,8 @@ class Guidance(LogitsProcessor):
         self.reads = reads
         self.prompt = prompt
         self.watch = watch
-        special = (tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
-        self._unread = torch.tensor(sorted({i for i in special if i is not None}), dtype=torch.long)
+        special = [tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id]
+        self._unread = torch.tensor([i for i in special if i is not None], dtype=torch.long)
         self._last: _Read | None = None
 
     def reset(self) -> Self:

@@ -83,11 +83,10 @@ class Recomputed(LogitsProcessor):
     """The plain way: for every row and candidate the whole text is judged, one at a time, and nothing is kept."""
 
     def __init__(
-        self, judge: Callable[[tuple[int, ...]], float], lm: CausalLM, prompt: int, alpha: float, k: int, reads: str
+        self, judge: Callable[[tuple[int, ...]], float], prompt: int, alpha: float, k: int, reads: str
     ) -> None:
         self.judge, self.prompt, self.alpha, self.k, self.reads = judge, prompt, alpha, k, reads
-        tokenizer = lm.tokenizer
-        self.special = {tokenizer.pad_token_id, tokenizer.eos_token_id}
+        self.special = {0, 1}  # pad and end
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         found = torch.full_like(scores, -torch.inf)
@@ -103,7 +102,7 @@ class Recomputed(LogitsProcessor):
 
 
 def plain_judge(judge: CausalGuide | Discriminator, lm: CausalLM) -> Callable[[tuple[int, ...]], float]:
-    special = {lm.tokenizer.pad_token_id, lm.tokenizer.eos_token_id}
+    special = {0, 1}  # pad and end
 
     @cache
     @torch.no_grad()
@@ -206,7 +205,7 @@ def test_cached_guidance_equals_recomputation(
 ) -> None:
     judge = judges[name]
     lift = LiftEnd(lm.tokenizer.eos_token_id, 9.0)  # pyright: ignore[reportArgumentType]
-    plain = Recomputed(plain_judges[name], lm, width(lm), alpha=4.0, k=5, reads=reads)
+    plain = Recomputed(plain_judges[name], width(lm), alpha=4.0, k=5, reads=reads)
     guided = Guidance(judge, lm.tokenizer, 4.0, k=5, reads=reads, bridge=name in ("words", "other"))
     expected = generate(lm, [lift, plain], **MODES[mode])
     assert generate(lm, [lift, guided], **MODES[mode]) == expected
@@ -300,7 +299,7 @@ def test_skipped_steps_are_read_later(lm: CausalLM, judges: dict[str, Any]) -> N
     scores = torch.randn(1, len(lm.tokenizer))
     guided(torch.tensor([[5, 6]]), scores)
     found = guided(torch.tensor([[5, 6, 7, 8, 9]]), scores)
-    plain = Recomputed(plain_judge(judges["causal"], lm), lm, 2, 4.0, 5, "continuation")
+    plain = Recomputed(plain_judge(judges["causal"], lm), 2, 4.0, 5, "continuation")
     torch.testing.assert_close(found, plain(torch.tensor([[5, 6, 7, 8, 9]]), scores), atol=1e-5, rtol=1e-5)
 
 
