@@ -404,7 +404,9 @@ def _compared(
     """The experiment `two_systems` on poems, characters being what lengths are counted in."""
     names = f"{first[0].system} against {second[0].system}"
     terms = Terms("characters", test_fraction=judges.test_fraction, seed=run.seed)
-    between = contest(text_set("people", human), *(text_set(str(o[0].system), o) for o in (first, second)), terms)
+    between = contest(
+        text_set("people", human), text_set(str(first[0].system), first), text_set(str(second[0].system), second), terms
+    )
     log.info("%s:", names)
     named = replace(run, loggers=lambda training: run.loggers(f"{names.replace(' ', '_')}_{training}"))
     return two_systems(named, between, judges.kinds, judges.seeds, synthetic, device)
@@ -535,9 +537,9 @@ def gallery_text(origins: Mapping[str, Sequence[Example]], number: int) -> str:
 def side_by_side(poems: Mapping[str, str]) -> str:
     """Poems in columns under their names, a line below the other; a Chinese character is as wide as two letters.
 
-    >>> print(side_by_side({"G1": "春花。", "G2": "月。明月。"}))
+    >>> print(side_by_side({"G1": "月。明月。", "G2": "春花。"}))
     G1      G2
-    春花。  月。
+    月。　  春花。
     明月。
     """
     broken = {name: lines(text) for name, text in poems.items()}

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from data.files import read_examples
 from experiments.poems import form_rows, gallery_text, halves
 from oumg.relative import ESTIMATES
 
-ROOT = Path(__file__).parents[2]
 SMALL = (
     "model.generator.model.n_embd=16",
     "model.generator.model.n_layer=1",
@@ -42,12 +39,6 @@ GUIDE = (
 )
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
-    )
-
-
 def tables(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """The rows of the relative scores, and those of the form scores by whose texts they are."""
     rows = json.loads((folder / "results.json").read_text("utf-8"))["table"]
@@ -64,10 +55,11 @@ def written(folder: Path) -> list[list[str]]:
     return [[poem.text for poem in read_examples(path)] for path in found]
 
 
-def test_g1_against_g2_and_against_itself(tmp_path: Path) -> None:
+def test_g1_against_g2_and_against_itself(
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     command = ("+exp=oumg_poetry", *TOY, "k=4", f"outputs={tmp_path}")
-    first = run(*command, f"run_dir={tmp_path}/first")
-    assert first.returncode == 0, first.stderr
+    assert run_here(*command, f"run_dir={tmp_path}/first") == 0, capsys.readouterr().err
     relative, forms = tables(tmp_path / "first")
     assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
     for row in relative:
@@ -80,26 +72,25 @@ def test_g1_against_g2_and_against_itself(tmp_path: Path) -> None:
         assert (row["n"], row["form_kept"], row["phrase_lengths"]) == (48, 1.0, 1.0)
         assert 0 < row["rhyme"] <= 1
         assert 0 < row["tones"] <= 1
-    assert (forms["human"]["rhyme"], forms["human"]["tones"]) == (1.0, 1.0)  # so they are built
+    assert forms["human"]["rhyme"] == 1.0  # so they are built
+    assert forms["human"]["tones"] > 0.8 > max(forms["G1"]["tones"], forms["G2"]["tones"])
     gallery = (tmp_path / "first/gallery.txt").read_text("utf-8")
     assert gallery.count("human") == 2
     assert all(name in gallery for name in ("G1", "G2"))
-    assert "gallery.txt" in first.stdout
+    assert "gallery.txt" in capsys.readouterr().out
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "discriminator_bilstm_seed_0", "discriminator_bilstm_seed_1"}
     assert len(written(tmp_path)) == len({tuple(poems) for poems in written(tmp_path)}) == 3
     before = stages(tmp_path)
-    second = run(*command, f"run_dir={tmp_path}/second")
-    assert second.returncode == 0, second.stderr
+    assert run_here(*command, f"run_dir={tmp_path}/second") == 0
     assert tables(tmp_path / "second") == (relative, forms)
     assert (tmp_path / "second/gallery.txt").read_text("utf-8") == gallery
     assert stages(tmp_path) == before
 
 
-def test_guided_against_unguided(tmp_path: Path) -> None:
+def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -> None:
     command = ("+exp=guided_poetry", *TOY, *GUIDE, f"outputs={tmp_path}")
-    unguided = run(*command, "alpha=0", f"run_dir={tmp_path}/unguided")
-    assert unguided.returncode == 0, unguided.stderr
+    assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
     (row,), forms = tables(tmp_path / "unguided")
     assert (row["guide"], row["k"], row["rule"], row["alpha"]) == ("causal", 6, "normalised", 0.0)
     assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
@@ -108,8 +99,7 @@ def test_guided_against_unguided(tmp_path: Path) -> None:
     assert len(written(tmp_path)) == 3
     assert len({tuple(poems) for poems in written(tmp_path)}) == 2  # of one half, and twice the same of the other
 
-    guided = run(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided")
-    assert guided.returncode == 0, guided.stderr
+    assert run_here(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided") == 0
     (row,), forms = tables(tmp_path / "guided")
     assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
     assert row["ties"] < 1
@@ -122,13 +112,14 @@ def test_guided_against_unguided(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", ["oumg_poetry", "guided_poetry"])
-def test_song_ci(shared_data: Path, tmp_path: Path, experiment: str) -> None:
+def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, experiment: str) -> None:
     more = GUIDE if experiment == "guided_poetry" else ("k=4",)
-    size = ("data=songci", f"data.root={shared_data}", "inputs=60", "model.generator.checked=20")
-    found = run(f"+exp={experiment}", *SMALL, *more, *size, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
-    assert found.returncode == 0, found.stderr
+    few = ("data.held_out_fraction=0.95", "inputs=60", "model.generator.checked=20")
+    size = ("data=songci", f"data.root={shared_data}", *few)
+    command = (f"+exp={experiment}", *SMALL, *more, *size, f"outputs={tmp_path}")
+    assert run_here(*command, f"run_dir={tmp_path}/run") == 0
     relative, forms = tables(tmp_path / "run")
-    assert relative[0]["inputs"] < relative[0]["n"] or relative[0]["n"] < 15  # poems of one tune are one input
+    assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
     assert all(row["form_kept"] == 1.0 for row in forms.values())
     notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]
     assert any("were not trained on" in note for note in notes)
@@ -145,7 +136,7 @@ def test_song_ci(shared_data: Path, tmp_path: Path, experiment: str) -> None:
         (["+exp=oumg_poetry", "kinds=[lstm]"], "kinds must be some of bilstm, bert"),
         (["+exp=guided_poetry", "guide_k=5000"], "guide_k = 5000, which needs 5000 characters"),
         (["+exp=guided_poetry", "alpha=-1"], "alpha must be finite and at least 0, but is -1"),
-        (["+exp=guided_poetry", "alpha=.inf"], "alpha must be finite and at least 0, but is inf"),
+        (["+exp=guided_poetry", "alpha=inf"], "alpha must be finite and at least 0, but is inf"),
         (["+exp=guided_poetry", "rule=best"], "rule must be one of normalised, fudge, but is 'best'"),
         (["+exp=guided_poetry", "guide=lstm"], "model.guides.lstm"),
     ],
