@@ -18,7 +18,7 @@ from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
 from discriminators.vocabulary import SPECIAL, Vocabulary
-from oumg.causal_guide import Pool, attend, input_table, lstm_cell, recurrent
+from oumg.causal_guide import Pool, attend, input_table, lstm_cell, recurrent, tanh
 
 SILENT = -1  # what the guide reads of a special token: nothing
 TO_DO = (
@@ -173,7 +173,7 @@ class BiLSTMGuide:
         h, c = lstm_cell(backward[own], torch.zeros_like(last))
         h, c = h.masked_fill(silent, 0.0), c.masked_fill(silent, 0.0)
         hidden = last + h
-        energy = torch.tanh(hidden) @ network.w
+        energy = tanh(hidden) @ network.w
         quiet = silent.squeeze(-1)
         pool = Pool(
             energy.masked_fill(quiet, -torch.inf), torch.ones_like(energy).masked_fill(quiet, 0.0), hidden * ~silent
@@ -183,14 +183,14 @@ class BiLSTMGuide:
             gates = recurrent(network.backward_lstm, h) + backward[state.ids[:, place]][:, None]
             h_new, c_new = lstm_cell(gates, c)
             hidden = state.hidden[:, place][:, None] + h_new
-            after = attend(pool, torch.tanh(hidden) @ network.w, hidden)
+            after = attend(pool, tanh(hidden) @ network.w, hidden)
             h, c, r = (
                 torch.where(there[..., None], new, old) for new, old in ((h_new, h), (c_new, c), (after.r, pool.r))
             )
             pool = Pool(torch.where(there, after.m, pool.m), torch.where(there, after.z, pool.z), r)
         empty = pool.z == 0
         pooled = pool.r / pool.z.masked_fill(empty, 1.0)[..., None]
-        return network.head(torch.tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
+        return network.head(tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
 
     def unknown(self, state: BiLSTMState) -> int:
         """How many characters of the rows the guide does not know."""

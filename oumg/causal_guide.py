@@ -82,6 +82,11 @@ def prefix_attention(
     return weights @ hidden
 
 
+def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """tanh x. On a CPU as 2 sigmoid(2x) - 1, which torch computes in a fifth of the time of its tanh."""
+    return torch.tanh(x) if x.is_cuda else (2 * x).sigmoid_().mul_(2).sub_(1)
+
+
 def lstm_cell(
     gates: Float[Tensor, "*rows gates"], c: Float[Tensor, "*rows dim"]
 ) -> tuple[Float[Tensor, "*rows dim"], Float[Tensor, "*rows dim"]]:
@@ -90,8 +95,8 @@ def lstm_cell(
     `gates` is overwritten.
     """
     i, f, g, o = gates.chunk(4, dim=-1)
-    c = torch.addcmul(i.sigmoid_() * g.tanh_(), f.sigmoid_(), c)
-    return o.sigmoid_() * c.tanh(), c
+    c = torch.addcmul(i.sigmoid_() * tanh(g), f.sigmoid_(), c)
+    return o.sigmoid_() * tanh(c), c
 
 
 @torch.no_grad()
@@ -205,7 +210,7 @@ class CausalLSTM(nn.Module):
         inputs, known = self.tables()
         tokens = tokens.clamp(max=self.vocabulary_size)
         h, c = lstm_cell(inputs[tokens] + state.recurrent, state.c)
-        pool = attend(Pool(state.m, state.z, state.r), torch.tanh(h) @ self.w, h)
+        pool = attend(Pool(state.m, state.z, state.r), tanh(h) @ self.w, h)
         after = CausalState(recurrent(self.lstm, h), c, *pool, state.unknown + ~known[tokens])
         if read is None:
             return after
@@ -220,10 +225,10 @@ class CausalLSTM(nn.Module):
     def candidates(self, state: CausalState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         """The logit of each row's prefix with each of its candidates; O(1) in the length of the prefix."""
         inputs, _ = self.tables()
-        gates = inputs[tokens.clamp(max=self.vocabulary_size)].add_(state.recurrent[:, None])
+        gates = F.embedding(tokens.clamp(max=self.vocabulary_size), inputs).add_(state.recurrent[:, None])
         h, _ = lstm_cell(gates, state.c[:, None])
-        pool = attend(Pool(state.m[:, None], state.z[:, None], state.r[:, None]), torch.tanh(h) @ self.w, h)
-        return self.head(pool.r.div_(pool.z[..., None]).tanh_()).squeeze(-1)
+        pool = attend(Pool(state.m[:, None], state.z[:, None], state.r[:, None]), tanh(h) @ self.w, h)
+        return self.head(tanh(pool.r.div_(pool.z[..., None]))).squeeze(-1)
 
     def unknown(self, state: CausalState) -> int:
         """How many tokens the rows hold that training did not show."""
