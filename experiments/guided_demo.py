@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import torch
-
 from data.attributes import LabelledData
 from data.faults import InputFaults
 from data.signature import MODEL_LIBRARIES, signature
@@ -19,6 +17,7 @@ from experiments.steering import (
     Parts,
     check_candidates,
     continuations,
+    decoded,
     file_name,
     generator_share,
     load_guide,
@@ -132,7 +131,7 @@ def guided_demo(
         guided = _draw(writer.lm, row, show, guidance)
         plain = _draw(writer.lm, row, show, None)
     texts = [
-        {"decoding": name, "text": _decoded(writer.lm, [*row[1:], *ids])}
+        {"decoding": name, "text": decoded(writer.lm, [*row[1:], *ids], special=True)}
         for name, ids in ((f"to {label}, strength {show.strength:g}", guided), ("unguided", plain))
     ]
     return Outcome(
@@ -152,7 +151,7 @@ def step_rows(
     """The candidates of each step, the likeliest first: `shown` of the first before and of the first after guidance."""
     rows: list[dict[str, Any]] = []
     for number, (step, token) in enumerate(zip(steps, chosen, strict=True)):
-        written = _decoded(lm, [*prompt, *chosen[:number]])
+        written = decoded(lm, [*prompt, *chosen[:number]], special=True)
         before, after = step.before[0].softmax(-1), step.after[0].softmax(-1)
         first = {*range(min(shown, len(before))), *after.topk(min(shown, len(after))).indices.tolist()}
         places = sorted(first | {step.candidates[0].tolist().index(token)})
@@ -162,7 +161,7 @@ def step_rows(
                 {
                     "step": number + 1,
                     "written": f"…{written[-TAIL:]}" if place == places[0] else "",
-                    "candidate": repr(_decoded(lm, [candidate])),
+                    "candidate": repr(decoded(lm, [candidate], special=True)),
                     "before": float(before[place]),
                     "guide": float(step.judged[0, place]),
                     "after": float(after[place]),
@@ -175,10 +174,6 @@ def step_rows(
 def _draw(lm: CausalLM, row: Sequence[int], show: Demonstration, guidance: Guidance | None) -> list[int]:
     chosen = None if guidance is None else lambda: guidance
     return continuations(lm, [row], 1, show.new_tokens, 1, show.seed, show.k, chosen)[0]
-
-
-def _decoded(lm: CausalLM, ids: Sequence[int]) -> str:
-    return lm.tokenizer.decode(torch.tensor(ids, dtype=torch.long), clean_up_tokenization_spaces=False)
 
 
 def _signature(run: Run, writer: Generator, guide: Path, show: Demonstration, label: str) -> str:

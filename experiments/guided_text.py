@@ -28,6 +28,7 @@ from experiments.steering import (
     Steering,
     check_candidates,
     continuations,
+    decoded,
     file_name,
     generator_share,
     judged_labels,
@@ -54,7 +55,8 @@ CAPTION = (
     "to, higher is better. perplexity: of the continuations given their prompts, by the generator without guidance "
     "and over its whole vocabulary, lower is likelier. distinct n: different n-grams of words among those of one "
     "label and seed, higher is more varied. tokens: of a continuation. overhead: time of guided generate() over "
-    "unguided, same prompts, k and number of tokens. 95 % bootstrap intervals over prompts."
+    "unguided, same prompts, k and number of tokens; the smaller the generator, the more. 95 % bootstrap intervals "
+    "over prompts."
 )
 
 
@@ -177,6 +179,7 @@ def guided_text(
         },
         figures={
             "prompts": len(prompts),
+            "generator parameters (millions)": writer.lm.parameters / 1e6,
             **{f"{name} held-out NLL (nats per token)": _best(curve) for name, curve in curves.items()},
             **_accuracies(data, judges, {label: model for label, (_, model) in guides.items()}),
         },
@@ -235,8 +238,8 @@ def measured(
     of = np.tile(np.repeat(np.arange(len(prompts)), sampling.samples), len(sampling.seeds))
     seeds = np.repeat(np.array(sampling.seeds), len(prompts) * sampling.samples)
     # Decoded with the prompt, because some tokenizers drop the blank in front of what they decode.
-    texts = [_decoded(lm, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
-    starts = [len(_decoded(lm, row)) for row in rows]
+    texts = [decoded(lm, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
+    starts = [len(decoded(lm, row)) for row in rows]
     words = tuple(tuple(WORD.findall(text[starts[i] :].lower())) for i, text in zip(of, texts, strict=True))
     pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
     nll = [-float(found.astype(np.float64).sum()) for found in continuation_log_probabilities(lm, pairs)]
@@ -344,10 +347,6 @@ def _overhead(
     )
 
 
-def _decoded(lm: CausalLM, ids: Sequence[int]) -> str:
-    return lm.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-
-
 def _accuracies(
     data: LabelledData, judges: Mapping[str, Discriminator], guides: Mapping[str, CausalGuide | Discriminator]
 ) -> dict[str, float]:
@@ -375,10 +374,10 @@ def _examples(settings: Sequence[Setting], prompts: Sequence[str], steering: Ste
         Example(
             f"{system}-{steered.label}-{number}",
             text=text,
-            prefix=prompts[of],
+            prefix=prompts[int(of)],
             label=steered.label,
             system=system,
-            group=f"{steered.label}: {prompts[of]}",
+            group=f"{steered.label}: {prompts[int(of)]}",
         )
         for setting in settings
         for system in [f"{steering.rule} {setting.strength:g} k={setting.k}"]

@@ -271,8 +271,8 @@ def judged_labels(judges: Mapping[str, Discriminator], labels: Sequence[str], te
     """The label of each text: that of the highest logit, or of two labels the one on its side of 0."""
     logits = {label: judge.logits([(text,) for text in texts])[0] for label, judge in judges.items()}
     if len(labels) == 2:
-        return [labels[int(logit > 0)] for logit in logits[labels[1]]]
-    return [labels[i] for i in np.stack([logits[label] for label in labels]).argmax(axis=0)]
+        return [labels[1] if logit > 0 else labels[0] for logit in logits[labels[1]]]
+    return [labels[int(i)] for i in np.stack([logits[label] for label in labels]).argmax(axis=0)]
 
 
 def prompts_of(data: LabelledData, sampling: Sampling) -> list[str]:
@@ -390,8 +390,13 @@ def _generate(
     return written_ids[:, width:]
 
 
-def _ended(row: list[int], end: int | None) -> list[int]:
-    return row[: row.index(end) + 1] if end in row else row
+def decoded(lm: CausalLM, ids: Sequence[int], special: bool = False) -> str:
+    """The text of these tokens, without special ones unless they are asked for."""
+    return str(lm.tokenizer.decode(list(ids), skip_special_tokens=not special, clean_up_tokenization_spaces=False))
+
+
+def _ended(row: list[int], end: object) -> list[int]:
+    return next((row[: i + 1] for i, token in enumerate(row) if token == end), row)
 
 
 def _content(texts: Sequence[LabelledText]) -> str:

@@ -1,5 +1,6 @@
 """Guided decoding of a causal model: its parts on toys, and +exp=guided_* through the command line at toy size."""
 
+import copy
 import json
 import os
 from collections.abc import Sequence
@@ -95,6 +96,15 @@ def test_a_strength_of_0_is_the_unguided_generator_token_for_token(lm: CausalLM,
     assert steered != unguided
     assert steered == write(lm, guide, prompts, steering, SAMPLING, 8, 5)
     assert len(unguided) == 2 * 3 * 2  # seeds, prompts, samples
+
+
+def test_what_pads_the_prompts_changes_nothing(lm: CausalLM, guide: CausalGuide) -> None:
+    tokenizer = copy.deepcopy(lm.tokenizer)
+    tokenizer.pad_token = None  # as GPT-2's: its start token pads
+    bare = CausalLM(lm.model, tokenizer)
+    prompts = prompt_ids(bare, ["the cat", "a", "the red cat sat on"], 6)
+    steering = Steering("normalised", (0, 4), (5,))
+    assert write(bare, guide, prompts, steering, SAMPLING, 4, 5) == write(lm, guide, prompts, steering, SAMPLING, 4, 5)
 
 
 def test_a_text_ends_with_its_end_token(lm: CausalLM) -> None:
