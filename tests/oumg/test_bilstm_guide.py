@@ -1,12 +1,20 @@
 """The exact guide beside a plain recomputation of every candidate's whole text."""
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 import torch
+from pytorch_lightning import Trainer
 
+from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.training import TrainingSettings, train_discriminator
 from language_models.tiny import train_tokenizer
 from oumg.bilstm_guide import BiLSTMGuide, OtherTokens, new_token_bilstm, reading
 from oumg.bridge import bridge, written
+from oumg.guidance import Guidance
+from oumg.prefixes import prefix_texts
 from oumg.songnet import character_tokenizer
 
 POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
@@ -101,6 +109,27 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
         state = guide.advance(state, torch.tensor([token]))
     found = guide.candidates(state, torch.tensor([ids[-1:]]))
     assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)
+
+
+def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> None:
+    words = train_tokenizer(["a b c yes no"] * 3, 270, sentinels=())
+    texts = [
+        LabelledText((f"a {word} {c} {d}",), label, c + d)
+        for c in "abc"
+        for d in "abc"
+        for label, word in enumerate(("no", "yes"))
+    ]
+    data = prefix_texts(texts, lambda s: words(s)["input_ids"], written(words), most=3)  # pyright: ignore[reportArgumentType]
+    build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
+    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
+    train_discriminator(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
+    judge = Discriminator.from_pretrained(tmp_path)
+    guided = Guidance(judge, words, 4.0, k=2, reads="text")
+    yes, no = words(" yes no", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportGeneralTypeIssues]
+    scores = torch.zeros(1, len(words))
+    scores[0, [yes, no]] = torch.tensor([1.0, 2.0])
+    found = guided(torch.tensor([words("a", add_special_tokens=False)["input_ids"]]), scores)
+    assert found[0, [yes, no]].tolist() == [5.0, 2.0]
 
 
 def test_the_bridge_judges_text(judge: Discriminator) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from discriminators.bilstm import attention_pool
 from discriminators.data_module import LabelledText
+from discriminators.segments import Row
 from discriminators.training import TrainingSettings
 from language_models.tiny import train_tokenizer
 from oumg.causal_guide import (
@@ -24,6 +26,7 @@ from oumg.causal_guide import (
     token_ids,
     train_causal_guide,
 )
+from oumg.guidance import Guidance
 
 QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
@@ -152,8 +155,6 @@ def test_prefixes_end_at_the_second_token_and_later() -> None:
 
 
 def test_a_batch_numbers_its_prefixes_in_the_order_of_their_logits() -> None:
-    from discriminators.segments import Row
-
     rows = [Row(torch.arange(1, n + 1).numpy(), i, 1.0) for i, n in enumerate((4, 2, 3))]
     batches = PrefixBatches(rows, torch.tensor([1.0, 0.0, 1.0]).numpy())
     assert batches.prefix_labels.tolist() == [1, 1, 1, 0, 1, 1]
@@ -178,6 +179,28 @@ def test_it_learns(trained: tuple[CausalGuide, Path]) -> None:
     right = (guide.logits([t.segments[0] for t in texts]) > 0) == [t.label == 1 for t in texts]
     assert right.mean() > 0.95
     assert guide.logits(["", "yes"])[0] == 0
+
+
+def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = GPT2Config(
+            vocab_size=len(guide.tokenizer), n_positions=32, n_embd=16, n_layer=1, n_head=2, pad_token_id=0
+        )
+        lm: Any = GPT2LMHeadModel(config).eval()
+        prompts = torch.full((16, 1), 1)
+
+        def judged(alpha: float) -> float:
+            processors = LogitsProcessorList([Guidance(guide, guide.tokenizer, alpha, k=32)])
+            ids = lm.generate(
+                prompts, attention_mask=prompts, max_new_tokens=10, do_sample=True, top_k=0, logits_processor=processors
+            )
+            return float(guide.logits([str(text) for text in guide.tokenizer.batch_decode(ids[:, 1:])]).mean())
+
+        unguided, weak, strong = (judged(alpha) for alpha in (0.0, 2.0, 8.0))
+    assert unguided < weak < strong
+    assert strong > unguided + 1
 
 
 def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
