@@ -124,14 +124,15 @@ def main() -> None:
     arguments.add_argument("--size", choices=SIZES, default="small")
     arguments.add_argument("--device", default="cpu")
     arguments.add_argument("--batch", type=int, default=64, help="jobs in lockstep")
-    arguments.add_argument("--jobs", type=int, default=96, help="augmented references in lockstep")
-    arguments.add_argument("--single", type=int, default=9, help="of them one at a time")
+    arguments.add_argument("--jobs", type=int, default=64, help="augmented references in lockstep")
+    arguments.add_argument("--single", type=int, default=6, help="of them one at a time")
     arguments.add_argument("--plain", type=int, default=3, help="of them without a cache")
     chosen = arguments.parse_args()
     jobs, text = made_up_jobs(-(-chosen.jobs // len(RATIOS)))
     jobs = jobs[: chosen.jobs]
     lm = random_gpt2(chosen.size, text, chosen.device)
-    augment(lm, jobs[: chosen.batch], token_budget=10**9)  # warm up, at the sizes to come
+    on_cpu = chosen.device == "cpu"
+    augment(lm, jobs[: 2 if on_cpu else chosen.batch], token_budget=10**9)  # warm up; a GPU at the sizes to come
     augmented: list[Augmented] = []
 
     def lockstep() -> list[str]:

@@ -154,6 +154,14 @@ class _Row:
         return self.task.gaps[self.at]
 
     @property
+    def done(self) -> bool:
+        return self.at == len(self.task.gaps)
+
+    @property
+    def filled(self) -> int:
+        return len(self.text) + len(self.fill)
+
+    @property
     def last(self) -> bool:
         return self.at == len(self.task.gaps) - 1
 
@@ -292,59 +300,55 @@ def _encode(writer: _Writer, texts: Sequence[str]) -> list[tuple[int, ...]]:
 
 @torch.inference_mode()
 def _lockstep(writer: _Writer, tasks: Sequence[_Task]) -> list[_Row]:
-    """All tasks at once, a blank of each in a round; a row leaves when its last blank is filled."""
-    everything = [_Row(task, [*task.prompt, *task.opening]) for task in tasks]
+    """All tasks at once: a token for every row that writes, until as many wait for the judge as go on writing."""
+    rows = [_Row(task, [*task.prompt, *task.opening]) for task in tasks]
+    slots, hidden = _opened(writer, tasks)
+    states = hidden.new_zeros(len(rows), max(gap.written for task in tasks for gap in task.gaps), hidden.shape[-1])
+    while under_way := [i for i, row in enumerate(rows) if not row.done]:
+        writing = [i for i in under_way if len(rows[i].fill) < rows[i].gap.written]
+        if 2 * len(writing) > len(under_way):
+            _write(writer, slots, rows, writing, hidden, states)
+        else:
+            _judge(writer, slots, rows, sorted(set(under_way) - set(writing)), hidden, states)
+    return rows
+
+
+def _opened(writer: _Writer, tasks: Sequence[_Task]) -> tuple[Slots, Float[Tensor, "rows dim"]]:
+    """A row per task that has read its context and the kept text before its first blank, and its last hidden state."""
     prompts = {prompt: i for i, prompt in enumerate(dict.fromkeys(task.prompt for task in tasks))}
     slots = Slots(writer.lm, len(prompts), max(task.capacity for task in tasks))
-    read = slots.read([onward(prompt, 0) for prompt in prompts])
-    hidden = read[list(range(len(prompts))), [len(prompt) - 1 for prompt in prompts]]
+    read = slots.read([onward(prompt, 0) for prompt in prompts], list(prompts.values()))
     rows_of = [prompts[task.prompt] for task in tasks]
     slots.select(rows_of)
-    hidden = hidden[rows_of]
+    hidden = read[rows_of, [len(task.prompt) - 1 for task in tasks]]
     opened = [i for i, task in enumerate(tasks) if task.opening]
     if opened:
         read = slots.read([onward(tasks[i].opening, len(tasks[i].prompt)) for i in opened], opened)
         hidden[opened] = read[list(range(len(opened))), [len(tasks[i].opening) - 1 for i in opened]]
-    rows, order = everything, _longest_first(everything)
-    while order:
-        rows = [rows[i] for i in order]
-        slots.select(order)
-        states = _write(writer, slots, rows, hidden[order])
-        hidden = _judge(writer, slots, rows, states)
-        order = _longest_first(rows)
-    return everything
-
-
-def _longest_first(rows: Sequence[_Row]) -> list[int]:
-    """The rows that are not done, by how much they write: those that still write are the first ones at any time."""
-    under_way = [i for i, row in enumerate(rows) if row.at < len(row.task.gaps)]
-    return sorted(under_way, key=lambda i: -rows[i].gap.written)
+    return slots, hidden
 
 
 def _write(
-    writer: _Writer, slots: Slots, rows: Sequence[_Row], hidden: Float[Tensor, "rows dim"]
-) -> Float[Tensor, "rows written dim"]:
-    """Fills the blank of every row greedily; the states after each token but the last of a fill, which is not read."""
-    lengths = [row.gap.written for row in rows]
-    words = pad([row.gap.after for row in rows], NO_WORD, writer.lm.device)
-    states = hidden.new_zeros(len(rows), lengths[0], hidden.shape[-1])
-    for m in range(lengths[0]):
-        writing = rows[: sum(length > m for length in lengths)]
-        _append(writer, writing, hidden[: len(writing)], words[: len(writing)])
-        going_on = rows[: sum(length > m + 1 for length in lengths)]
-        if going_on:
-            hidden = slots.read([onward(row.fill[-1:], len(row.text) + m) for row in going_on])[:, 0]
-            states[: len(going_on), m] = hidden
-    return states
-
-
-def _append(
     writer: _Writer,
+    slots: Slots,
     rows: Sequence[_Row],
+    writing: Sequence[int],
     hidden: Float[Tensor, "rows dim"],
-    words: Int[Tensor, "rows words"],
+    states: Float[Tensor, "rows written dim"],
 ) -> None:
-    """One token more for every row."""
+    """A greedy token for every row that writes; the last of a fill is read with the judge's copies."""
+    _append(writer, [rows[i] for i in writing], hidden[list(writing)])
+    going_on = [i for i in writing if len(rows[i].fill) < rows[i].gap.written]
+    if going_on:
+        lengths = [len(rows[i].fill) for i in going_on]
+        readings = [onward(rows[i].fill[-1:], rows[i].filled - 1) for i in going_on]
+        hidden[going_on] = slots.read(readings, going_on)[:, 0]
+        states[going_on, [length - 1 for length in lengths]] = hidden[going_on]
+
+
+def _append(writer: _Writer, rows: Sequence[_Row], hidden: Float[Tensor, "rows dim"]) -> None:
+    """One token more for every row, from the hidden states before it."""
+    words = pad([row.gap.after for row in rows], NO_WORD, writer.lm.device)
     allowed = [writer.vocabulary.allowed(row.pending, row.gap.written - len(row.fill) - 1) for row in rows]
     tokens, scores, divergences, close = _next(writer, hidden, words, torch.stack(allowed))
     for i, row in enumerate(rows):
@@ -381,11 +385,15 @@ def _next(
 
 
 def _judge(
-    writer: _Writer, slots: Slots, rows: Sequence[_Row], states: Float[Tensor, "rows written dim"]
-) -> Float[Tensor, "rows dim"]:
-    """Keeps the best length of every fill and the kept text behind it; the hidden states to go on from."""
-    going_on = torch.zeros_like(states[:, 0])
-    judged = [i for i, row in enumerate(rows) if row.gap.after or not row.last]
+    writer: _Writer,
+    slots: Slots,
+    rows: Sequence[_Row],
+    waiting: Sequence[int],
+    hidden: Float[Tensor, "rows dim"],
+    states: Float[Tensor, "rows written dim"],
+) -> None:
+    """Keeps the best length of every fill that waits, and the kept text behind it."""
+    judged = [i for i in waiting if rows[i].gap.after or not rows[i].last]
     costs = [1 + len(rows[i].whole) * len(rows[i].read_after) for i in judged]
     for batch in batches_by_budget(costs, JUDGED_TOKENS):
         group = [judged[i] for i in batch]
@@ -405,16 +413,15 @@ def _judge(
             kept = best_length(perplexities)
             if not row.last:
                 chosen = row.whole.index(kept)
-                going_on[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
+                hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
                 start, end = len(row.text) + row.gap.written + chosen * words, len(row.text) + kept
                 moved.append((i, range(start, start + words), range(end, end + words)))
             _revise(writer, row, kept, perplexities)
         if moved:
             slots.move(*zip(*moved, strict=True))
-    for i in set(range(len(rows))) - set(judged):  # the end of a text: nothing more to read
+    for i in set(waiting) - set(judged):  # the end of a text: nothing more to read
         perplexities = _perplexities(writer, rows[i], [])
         _revise(writer, rows[i], best_length(perplexities), perplexities)
-    return going_on
 
 
 def _following_scores(

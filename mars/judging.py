@@ -95,7 +95,7 @@ def perplexities(lm: CausalLM, before: Sequence[int], fill: Sequence[int], after
     n, filled = len(before), len(fill)
     slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
     copies = branches(fill[-1], after, n, filled, range(1, filled + 1))
-    hidden = slots.read([joined(onward([*before, *fill[:-1]], 0), copies)])[0]
+    hidden = slots.read([joined(onward([*before, *fill[:-1]], 0), copies)], [0])[0]
     embeddings = output_embeddings(lm)
     written = log_probabilities(embeddings, hidden[n - 1 : n + filled - 1], fill)
     states = following_states(hidden[n : n + filled], hidden[n + filled :], len(after))

@@ -124,8 +124,8 @@ class Slots:
         return self.layers[-1]
 
     @torch.inference_mode()
-    def read(self, readings: Sequence[Reading], rows: Sequence[int] | None = None) -> Float[Tensor, "rows time dim"]:
-        """The last hidden states of the tokens read, in the rows named or, without names, in the first ones.
+    def read(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:
+        """The last hidden states of the tokens that the rows read.
 
         Rows that read fewer tokens than others are filled up; their last hidden states mean nothing.
         """
@@ -133,9 +133,9 @@ class Slots:
         slots = pad([r.slots for r in readings], turn.capacity, device)
         turn.width = 1 + max(max(r.slots) for r in readings)
         turn.slots = slots
-        chosen = torch.tensor(list(range(len(readings)) if rows is None else rows), device=device)
+        chosen = torch.tensor(list(rows), device=device)
         turn.reads = chosen[:, None]
-        turn.view = slice(0, len(readings)) if rows is None else chosen
+        turn.view = slice(None) if list(rows) == list(range(turn.rows)) else chosen  # all of them need no copy
         prefix = pad([r.prefix for r in readings], 0, device)
         own = pad([r.own for r in readings], 0, device)
         place = torch.arange(turn.width, device=device)
@@ -200,7 +200,7 @@ def check_model(lm: CausalLM) -> None:
     slots = Slots(lm, rows=1, capacity=8)
     rejected = Reading([ids[3], ids[0]], slots=[2, 3], positions=[2, 3], prefix=[2, 2], own=[2, 2])
     chosen = Reading(ids[2:], slots=[5, 6], positions=[2, 3], prefix=[2, 2], own=[5, 5])
-    hidden = torch.cat([slots.read([onward(ids[:2], 0)])[0], slots.read([joined(rejected, chosen)])[0, 2:]])
+    hidden = torch.cat([slots.read([onward(ids[:2], 0)], [0])[0], slots.read([joined(rejected, chosen)], [0])[0, 2:]])
     slotted = hidden @ output_embeddings(lm).T
     spread = float((plain - plain.mean(-1, keepdim=True)).abs().max())
     tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)

@@ -13,9 +13,9 @@ import torch
 from data.faults import ExampleFaults
 from language_models.causal import CausalLM
 from mars.augmentation import Augmentation, Augmented, Job, augment, pick
-from mars.judging import DOUBT, TIE
+from mars.judging import DOUBT, TIE, with_following
 from mars.masking import Blank, Kept, Template
-from mars.planning import plan
+from mars.planning import Planned, plan
 from mars.vocabulary import Vocabulary
 
 WORDS = [
@@ -131,24 +131,63 @@ def test_any_order_gives_the_same(lm: CausalLM, jobs: list[Job]) -> None:
             np.testing.assert_allclose(one.perplexities, other.perplexities, rtol=1e-4)
 
 
-@pytest.mark.parametrize("planning_steps", [0, 3])
-def test_near_ties_are_the_same_in_any_batch(jobs: list[Job], planning_steps: int, lm: CausalLM) -> None:
-    """Embeddings so alike that most decisions are close; errors far above those of float32."""
-    settings = Augmentation(planning_steps, largest_shift=0.05)
+@contextmanager
+def alike(lm: CausalLM, size: float) -> Iterator[None]:
+    """Embeddings so small and alike that most decisions are close."""
     weight = lm.model.transformer.wte.weight
     before = weight.detach().clone()
     try:
         with torch.no_grad():
-            weight.copy_((weight * 0.02).round(decimals=3))
+            weight.copy_((weight * size).round(decimals=4))
             weight[100:200] = weight[200:300]
-        with noise(lm, 3e-3):
-            expected = texts(augment(lm, jobs, settings, token_budget=1))
-            for token_budget in (150, 333, 100_000):
-                assert texts(augment(lm, jobs, settings, token_budget)) == expected
-            assert texts(augment(lm, jobs[::-1], settings))[::-1] == expected
+        yield
     finally:
         with torch.no_grad():
             weight.copy_(before)
+
+
+@pytest.mark.parametrize("planning_steps", [0, 3])
+def test_near_ties_are_the_same_in_any_batch(lm: CausalLM, jobs: list[Job], planning_steps: int) -> None:
+    """With errors far above those of float32."""
+    settings = Augmentation(planning_steps, largest_shift=0.05)
+    with alike(lm, 0.02), noise(lm, 3e-3):
+        expected = texts(augment(lm, jobs, settings, token_budget=1))
+        for token_budget in (150, 333, 100_000):
+            assert texts(augment(lm, jobs, settings, token_budget)) == expected
+        assert texts(augment(lm, jobs[::-1], settings))[::-1] == expected
+
+
+def test_logits_that_are_nearly_equal_choose_the_same(
+    lm: CausalLM, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with alike(lm, 0.02):
+        expected = texts(augment(lm, jobs, PLAIN, token_budget=1))
+        generator = torch.Generator().manual_seed(0)
+
+        def with_errors(hidden: torch.Tensor, *arguments: Any) -> Planned:
+            exact = plan(hidden, *arguments)
+            errors = (2 * torch.rand(exact.logits.shape, generator=generator) - 1) * 0.49 * DOUBT
+            return exact._replace(logits=exact.logits + errors) if len(hidden) > 1 else exact  # a job alone has none
+
+        monkeypatch.setattr("mars.augmentation.plan", with_errors)
+        for _ in range(5):
+            assert texts(augment(lm, jobs, PLAIN)) == expected
+
+
+def test_perplexities_that_are_nearly_equal_choose_the_same(
+    lm: CausalLM, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with alike(lm, 0.003):
+        expected = texts(augment(lm, jobs, PLAIN))
+        rng = np.random.default_rng(0)
+
+        def with_errors(*arguments: Any) -> list[float]:
+            exact = np.array(with_following(*arguments))
+            return [*exact * np.exp(rng.uniform(-0.49 * DOUBT, 0.49 * DOUBT, len(exact)))]
+
+        monkeypatch.setattr("mars.augmentation.with_following", with_errors)
+        for _ in range(5):
+            assert texts(augment(lm, jobs, PLAIN)) == expected
 
 
 def test_the_judge_of_five_tokens(counting: CausalLM) -> None:
