@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import readable
-from data.selection import Need, having, references_of
 from data.example import Example
 from data.faults import ExampleFaults
 from data.scores import Scores
+from data.selection import Need, having, references_of
 from data.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 

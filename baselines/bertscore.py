@@ -10,10 +10,10 @@ from bert_score import BERTScorer
 from bert_score.utils import model2layers
 from transformers import AutoConfig
 
-from data.selection import having, references_of
 from data.example import Example
 from data.faults import ExampleFaults
 from data.scores import Scores
+from data.selection import having, references_of
 from data.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source, readable_tokens
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 from sacrebleu.metrics.bleu import BLEU
 
-from data.selection import rated_by_references
 from data.example import Example
 from data.scores import Scores
+from data.selection import rated_by_references
 from data.signature import signature
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from baselines.likelihood import NO_TOKENS
-from data.selection import having
 from data.example import Example
 from data.faults import ExampleFaults, InputFaults
 from data.scores import Scores
+from data.selection import having
 from data.signature import MODEL_LIBRARIES, signature
 from discriminators.discriminator import SETTINGS, Discriminator
 

@@ -11,10 +11,10 @@ from typing import Any
 from nltk.corpus import wordnet
 from nltk.translate.meteor_score import meteor_score
 
-from data.selection import rated_by_references
 from data.example import Example
 from data.faults import InputFaults
 from data.scores import Scores
+from data.selection import rated_by_references
 from data.signature import signature
 
 

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
-from data.selection import rated_by_references
 from data.example import Example
 from data.scores import Scores
+from data.selection import rated_by_references
 from data.signature import signature
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]

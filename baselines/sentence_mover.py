@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from data.selection import having, references_of
 from baselines.word_count import words
 from data.example import Example
 from data.scores import Scores
+from data.selection import having, references_of
 from data.signature import MODEL_LIBRARIES, signature
 from language_models.causal import Truncation
 from language_models.encoders import Embedder, load_embedder

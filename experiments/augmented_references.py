@@ -1,10 +1,12 @@
 """MARS on rated texts: the metric, its ablations, baselines and adversaries against ratings (Liu et al. 2021)."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,11 +17,20 @@ from data.references import ReferenceData
 from data.scores import Metric, Scores
 from data.signature import MODEL_LIBRARIES, signature
 from experiments import plots
-from experiments.contracts import Outcome, Row, Run, ScoredSet
+from experiments.contracts import Outcome, Row, Run, ScoredSet, Table
 from experiments.evaluation import evaluate
 from experiments.language_model_plans import CausalPlan, Corpus, MaskedPlan, Pretrained, causal_model, masked_model
 from language_models.encoders import load_embedder
 from mars.metric import MARS, Compared
+
+RATIO_CAPTION = (
+    "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the standard deviation of an "
+    "example's cosines over its ratios, on average."
+)
+ADVERSARY_CAPTION = (
+    "Table 4 of MARS: Pearson's correlation with the ratings of the originals for these and for adversaries in their "
+    "place, and the fall. below: the share of adversaries that are scored below their originals."
+)
 
 
 def mars(
@@ -67,19 +78,25 @@ def mars(
     figures: dict[str, Figure] = {}
     numbers: dict[str, float] = {}
     notes: list[str] = []
+    by_ratio: list[dict[str, Any]] = []
+    by_adversary: list[dict[str, Any]] = []
     for rated in data.rated:
+        originals: list[Compared] = []
         sets = {"": rated, **(_adversaries(rated, run.seed, notes) if adversaries else {})}
         found: dict[str, dict[str, Scores]] = {}
         for kind, those in sets.items():
             with run.timed(f"augmentation and similarity {rated.name}"):
                 found[kind], compared = _judged(judges, those, largest_ratios, static_encoder)
             if not kind:
-                numbers |= _deviations(compared, largest_ratios, rated.name)
+                originals = compared
                 numbers |= _guidance(compared, rated.name)
             with run.timed(f"baselines {rated.name}"):
                 found[kind] |= {name: other.score(those.examples) for name, other in others.items()}
             scored.append(ScoredSet(those, found[kind]))
             rows += evaluate(found[kind], those)
+        by_ratio += _ratio_rows(rated, rows, originals, largest_ratios)
+        if len(sets) > 1:
+            by_adversary += _adversary_rows(rated, sets, found, rows)
         figures |= _drawn(rated, found, rows, sets)
     curves = {
         name: json.loads((Path(folder) / "curve.json").read_text("utf-8"))
@@ -95,6 +112,8 @@ def mars(
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=Path(fluent).name),
         rows=rows,
+        tables=[Table("Masking ratios", RATIO_CAPTION, by_ratio)]
+        + ([Table("Adversaries", ADVERSARY_CAPTION, by_adversary)] if by_adversary else []),
         scored=scored,
         plots=figures,
         models={name: Path(fluent if name == "language_model" else str(filler)) for name in curves},
@@ -120,8 +139,13 @@ def _judged(
         found["mars_static"] = replace(usual, embedder=load_embedder(static_encoder, static=True)).score(rated.examples)
     for largest in largest_ratios:
         up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
-        found[f"mars_to_{round(100 * largest)}"] = up_to.scored(compared)
+        found[_up_to(largest)] = up_to.scored(compared)
     return found, compared
+
+
+def _up_to(ratio: float) -> str:
+    """The row of Table 5 with this as the largest ratio."""
+    return f"mars_to_{round(100 * ratio)}"
 
 
 def _adversaries(rated: RatedSet, seed: int, notes: list[str]) -> dict[str, RatedSet]:
@@ -134,21 +158,51 @@ def _adversaries(rated: RatedSet, seed: int, notes: list[str]) -> dict[str, Rate
     return found
 
 
-def _deviations(compared: Sequence[Compared], largest_ratios: Sequence[float], name: str) -> dict[str, float]:
-    """Table 5: the standard deviation of an example's cosines over its masking ratios, on average."""
-    found: dict[str, float] = {}
-    for largest in [ratio for ratio in largest_ratios if ratio > 0]:
-        spreads = [
-            np.std([row[one.ratios.index(r)] for r in largest_ratios if r <= largest])
-            for one in compared
-            for row in one.cosines
-        ]
-        found[f"mean deviation of cosines to {round(100 * largest)} % ({name})"] = float(np.mean(spreads))
+def _ratio_rows(
+    rated: RatedSet, rows: Sequence[Row], compared: Sequence[Compared], largest_ratios: Sequence[float]
+) -> list[dict[str, Any]]:
+    """Table 5: agreement by the largest ratio, and how far the cosines of an example differ over its ratios."""
+    of_metric = {row.metric: row for row in _main_rows(rows, rated)}
+    found: list[dict[str, Any]] = []
+    for largest in largest_ratios:
+        columns = [ratio for ratio in largest_ratios if ratio <= largest]
+        spreads = [np.std([row[one.ratios.index(r)] for r in columns]) for one in compared for row in one.cosines]
+        row = of_metric[_up_to(largest)]
+        found.append(
+            {
+                "set": rated.name,
+                "largest ratio": largest,
+                "pearson": row.pearson,
+                "pearson_interval": row.pearson_interval,
+                "spearman": row.spearman,
+                "spearman_interval": row.spearman_interval,
+                "mean deviation": float(np.mean(spreads)),
+            }
+        )
     return found
 
 
+def _adversary_rows(
+    rated: RatedSet, sets: Mapping[str, RatedSet], found: Mapping[str, Mapping[str, Scores]], rows: Sequence[Row]
+) -> list[dict[str, Any]]:
+    """Table 4: agreement with the ratings of the originals, and how often an adversary is scored below its original."""
+    agreed = {kind: {row.metric: row.pearson for row in _main_rows(rows, those)} for kind, those in sets.items()}
+    table: list[dict[str, Any]] = []
+    for metric, original in agreed[""].items():
+        values = next(iter(found[""][metric].values.values()))
+        line: dict[str, Any] = {"set": rated.name, "metric": metric, "original": original}
+        for kind in [kind for kind in sets if kind]:
+            adversaries = next(iter(found[kind][metric].values.values()))
+            both = ~(np.isnan(values) | np.isnan(adversaries))
+            line[kind] = agreed[kind][metric]
+            line[f"{kind} fall"] = original - agreed[kind][metric]
+            line[f"{kind} below"] = float((adversaries < values)[both].mean()) if both.any() else math.nan
+        table.append(line)
+    return table
+
+
 def _guidance(compared: Sequence[Compared], name: str) -> dict[str, float]:
-    """How far self-planning moves the model: its mean KL divergence from the plain one over all augmented references."""
+    """How far self-planning moves the model: its mean KL divergence from the plain one."""
     references = {id(one): one for c in compared for row in c.references for one in row}
     moved = [one.augmented.kl for one in references.values() if one.augmented.fills]
     return {f"mean KL of guided from plain (nats, {name})": float(np.mean(moved))} if moved else {}
@@ -162,7 +216,9 @@ def _drawn(
     figures = {f"scores_{rated.name}": plots.scores_against_ratings(ScoredSet(rated, shown))}
     if len(sets) > 1:
         by_name = {
-            kind or "original": {row.metric: row.pearson for row in _main_rows(rows, those)}
+            kind or "original": {
+                row.metric: row.pearson for row in _main_rows(rows, those) if not row.metric.startswith("mars_to_")
+            }
             for kind, those in sets.items()
         }
         figures[f"adversaries_{rated.name}"] = plots.adversaries(by_name, rated.name)
@@ -170,6 +226,6 @@ def _drawn(
 
 
 def _main_rows(rows: Sequence[Row], rated: RatedSet) -> list[Row]:
-    """The rows of a set for the aspect that its figures show, without those of Table 5."""
+    """The rows of a set for the first rated aspect, which figures and tables show."""
     aspect = next(iter(rated.examples[0].ratings))
-    return [r for r in rows if r.set == rated.name and r.aspect == aspect and not r.metric.startswith("mars_to_")]
+    return [row for row in rows if row.set == rated.name and row.aspect == aspect]

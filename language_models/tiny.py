@@ -182,7 +182,7 @@ class TinyBert:
             max_position_embeddings=self.longest,
             hidden_dropout_prob=self.dropout,
             attention_probs_dropout_prob=self.dropout,
-            pad_token_id=tokenizer.pad_token_id,
+            pad_token_id=tokenizer.get_vocab()["<pad>"],
         )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

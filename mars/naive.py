@@ -25,10 +25,14 @@ class NaiveAugmenter:
     use_context: bool = True
     token_budget: int = 8192
 
-    @cached_property
+    @property
     def depends(self) -> dict[str, str | bool]:
         """What a filled reference depends on beside its job."""
-        return {"augmenter": "naive", "model": weights_fingerprint(self.lm.model), "use_context": self.use_context}
+        return {"augmenter": "naive", "model": self._weights, "use_context": self.use_context}
+
+    @cached_property
+    def _weights(self) -> str:
+        return weights_fingerprint(self.lm.model)
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The references with their blanks filled; without a blank as they are. A fill has no perplexity.

@@ -38,7 +38,7 @@ def cosine(
     a: Float[NDArray[np.float32], "rows dim"], b: Float[NDArray[np.float32], "rows dim"]
 ) -> Float[NDArray[np.float64], " rows"]:
     """The cosine of each row of `a` with the row of `b`; NaN where one of them is no direction (zeros or NaN)."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    first, second = a.astype(np.float64), b.astype(np.float64)
+    lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(lengths > 0, (a * b).sum(axis=-1) / lengths, np.nan)
+        return np.where(lengths > 0, (first * second).sum(axis=-1) / lengths, np.nan)

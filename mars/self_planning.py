@@ -18,10 +18,14 @@ class SelfPlanningAugmenter:
     settings: Augmentation
     token_budget: int = 16_384
 
-    @cached_property
+    @property
     def depends(self) -> dict[str, Any]:
         """What a filled reference depends on beside its job."""
-        return {"augmenter": "self_planning", "model": weights_fingerprint(self.lm.model), **asdict(self.settings)}
+        return {"augmenter": "self_planning", "model": self._weights, **asdict(self.settings)}
+
+    @cached_property
+    def _weights(self) -> str:
+        return weights_fingerprint(self.lm.model)
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The augmented references of the jobs, in their order. Raises as `mars.augmentation.augment` does."""

@@ -8,7 +8,7 @@ from oumg.diversity import distinct, ngrams
 
 
 def test_values_counted_by_hand() -> None:
-    texts = ["the cat saw the cat".split(), "the dog".split()]
+    texts = [["the", "cat", "saw", "the", "cat"], ["the", "dog"]]
     # the x3, cat x2, saw, dog: 4 of 7; the-cat x2, cat-saw, saw-the, the-dog: 4 of 5; 3 of 3
     assert [distinct(texts, n) for n in (1, 2, 3)] == [4 / 7, 4 / 5, 1.0]
 

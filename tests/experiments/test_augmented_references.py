@@ -1,0 +1,154 @@
+"""MARS's experiments, +exp=augment and +exp=score metric=mars through the command line, at toy size."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from language_models.tiny import TinyGPT2
+
+ROOT = Path(__file__).parents[2]
+TOY = (
+    "model.language_model.model.n_embd=16",
+    "model.language_model.model.n_layer=1",
+    "model.language_model.model.n_head=2",
+    "model.language_model.model.n_inner=32",
+    "model.language_model.schedule.epochs=1",
+    "model.masked.model.hidden_size=16",
+    "model.masked.model.num_attention_heads=2",
+    "model.masked.model.num_hidden_layers=1",
+    "model.masked.model.intermediate_size=32",
+    "model.masked.schedule.epochs=1",
+    "logger=none",
+)
+ABLATIONS = ("mars", "mars_without_planning", "mars_without_context", "mars_without_both", "mars_naive", "mars_static")
+RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
+BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "perplexity", "word_count")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_every_row_and_figure_is_there_and_references_are_found_again(tmp_path: Path) -> None:
+    toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=24")
+    command = ("+exp=mars_story", *toy, f"outputs={tmp_path}")
+    first = run(*command, f"run_dir={tmp_path}/first")
+    assert first.returncode == 0, first.stderr
+    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    sets = ("builtin_stories", "builtin_stories_reorder", "builtin_stories_retrieve")
+    rows = {(row["metric"], row["set"]): row for row in results["table"] if "synthetic" in row}
+    assert set(rows) == {(metric, name) for metric in (*ABLATIONS, *RATIOS, *BASELINES) for name in sets}
+    assert rows["mars", "builtin_stories"]["spearman"] == rows["mars_to_60", "builtin_stories"]["spearman"]
+    assert {row["synthetic"] for row in rows.values()} == {True}
+    adversaries = {row["metric"]: row for row in results["table"] if "reorder below" in row}
+    assert set(adversaries) == {*ABLATIONS, *RATIOS, *BASELINES}
+    assert adversaries["bleu1"]["reorder below"] == 0  # the words are the same
+    ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
+    assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
+    assert ratios[0.0] == 0 < ratios[0.8]
+    assert rows["bleu1", sets[1]]["spearman"] == pytest.approx(rows["bleu1", sets[0]]["spearman"])  # Reorder
+    assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
+        *("scores_builtin_stories", "adversaries_builtin_stories", "training_curves")
+    }
+    stages = tmp_path / "stages"
+    kept = {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")}
+    assert len(kept) == 5
+    second = run(*command, f"run_dir={tmp_path}/second")
+    assert second.returncode == 0, second.stderr
+    assert json.loads((tmp_path / "second/results.json").read_text("utf-8"))["table"] == results["table"]
+    assert {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")} == kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("experiment", "data", "sets"),
+    [
+        ("mars_story", "roc_stories", ("mans_roc", "mans_roc_reorder", "mans_roc_retrieve")),
+        ("mars_news", "newsroom", ("newsroom", "newsroom_reorder", "newsroom_retrieve")),
+    ],
+)
+def test_public_sets_run_to_the_end(
+    shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
+) -> None:
+    found = run(
+        f"+exp={experiment}",
+        f"data={data}",
+        f"data.root={shared_data}",
+        *TOY,
+        f"run_dir={tmp_path}/run",
+        f"outputs={tmp_path}",
+    )
+    assert found.returncode == 0, found.stderr
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    rows = [row for row in results["table"] if "synthetic" in row]
+    assert {row["set"] for row in rows} == set(sets)
+    assert {row["synthetic"] for row in rows} == {False}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    TinyGPT2(300, 16, 2, 1, 32).build(["the old dog ran after a red ball."], (), 0).save_pretrained(tmp_path / "lm")
+    return tmp_path / "lm"
+
+
+def examples(path: Path) -> Path:
+    lines = [
+        {
+            "id": "a",
+            "text": "a dog ran",
+            "context": "In the park.",
+            "references": ["the old dog ran after a red ball ."],
+        },
+        {
+            "id": "b",
+            "text": "a cat sat",
+            "context": "In the park.",
+            "references": ["the old dog ran after a red ball ."],
+        },
+    ]
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_augmented_references_are_written_for_reading(model: Path, tmp_path: Path) -> None:
+    data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
+    found = run(
+        "+exp=augment", f"data.path={data}", f"output={out}", f"metric.language_model={model}", f"outputs={tmp_path}/o"
+    )
+    assert found.returncode == 0, found.stderr
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [line["ratio"] for line in lines] == [0.0, 0.2, 0.4, 0.6]  # one reference, though two candidates
+    assert lines[0]["text"] == lines[0]["template"] == lines[0]["reference"]
+    assert "[" in lines[1]["template"]
+    assert lines[3]["fills"]
+
+
+def test_scores_of_a_file(model: Path, tmp_path: Path) -> None:
+    data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
+    found = run(
+        *("+exp=score", "metric=mars", f"data.path={data}", f"output={out}"),
+        *(f"metric.language_model={model}", f"outputs={tmp_path}/o"),
+    )
+    assert found.returncode == 0, found.stderr
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [line["id"] for line in lines] == ["a", "b"]
+    assert all(-1 <= line["scores"]["quality"] <= 1 for line in lines)
+    assert lines[0]["scores"]["quality"] > lines[1]["scores"]["quality"]
+    assert "mars|" in json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
+
+
+def test_data_without_references_is_told_by_line(model: Path, tmp_path: Path) -> None:
+    data = tmp_path / "in.jsonl"
+    data.write_text('{"id": "a", "text": "a dog ran"}\n', encoding="utf-8")
+    found = run(
+        *("+exp=score", "metric=mars", f"data.path={data}", f"output={tmp_path}/out.jsonl"),
+        *(f"metric.language_model={model}", f"outputs={tmp_path}/o"),
+    )
+    assert found.returncode == 2
+    assert "in.jsonl:1:" in found.stderr
+    assert "references" in found.stderr
