@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from data.stages import fingerprint
+from experiments.configuration import ConfigurationFault
 from experiments.contracts import Run
 from language_models.tiny import TinyBert, TinyGPT2
 from language_models.training import NOT_LEARNED, Schedule, Task, masked_batch, train_language_model
@@ -45,7 +46,15 @@ class Corpus:
 
 
 def trained(run: Run, name: str, plan: dict[str, Any], corpus: Corpus, build: Callable[[Path], None]) -> Path:
-    """The stage of one language model, under its plan, its texts and the seed."""
+    """The stage of one language model, under its plan, its texts and the seed.
+
+    Raises ConfigurationFault where there is nothing to train on.
+    """
+    if not corpus.train or not corpus.held_out:
+        raise ConfigurationFault(
+            f"a small model ({name}) learns from the texts of data, but {'held-out' if corpus.train else 'training'} "
+            "texts are missing: choose other data, or a pretrained model (scale=paper)"
+        )
     with run.timed(f"training {name}"):
         return run.stages.get(
             name,

@@ -32,7 +32,7 @@ def scores_against_ratings(scored: ScoredSet) -> Figure:
     """One panel per metric: scores by rating, points jittered sideways, with the mean score at each rating."""
     aspect = next(iter(scored.rated.examples[0].ratings))
     ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
-    columns = 4
+    columns = min(4, len(scored.scores))
     rows = -(-len(scored.scores) // columns)
     figure = Figure(figsize=(3.2 * columns, 2.6 * rows), layout="constrained")
     panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
