@@ -1,6 +1,5 @@
 """Poems of a small SongNet under discriminators: G1 against G2 (OUMG, Table 1), guided against unguided (Table 2)."""
 
-import copy
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from tokenizers import decoders
 from transformers import LogitsProcessor, TopKLogitsWarper
 
 from data.example import Example
@@ -226,7 +224,9 @@ def guided_poetry(
 
     strength = {"k": guiding.k, "rule": guiding.rule, "alpha": float(guiding.alpha)}
     unguided = writer.after(human, "unguided", *unguided_content)
-    guided = writer.after(human, "guided", guided_content, {"guide": guide.name, **strength})
+    # Drawn anew, as another system would be; without guidance the same draws, hence the same poems.
+    draws = int(guiding.alpha > 0)
+    guided = writer.after(human, "guided", guided_content, {"guide": guide.name, **strength}, draws)
     compared = _compared(run, human, guided, unguided, judges, data.synthetic, device)
     rows = [{"guide": guiding.kind, **strength, **row} for row in compared.tables[0].rows]
     outcome = _outcome(
@@ -373,9 +373,7 @@ def _trained_guide(
     ]
 
     def build(folder: Path) -> None:
-        tokenizer = copy.deepcopy(SongNet.from_pretrained(generator).tokenizer)
-        # It writes a blank between characters, which no poem has: a beginning of a poem would not be one of its text.
-        tokenizer.backend_tokenizer.decoder = decoders.Fuse()
+        tokenizer = SongNet.from_pretrained(generator).tokenizer
         guiding.guide.train(run, texts, tokenizer, folder, "guide")
 
     with run.timed("training guide"):
