@@ -20,7 +20,7 @@ from experiments import plots
 from experiments.contracts import Outcome, Row, Run, ScoredSet, Table
 from experiments.evaluation import evaluate
 from experiments.language_model_plans import CausalPlan, Corpus, MaskedPlan, Pretrained, causal_model, masked_model
-from language_models.encoders import load_embedder
+from language_models.encoders import Remembered, load_embedder
 from mars.metric import MARS, Compared
 
 RATIO_CAPTION = (
@@ -71,6 +71,8 @@ def mars(
     }
     if filler is not None:
         judges["mars_naive"] = metric(filler, kept=kept, augmenter="naive")
+    encoder = Remembered(judges["mars"].embedder)
+    judges = {name: replace(judge, embedder=encoder) for name, judge in judges.items()}
     others = {name: make() for name, make in baselines.items()} | {"perplexity": perplexity(fluent)}
 
     scored: list[ScoredSet] = []

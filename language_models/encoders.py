@@ -391,6 +391,29 @@ class WordVectors:
         return [row for row in found if row is not None]
 
 
+@dataclass(frozen=True)
+class Remembered:
+    """An embedder that reads every text once: for several metrics that compare the same texts."""
+
+    embedder: Embedder
+    known: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """That of the embedder."""
+        return self.embedder.name
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """What the embedder finds, shape (texts, dim)."""
+        if new := [text for text in dict.fromkeys(texts) if text not in self.known]:
+            self.known.update(zip(new, self.embedder.embed(new), strict=True))
+        return np.stack([self.known[text] for text in texts])
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """What the embedder drops."""
+        return self.embedder.dropped_tokens(texts)
+
+
 def load_embedder(
     name: str = "offline",
     static: bool = False,

@@ -1,16 +1,20 @@
 """Sentence and token embeddings against the library and plain recomputation, word vectors by hand, loading."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig
 
 from data.faults import InputFaults
 from language_models.encoders import (
     Encoder,
+    Remembered,
     WordVectors,
     load_embedder,
     load_encoder,
@@ -180,3 +184,23 @@ def test_input_embeddings_as_word_vectors(toy_encoder: Path, encoder: Encoder) -
     rows = encoder.tokenizer.convert_tokens_to_ids(["red", "cat"])
     np.testing.assert_allclose(vectors.embed(["red cat", "cat red"]), [table[rows].mean(axis=0)] * 2, rtol=1e-6)
     assert vectors.dropped_tokens(["red 猫"]) == [1]
+
+
+def test_remembered_texts_are_read_once() -> None:
+    class Lengths:
+        name = "lengths"
+        asked: ClassVar[list[str]] = []
+
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            self.asked += texts
+            return np.array([[len(text), 1.0] for text in texts], np.float32)
+
+        def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+            return [len(text) for text in texts]
+
+    remembered = Remembered(Lengths())
+    assert remembered.embed(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
+    assert remembered.embed(["bb", "ccc"]).tolist() == [[2, 1], [3, 1]]
+    assert Lengths.asked == ["a", "bb", "ccc"]
+    assert remembered.dropped_tokens(["bb"]) == [2]
+    assert remembered.name == "lengths"
