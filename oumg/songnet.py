@@ -7,6 +7,7 @@ the plan of the poem is visible from the first character on. Smaller than the or
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -134,6 +135,11 @@ class SongNet:
         """How many parameters the model has."""
         return sum(p.numel() for p in self.model.parameters())
 
+    @cached_property
+    def vocabulary(self) -> dict[str, int]:
+        """Tokens and their ids; asking the tokenizer for them takes milliseconds each time."""
+        return self.tokenizer.get_vocab()
+
     def prompt(self, tune: str, form: Form) -> list[int]:
         """The tune name, the length and mark of every phrase, and where the poem begins, as token ids.
 
@@ -147,8 +153,7 @@ class SongNet:
                 f"characters, but got {len(form.phrases)} phrases, the longest of {longest}"
             )
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
-        vocabulary = self.tokenizer.get_vocab()
-        return [*self.encode(tune), *(vocabulary[token] for token in plan), vocabulary["<poem>"]]
+        return [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
 
     def encode(self, text: str) -> list[int]:
         """A token for every character; what the vocabulary lacks is `<unk>`."""
@@ -156,12 +161,12 @@ class SongNet:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The characters and marks of a poem, without special tokens."""
-        kept = [i for i in ids if i not in self.tokenizer.all_special_ids]
-        return "".join(str(self.tokenizer.decode(kept)).split())
+        special = set(self.tokenizer.all_special_ids)
+        return str(self.tokenizer.decode([i for i in ids if i not in special]))
 
     def task(self, tune: str, poem: str) -> Task:
         """The prompt of the poem's own form, and the poem with its end."""
-        return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.tokenizer.get_vocab()["<end>"]])
+        return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.vocabulary["<end>"]])
 
     def training_batch(self, model: Any, tasks: Sequence[Task]) -> Batch:
         """What the model is called with to learn the tasks."""
@@ -190,7 +195,7 @@ def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms:
     """What `generate()` is called with for these prompts: padded on the left, with the symbols of the whole poems."""
     longest = max(map(len, prompts))
     total = longest + max(map(len, forms)) + 1
-    fill = songnet.tokenizer.get_vocab()["<pad>"]
+    fill = songnet.vocabulary["<pad>"]
     device = songnet.model.device
     rows = [
         symbols(len(prompt), form.slots(), longest - len(prompt), total)
