@@ -69,11 +69,10 @@ def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budg
     The smallest id wins a tie, where a tie is any difference below what batches change (1e-4 in the logits).
     """
     mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
-    padding = int(lm.tokenizer.pad_token_id or 0)
     lm.model.eval()
 
     def fill(batch: list[int]) -> list[list[int]]:
-        ids = pad([rows[i] for i in batch], padding, lm.device)
+        ids = pad([rows[i] for i in batch], lm.model.config.pad_token_id or 0, lm.device)
         seen = pad([[1] * len(rows[i]) for i in batch], 0, lm.device)
         at = (ids == mask) & seen.bool()
         logits = lm.model(input_ids=ids, attention_mask=seen).logits[at].float()

@@ -192,7 +192,7 @@ def test_remembered_texts_are_read_once() -> None:
         asked: ClassVar[list[str]] = []
 
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            self.asked += texts
+            self.asked.extend(texts)
             return np.array([[len(text), 1.0] for text in texts], np.float32)
 
         def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
