@@ -97,9 +97,14 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
         for row in rows
         for i in range(1, len(row) - 1)
     ]
+    right = [[task.target[task.source.index(mask)]] for task in tasks]
+
+    def share_right() -> float:
+        filled = most_likely_at_masks(lm, [task.source for task in tasks])
+        return sum(found == token for found, token in zip(filled, right, strict=True)) / len(tasks)
+
+    assert share_right() < 0.2
     trainer = partial(Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
     schedule = Schedule(epochs=60, batch_size=4, learning_rate=0.02)
     train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
-    filled = most_likely_at_masks(lm, [task.source for task in tasks])
-    right = [task.target[task.source.index(mask)] for task in tasks]
-    assert sum(found == [token] for found, token in zip(filled, right, strict=True)) >= 0.8 * len(tasks)
+    assert share_right() > 0.5
