@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctrl_eval.frequency import load_frequencies
-from language_models.tiny import TinyT5
+from language_models.tiny import TinyGPT2, TinyT5
 
 ROOT = Path(__file__).parents[2]
 TOY = (
@@ -72,23 +72,27 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_the_released_sentiment_set(shared_data: Path, tmp_path: Path) -> None:
-    toy = [setting for setting in TOY if not setting.startswith("data.")]
+def test_the_released_sentiment_set_by_the_settings_of_the_paper(shared_data: Path, tmp_path: Path) -> None:
+    TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
     found = run(
         "+exp=ctrleval_sentiment",
+        "scale=paper",
         "data=ctrleval",
         f"data.root={shared_data}",
         f"data.attributes={shared_data}",
         f"model.iwf={shared_data}/ctrleval/iwf_full.txt",
-        "model.infiller={_target_: experiments.language_model_plans.Pretrained, "
-        f"name: {shared_data.parent}/golden/ctrl_eval/model}}",
-        *(setting for setting in toy if "infiller" not in setting),
+        f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model",
+        f"model.causal.name={tmp_path}/causal",
+        "model.discriminator=null",
+        "analyses.numbers=[1,8]",
+        "logger=none",
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
     )
     assert found.returncode == 0, found.stderr
     table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
     assert {row["n"] for row in table} == {360}
+    assert {row["metric"] for row in table} >= {"ctrleval", "perplexity", "bartscore", "word_count"}
 
 
 def test_iwf_counts_a_corpus_for_a_models_tokenizer(tmp_path: Path) -> None:
