@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from data.faults import ExampleFaults
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 
 Pair = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
@@ -26,11 +27,8 @@ UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, 
 
 
 @dataclass(frozen=True)
-class CausalLM:
+class CausalLM(LanguageModel):
     """A model that predicts the next token, and its tokenizer."""
-
-    model: Any  # a transformers model; its classes share no useful base type
-    tokenizer: PreTrainedTokenizerBase
 
     @classmethod
     def from_pretrained(
@@ -43,20 +41,6 @@ class CausalLM:
         tokenizer = AutoTokenizer.from_pretrained(str(name))
         model: Any = AutoModelForCausalLM.from_pretrained(str(name), dtype=dtype, attn_implementation=attention)
         return cls(model.to(device).eval(), tokenizer)
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Writes model and tokenizer in the Hugging Face form."""
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @property
-    def parameters(self) -> int:
-        """How many parameters the model has."""
-        return sum(p.numel() for p in self.model.parameters())
 
     @property
     def start(self) -> int:

@@ -7,18 +7,16 @@ from typing import Any
 
 import torch
 from tqdm import tqdm
-from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.encoders import readable_tokens
+from language_models.model import LanguageModel
 
 
 @dataclass(frozen=True)
-class MaskedLM:
+class MaskedLM(LanguageModel):
     """A model that predicts masked tokens from both sides, and its tokenizer."""
-
-    model: Any  # a transformers model; its classes share no useful base type
-    tokenizer: PreTrainedTokenizerBase
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> "MaskedLM":
@@ -32,20 +30,6 @@ class MaskedLM:
             raise ValueError(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
         model: Any = AutoModelForMaskedLM.from_pretrained(str(name), dtype=dtype)
         return cls(model.to(device).eval(), tokenizer)
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Writes model and tokenizer in the Hugging Face form."""
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @property
-    def parameters(self) -> int:
-        """How many parameters the model has."""
-        return sum(p.numel() for p in self.model.parameters())
 
     @property
     def longest(self) -> int:

@@ -12,17 +12,15 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.model import LanguageModel
 
 
 @dataclass(frozen=True)
-class Seq2SeqLM:
+class Seq2SeqLM(LanguageModel):
     """An encoder-decoder model and its tokenizer."""
-
-    model: Any  # a transformers model for conditional generation; its classes share no useful base type
-    tokenizer: PreTrainedTokenizerBase
 
     @classmethod
     def from_pretrained(
@@ -35,20 +33,6 @@ class Seq2SeqLM:
         tokenizer = AutoTokenizer.from_pretrained(str(name))
         model = AutoModelForSeq2SeqLM.from_pretrained(str(name), dtype=dtype, attn_implementation=attention)
         return cls(model.to(device).eval(), tokenizer)
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Writes model and tokenizer in the Hugging Face form."""
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @property
-    def parameters(self) -> int:
-        """How many parameters the model has."""
-        return sum(p.numel() for p in self.model.parameters())
 
 
 def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:
