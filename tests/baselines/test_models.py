@@ -1,6 +1,7 @@
 """Baselines with models: toy models against plain recomputation, batches, references, what is cut or refused."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import BertConfig, BertModel, BertTokenizer
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
@@ -50,37 +50,11 @@ def t5() -> Seq2SeqLM:
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bert(saved_bert: Callable[..., Path]) -> Path:
     """A random BERT of 2 layers and 16 dimensions that reads 24 tokens."""
-    folder = tmp_path_factory.mktemp("bert")
-    tokens = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "the",
-        "cat",
-        "sat",
-        "on",
-        "mat",
-        *"abcdefghijklmnopqrstuvwxyz",
-    ]
-    tokens += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + [*".,!?"]
-    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=24).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(tokens),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=24,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        BertModel(config).save_pretrained(folder)
-    return folder
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["the", "cat", "sat", "on", "mat", *letters, *(f"##{letter}" for letter in letters), *".,!?"]
+    return saved_bert(pieces, dimension=16, layers=2, longest=24)
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,12 @@
 """Toy classifiers and texts."""
 
-import json
 import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 from pytorch_lightning import Trainer
-from transformers import BertConfig, BertModel, BertTokenizer
 
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
@@ -35,25 +32,9 @@ def toy_texts() -> list[LabelledText]:
 
 
 @pytest.fixture(scope="session")
-def toy_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random BERT of 1 layer and 32 dimensions that reads 64 tokens, with a word-piece tokenizer."""
-    folder = tmp_path_factory.mktemp("encoder")
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz[]"]
-    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(tokens),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        BertModel(config).save_pretrained(folder)
-    assert "vocab_size" in json.loads((folder / "config.json").read_text())
-    return folder
+def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
+    """A random BERT of 1 layer and 32 dimensions that reads 64 tokens."""
+    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz[]"], dimension=32, layers=1, longest=64)
 
 
 @pytest.fixture(scope="session")

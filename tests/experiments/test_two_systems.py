@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import BertConfig, BertModel, BertTokenizer
 
 from data.example import Example
 from data.files import write_examples
@@ -46,25 +44,9 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def encoder(tmp_path: Path) -> Path:
+def encoder(saved_bert: Callable[..., Path]) -> Path:
     """A random BERT of 1 layer and 16 dimensions."""
-    folder = tmp_path / "encoder"
-    folder.mkdir()
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz"]
-    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(tokens),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        BertModel(config).save_pretrained(folder)
-    return folder
+    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz"], dimension=16, layers=1, longest=64)
 
 
 def data(files: dict[str, Path]) -> list[str]:

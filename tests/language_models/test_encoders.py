@@ -1,7 +1,7 @@
 """Sentence and token embeddings against the library and plain recomputation, word vectors by hand, loading."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig
+from transformers import BertConfig, RobertaConfig
 
 from data.faults import InputFaults
 from language_models.encoders import (
@@ -28,24 +28,9 @@ TEXTS = ["red cat", "blue dog sun moon tree", "", "red cat", "[SEP] red", "red "
 
 
 @pytest.fixture(scope="module")
-def toy_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
     """A random BERT of 2 layers and 16 dimensions that reads 64 tokens, without any file of sentence-transformers."""
-    folder = tmp_path_factory.mktemp("encoder")
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *"abcdefghijklmnopqrstuvwxyz[]"]
-    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    BertTokenizer(str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(tokens),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        BertModel(config).save_pretrained(folder)
-    return folder
+    return saved_bert([*WORDS, *"abcdefghijklmnopqrstuvwxyz[]"], dimension=16, layers=2, longest=64)
 
 
 @pytest.fixture(scope="module")
