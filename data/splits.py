@@ -4,23 +4,27 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from data.example import Example
 
+Content: TypeAlias = str | tuple[str, ...] | None
+Key: TypeAlias = Callable[[Example], Content]
+
 
 def split_by(
-    examples: Sequence[Example], key: Callable[[Example], str | None], held_out: int, seed: int
+    examples: Sequence[Example], key: Key, held_out: int, seed: int
 ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """Training and held-out part: held out are the examples with the `held_out` smallest hashes of seed and key.
 
-    Examples of one key (a text, a context, an input) stand on one side, in any order of the examples.
+    Examples of one key (a text, turns, a context, an input) stand on one side, in any order of the examples.
 
     >>> poems = [Example(t, text=t, group=t[0]) for t in ("ab", "ac", "b")]
     >>> [[e.text for e in part] for part in split_by(poems, lambda e: e.group, held_out=1, seed=1)]
     [['b'], ['ab', 'ac']]
     """
 
-    def place(value: str | None) -> bytes:
+    def place(value: Content) -> bytes:
         return hashlib.sha256(json.dumps([seed, value]).encode()).digest()
 
     chosen = set(sorted({key(example) for example in examples}, key=place)[:held_out])
@@ -30,7 +34,7 @@ def split_by(
     )
 
 
-def share(examples: Sequence[Example], key: Callable[[Example], str | None], fraction: float) -> int:
+def share(examples: Sequence[Example], key: Key, fraction: float) -> int:
     """How many different keys a fraction of them is, rounded up.
 
     Raises ValueError for a fraction outside [0, 1).

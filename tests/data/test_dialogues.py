@@ -10,25 +10,14 @@ import pytest
 from scipy.stats import spearmanr
 
 import data.dialogues
-from data.dialogues import (
-    RatedSet,
-    builtin_dialogues,
-    dstc9_dialogues,
-    fed_dialogues,
-    load_daily_dialog,
-    load_dstc9,
-    load_fed,
-    load_persona_chat,
-    load_topical_chat,
-    own_dialogues,
-    read_dialogues,
-    read_utt_lines,
-    split,
-)
+from data.dialogue_files import read_dialogues, read_utt_lines
+from data.dialogues import builtin_dialogues, dstc9_dialogues, fed_dialogues, own_dialogues, split
 from data.download import BY_HAND, ORIGINS, DownloadFault, Origin
 from data.example import Example
 from data.faults import InputFaults
 from data.files import write_examples
+from data.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
+from data.rated import RatedSet
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -157,6 +146,16 @@ def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
     assert load_dstc9(root).published == {"deam": {"dstc9-0000": 0.25}}
 
 
+def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
+    for aspect in ("coherence", "overall"):
+        write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
+    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv:0: no such file. It says which dialogues of dstc9"):
+        load_dstc9(tmp_path)
+    write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
+    assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
+    assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0011": 0.5, "dstc9-0022": 0.25}}
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
@@ -210,13 +209,32 @@ def test_an_unknown_training_set_names_the_known_ones(tmp_path: Path):
 
 def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fetched: list[str] = []
-    monkeypatch.setattr(data.dialogues, "fetch", lambda name, root: fetched.append(name))
+
+    def fetch(name: str, root: Path) -> Path:
+        fetched.append(name)
+        return write(root / name, content)
+
+    monkeypatch.setattr("data.places.fetch", fetch)
     root = public(tmp_path)
-    (root / "fed/fed_test_overall.txt").unlink()
-    for download in (False, True):
-        with pytest.raises(InputFaults, match=r"fed_test_overall.txt:0: no such file"):
-            fed_dialogues(root, download=download)
-        assert fetched == (["fed/fed_test_overall.txt"] if download else [])
+    path = root / "fed/fed_test_overall.txt"
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.raises(InputFaults, match=r"fed_test_overall.txt:0: no such file"):
+        fed_dialogues(root)
+    assert fetched == []
+    for _ in range(2):
+        assert len(fed_dialogues(root, download=True).rated[0].examples) == 2
+        assert fetched == ["fed/fed_test_overall.txt"]
+
+
+def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
+    root = public(tmp_path)
+    missing = [*root.glob("dstc9/*.txt"), *root.glob("dialogue/*.txt")]
+    for path in missing:
+        path.unlink()
+    with pytest.raises(InputFaults) as found:
+        dstc9_dialogues(root, download=True, training_sets=["topical_chat", "persona_chat", "daily_dialog"])
+    assert {fault.split(":0: no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
 
 
 def test_a_failed_download_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,86 @@
+"""Files of dialogues: lines of utterances that each end with `</UTT>`, and the forms of `files` with `turns`."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from data.example import Example
+from data.faults import InputFaults, fault, shown
+from data.files import UTTERANCE_END, check_suffix, located_examples, numbered_lines, read_text
+
+FORMS = (".jsonl", ".csv", ".tsv", ".txt")
+
+
+def read_dialogues(path: Path | str, rated: bool = False) -> tuple[Example, ...]:
+    """The dialogues of a .jsonl, .csv, .tsv or .txt file; with `rated`, each must have a rating.
+
+    Raises InputFaults with all faults of the file; "turns" (and "ratings") are needed, at least two turns each.
+    """
+    return tuple(example for _, example in located_dialogues(Path(path), rated))
+
+
+def read_utt_lines(
+    path: Path | str, scored: bool, aspect: str = "rating", drop_empty: bool = False
+) -> tuple[Example, ...]:
+    """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`.
+
+    Args:
+        path: one dialogue per line, every utterance followed by `</UTT>`.
+        scored: whether the human score of the dialogue follows the last `</UTT>`.
+        aspect: what the score rates.
+        drop_empty: whether empty utterances are left out; otherwise they are faults.
+
+    Raises InputFaults with all faults of the file: a dialogue of one turn, an empty utterance, a score that is no
+    number or missing, a last utterance without its `</UTT>`, bytes that are not UTF-8.
+    """
+    return tuple(example for _, example in located_utt_lines(Path(path), scored, aspect, drop_empty))
+
+
+def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
+    """As read_dialogues, each with the number of its line."""
+    check_suffix(path, FORMS)
+    if path.suffix.lower() == ".txt":
+        return located_utt_lines(path, scored=rated, aspect="rating", drop_empty=False)
+    return located_examples(path, requires=("turns", "ratings") if rated else ("turns",))
+
+
+def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -> list[tuple[int, Example]]:
+    """As read_utt_lines, each with the number of its line."""
+    faults: list[str] = []
+    examples: list[tuple[int, Example]] = []
+    for line, content in numbered_lines(read_text(path, faults)):
+        *utterances, end = content.split(UTTERANCE_END)
+        problems: list[str] = []
+        ratings: dict[str, float] = {}
+        if not utterances:
+            problems.append(f"a line must hold utterances that each end with {UTTERANCE_END}, found {shown(content)}")
+        elif scored:
+            score = finite(end)
+            if score is None:
+                problems.append(f"the score after the last {UTTERANCE_END} must be a finite number, found {shown(end)}")
+            else:
+                ratings[aspect] = score
+        elif end.strip():
+            problems.append(f"nothing may follow the last {UTTERANCE_END} of an unrated dialogue, found {shown(end)}")
+        empty = [i for i, utterance in enumerate(utterances, start=1) if not utterance.strip()]
+        if drop_empty:
+            utterances = [utterance for utterance in utterances if utterance.strip()]
+        else:
+            problems += [f"an utterance must say something, but number {i} is empty" for i in empty]
+        if utterances and len(utterances) < 2:
+            problems.append(f"a dialogue needs at least two turns, found {shown(utterances)}")
+        faults += [fault(path, line, problem) for problem in problems]
+        if not problems:
+            examples.append((line, Example(f"{path.stem}-{line}", turns=tuple(utterances), ratings=ratings)))
+    if faults:
+        raise InputFaults(faults)
+    return examples
+
+
+def finite(text: str) -> float | None:
+    """The finite number that a text is, None for any other text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
