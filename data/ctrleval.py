@@ -19,11 +19,11 @@ from data.attributes import (
     load_labelled,
     split_labelled,
 )
-from data.dialogues import RatedSet
 from data.example import Example
 from data.faults import fault, read_all, shown
 from data.files import numbered_lines, read_text
 from data.places import needed
+from data.rated import RatedSet
 from data.records import sound
 
 log = logging.getLogger(__name__)

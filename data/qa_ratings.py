@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from data.dialogues import RatedSet
 from data.example import Example
 from data.faults import fault, read_all, shown
 from data.places import needed
+from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
 from data.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from data.dialogues import RatedSet
 from data.example import Example
+from data.rated import RatedSet
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import fmean
 
 from data.builtin.stories import generate_stories, rated_stories
-from data.dialogues import RatedSet
 from data.example import Example
 from data.faults import fault, read_all, shown
 from data.files import numbered_lines, read_text
 from data.places import needed
+from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
 from data.splits import share, split_by

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from data.adversaries import reordered, retrieved
-from data.dialogues import RatedSet
+from data.rated import RatedSet
 from data.references import ReferenceData
 from data.scores import Metric, Scores
 from data.signature import MODEL_LIBRARIES, signature

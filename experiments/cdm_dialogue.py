@@ -21,8 +21,9 @@ from cdm.negatives import Negatives, manipulated_negatives, sample_negatives
 from cdm.pair import SEPARATOR, Pair, PartialOrder, tokenise, turns_of
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
-from data.dialogues import DialogueData, RatedSet
+from data.dialogues import DialogueData
 from data.example import Example
+from data.rated import RatedSet
 from data.scores import Scores
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint

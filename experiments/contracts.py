@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the runner starts without torch and matplotlib
     from matplotlib.figure import Figure
     from pytorch_lightning.loggers import Logger
 
-    from data.dialogues import RatedSet
+    from data.rated import RatedSet
     from data.scores import Scores
     from data.stages import Stages
 

@@ -22,8 +22,8 @@ from ctrl_eval.metric import CTRLEval, Evaluations
 from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import english
 from data.attributes import LabelledData
-from data.dialogues import RatedSet
 from data.example import Example
+from data.rated import RatedSet
 from data.scores import Metric, Scores
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint

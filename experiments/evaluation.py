@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from data.dialogues import RatedSet
+from data.rated import RatedSet
 from data.scores import Scores
 from experiments.contracts import Row
 from meta_eval.agreement import Estimate, agreement, length_correlation

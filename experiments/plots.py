@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from cdm.discriminative import Steps
 from ctrl_eval.metric import Evaluations
-from data.dialogues import RatedSet
 from data.example import Example
+from data.rated import RatedSet
 from experiments.contracts import ScoredSet
 
 

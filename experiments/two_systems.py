@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from data.dialogues import RatedSet
 from data.example import Example
+from data.rated import RatedSet
 from data.scores import Scores
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from data.dialogues import RatedSet
 from data.example import Example
+from data.rated import RatedSet
 from data.scores import Scores
 from experiments.evaluation import evaluate, published_scores
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from data.dialogues import RatedSet
 from data.example import Example
+from data.rated import RatedSet
 from data.scores import Scores
 from experiments import results
 from experiments.contracts import Outcome, Row, ScoredSet, Table

@@ -10,9 +10,9 @@ import pytorch_lightning
 import torch
 from matplotlib.figure import Figure
 
-from data.dialogues import RatedSet
 from data.example import Example
 from data.faults import InputFaults
+from data.rated import RatedSet
 from data.scores import Scores
 from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.evaluation import evaluate
