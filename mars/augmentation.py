@@ -287,8 +287,10 @@ def _after_context(template: Template, context: str) -> Template:
 
 
 def _encode(writer: _Writer, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    """The tokens of every text; one that spells a special token is read as plain text."""
     tokenizer = writer.lm.tokenizer
-    encoded = [tuple(ids) for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]]
+    found = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
+    encoded = [tuple(ids) for ids in found]
     for text, ids in zip(texts, encoded, strict=True):
         if text.startswith(" ") and not writer.vocabulary.bytes[ids[0]].startswith(b" "):
             raise ValueError(

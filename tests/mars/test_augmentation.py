@@ -285,6 +285,25 @@ def test_odd_text(lm: CausalLM, template: Template, max_guess: int, context: str
         assert math.isfinite(fill.perplexities[len(fill.tokens) - 1])
 
 
+def test_text_that_spells_a_special_token_is_plain_text(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: set[int] = set()
+    forward = lm.model.forward
+
+    def recorded(*args: object, input_ids: torch.Tensor, **kwargs: object) -> object:
+        read.update(input_ids[:, 1:].flatten().tolist())  # the start token is special
+        return forward(*args, input_ids=input_ids, **kwargs)
+
+    special = str(lm.tokenizer.eos_token)
+    job = Job(f"A cat {special} sat", (Kept(f"He {special} saw"), Blank(1), Kept(f" {special} there")))
+    augment(lm, [Job("", (Blank(1),))])  # the model is checked, with a special token among others
+    monkeypatch.setattr("mars.augmentation.check_model", lambda lm: None)
+    monkeypatch.setattr(lm.model, "forward", recorded)
+    [found] = augment(lm, [job])
+    assert found.text.count(special) == 2
+    assert read
+    assert not read & set(lm.tokenizer.all_special_ids)
+
+
 def test_characters_are_never_cut(lm: CausalLM) -> None:
     """A model that would always write bytes of an emoji: whole characters come out."""
     cat = lm.tokenizer.convert_tokens_to_ids(["ð", "Ł", "Ĳ"])
