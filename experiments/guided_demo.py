@@ -1,6 +1,7 @@
 """One text under guidance, step by step: the likeliest candidates before and after, and what the guide says of them."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ class Demonstration:
         rule: `normalised` (Eq. 5) or `fudge`.
         new_tokens: steps.
         shown: candidates of a step, so many of the first before and of the first after.
-        label: steered to; where it is None, the last of the data's.
+        label: steered to; where it is None, that of the guide's folder, or the last of the data's.
         seed: of the draws.
         bridge: let a guide of other tokens than the generator's read decoded text.
     """
@@ -69,8 +70,8 @@ class Demonstration:
     def __post_init__(self) -> None:
         if not str(self.prompt).strip():
             raise ValueError("prompt must be a text to continue, but is blank")
-        if not self.strength > 0:
-            raise ValueError(f"strength must be above 0 for a guide to be asked, but is {self.strength}")
+        if not 0 < self.strength < math.inf:
+            raise ValueError(f"strength must be finite and above 0 for a guide to be asked, but is {self.strength}")
         for name in ("k", "new_tokens", "shown"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}")
@@ -101,9 +102,7 @@ def guided_demo(
         share: of the training texts for a generator that is trained here.
         device: where models generate.
     """
-    label = data.labels[-1] if show.label is None else show.label
-    if label not in data.labels:
-        raise InputFaults([f"label must be one of {', '.join(data.labels)}, but is {label!r}"])
+    label = shown_label(data, show.label, guide_folder)
     trains = isinstance(generator, CausalPlan) or guide_folder is None
     learned = parts(data, generator_share(generator, share), run.seed) if trains else Parts((), (), ())
     writer = trained_generator(run, generator, data, learned.generator, device)
@@ -141,8 +140,21 @@ def guided_demo(
             Table("Texts", "The same draws with and without guidance.", texts),
         ],
         models={f"guide_{file_name(label)}": folder} if guide_folder is None else {},
-        synthetic=data.synthetic,
+        synthetic=data.synthetic and trains,
     )
+
+
+def shown_label(data: LabelledData, asked: str | None, guide_folder: str | None) -> str:
+    """The label asked for; else what a guide's folder is called after, or the last label of the data.
+
+    Raises InputFaults for a label that the data lacks, where the guide is that of the data.
+    """
+    if guide_folder is not None:
+        return Path(guide_folder).name.removeprefix("guide_") if asked is None else asked
+    label = data.labels[-1] if asked is None else asked
+    if label not in data.labels:
+        raise InputFaults([f"label must be one of {', '.join(data.labels)}, but is {label!r}"])
+    return label
 
 
 def step_rows(
