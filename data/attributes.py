@@ -1,16 +1,18 @@
-"""Texts with a label: the built-in reviews and news, and public sets of sentiments and topics.
+"""Texts with a label: a user's own, the built-in reviews and news, and public sets of sentiments and topics.
 
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from data.builtin import news, reviews
 from data.dialogues import RatedSet
 from data.example import Example
-from data.faults import fault, shown
+from data.faults import InputFaults, fault, read_all, shown, suggestion
+from data.files import located_examples
 from data.places import needed
 from data.records import TEXT, Kind, read_records, sound
 from data.splits import share, split_by
@@ -86,6 +88,65 @@ def builtin_news(
     return LabelledData(
         "builtin_news", generated[:train], generated[train:], (rated_set,), synthetic=True, labels=TOPICS
     )
+
+
+def own_texts(
+    path: Path | str,
+    held_out_path: Path | str | None = None,
+    held_out_fraction: float = HELD_OUT_FRACTION,
+    seed: int = 0,
+) -> LabelledData:
+    """A user's own labelled texts: .jsonl, .csv or .tsv files with `text` and `label`, and `prefix` where there is one.
+
+    A label is any line of text, without the blanks around it.
+
+    Args:
+        path: texts to train on.
+        held_out_path: held-out texts; None holds out a part of the others, a repeated text on one side.
+        held_out_fraction: that part.
+        seed: of the choice of that part.
+
+    Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels; a held-out
+    text that is also one to train on, or whose label no text to train on has.
+    """
+    held_out_paths = [] if held_out_path is None else [Path(held_out_path)]
+    located, *apart = read_all([partial(_located_texts, each) for each in (Path(path), *held_out_paths)])
+    first_line: dict[str, int] = {}
+    for line, example in located:
+        first_line.setdefault(example.full_text, line)
+    labels = sorted({example.label or "" for _, example in located})
+    faults: list[str] = []
+    if len(labels) < 2:
+        faults.append(fault(path, 0, f"the texts need at least two labels, found {shown(labels[0])} alone"))
+    for held_out_file, texts in zip(held_out_paths, apart, strict=True):
+        for line, example in texts:
+            if at := first_line.get(example.full_text):
+                what = f"a held-out text must not be one to train on too, found it at {path}:{at}"
+                faults.append(fault(held_out_file, line, what))
+            if example.label not in labels:
+                what = f'"label" must be that of a text to train on, found {shown(example.label)}'
+                faults.append(fault(held_out_file, line, f"{what}{suggestion(example.label, labels)}"))
+    examples = sound([example for _, example in located], faults)
+    held_out = tuple(example for texts in apart for _, example in texts)
+    if held_out_path is None:
+        examples, held_out = split_labelled([examples], held_out_fraction, seed)
+    return LabelledData(Path(path).stem, examples, held_out, (), synthetic=False, labels=tuple(labels))
+
+
+def _located_texts(path: Path) -> list[tuple[int, Example]]:
+    """The labelled texts of a file with their lines."""
+    located = [
+        (line, replace(example, label=(example.label or "").strip()))
+        for line, example in located_examples(path, ("text", "label"))
+    ]
+    faults = [
+        fault(path, line, f'"label" must be one line, found {shown(example.label)}')
+        for line, example in located
+        if len((example.label or "").splitlines()) > 1
+    ]
+    if faults:
+        raise InputFaults(faults)
+    return located
 
 
 def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:

@@ -135,7 +135,8 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
     except HydraException as error:
-        raise ConfigurationFault(f"settings are written key=value: {_one_line(error)}") from error
+        rule = "settings are written key=value, or 'key=\"value\"' for a value with marks or letters beyond a to z"
+        raise ConfigurationFault(f"{rule}: {_one_line(error)}") from error
 
 
 def _compose(overrides: Sequence[Override], folders: Sequence[Path]) -> DictConfig:

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +34,7 @@ from experiments.steering import (
     overhead,
     parts,
     prompt_ids,
+    prompts_are_beginnings,
     prompts_of,
     trained_generator,
     trained_guide,
@@ -42,12 +42,12 @@ from experiments.steering import (
 )
 from language_models.causal import CausalLM, continuation_log_probabilities
 from oumg.causal_guide import CausalGuide
+from oumg.comparison import pieces
 from oumg.diversity import distinct
 from oumg.guidance import Guidance
 
 log = logging.getLogger(__name__)
 
-WORD = re.compile(r"\w+|[^\w\s]")
 RESAMPLES = 2000
 CAPTION = (
     "strength: alpha (normalised) or lambda (fudge); 0 is the generator alone, drawing among its k likeliest "
@@ -183,9 +183,38 @@ def guided_text(
             **{f"{name} held-out NLL (nats per token)": _best(curve) for name, curve in curves.items()},
             **_accuracies(data, judges, {label: model for label, (_, model) in guides.items()}),
         },
+        notes=_notes(data, judges, sampling),
         files=[samples],
         synthetic=data.synthetic,
     )
+
+
+def above_chance(wanted: Sequence[object], found: Sequence[object]) -> bool:
+    """Whether the labels found are right more often than by chance: each label's share, averaged, less two errors.
+
+    >>> above_chance(["a", "b"] * 20, ["a", "b"] * 20), above_chance(["a", "b"] * 20, ["b"] * 40)
+    (True, False)
+    """
+    labels = set(wanted)
+    hits = [[float(f == w) for w, f in zip(wanted, found, strict=True) if w == label] for label in labels]
+    error = float(np.sqrt(sum(np.var(each) / len(each) for each in hits))) / len(labels)
+    return float(np.mean([np.mean(each) for each in hits])) - 2 * error > 1 / len(labels)
+
+
+def _notes(data: LabelledData, judges: Mapping[str, Discriminator], sampling: Sampling) -> list[str]:
+    notes: list[str] = []
+    if prompts_are_beginnings(data, sampling):
+        notes.append(
+            f"{data.name} has no prefixes, so the prompts are the first {sampling.prompt_words} words of held-out "
+            "texts of all labels, and some may tell a label themselves; sampling.prompts sets others"
+        )
+    found = judged_labels(judges, data.labels, [example.full_text for example in data.held_out])
+    if data.held_out and not above_chance([example.label for example in data.held_out], found):
+        notes.append(
+            f"on {len(found)} held-out texts the judges are not above chance: the accuracy of steered texts says "
+            "little; train on more texts, or change model.judge"
+        )
+    return notes
 
 
 def write(
@@ -240,7 +269,9 @@ def measured(
     # Decoded with the prompt, because some tokenizers drop the blank in front of what they decode.
     texts = [decoded(lm, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
     starts = [len(decoded(lm, row)) for row in rows]
-    words = tuple(tuple(WORD.findall(text[starts[i] :].lower())) for i, text in zip(of, texts, strict=True))
+    words = tuple(
+        tuple(map(str.strip, pieces(text[starts[i] :].lower(), "words"))) for i, text in zip(of, texts, strict=True)
+    )
     pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
     nll = [-float(found.astype(np.float64).sum()) for found in continuation_log_probabilities(lm, pairs)]
     found = judged_labels(judges, labels, texts)

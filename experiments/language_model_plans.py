@@ -1,16 +1,22 @@
 """Language models that experiments need: pretrained ones by name, or small ones trained here and kept as stages."""
 
+import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from data.faults import InputFaults
 from data.stages import fingerprint
 from experiments.configuration import ConfigurationFault
 from experiments.contracts import Run
+from language_models.causal import CausalLM
+from language_models.masked import MaskedLM
 from language_models.tiny import TinyBert, TinyGPT2
 from language_models.training import NOT_LEARNED, Schedule, Task, masked_batch, train_language_model
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,8 +87,7 @@ def causal_model(run: Run, plan: CausalPlan | Pretrained, corpus: Corpus, name: 
         lm = plan.model.build(corpus.train, (), run.seed)
 
         def tasks(texts: Sequence[str]) -> list[Task]:
-            ids = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-            return [Task([lm.start], [*row, lm.start]) for row in ids if len(row) < lm.longest - 1]
+            return [Task([lm.start], [*row, lm.start]) for row in _fitting(lm, texts, lm.longest - 2, name)]
 
         learned = tasks(corpus.train)
         train_language_model(
@@ -111,12 +116,10 @@ def masked_model(run: Run, plan: MaskedPlan | Pretrained, corpus: Corpus, name: 
         lm = plan.model.build(corpus.train, (), run.seed)
 
         def tasks(texts: Sequence[str], seed: int) -> list[Task]:
-            ids = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
             rng = random.Random(seed)
             return [
                 _masked(lm.framed((), row), lm.special("mask"), plan.share, rng)
-                for row in ids
-                if len(row) < lm.longest - 2
+                for row in _fitting(lm, texts, lm.longest - 3, name)
             ]
 
         train_language_model(
@@ -132,6 +135,26 @@ def masked_model(run: Run, plan: MaskedPlan | Pretrained, corpus: Corpus, name: 
         )
 
     return str(trained(run, name, asdict(plan), corpus, build))
+
+
+def _fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int, name: str) -> list[list[int]]:
+    """The tokens of the texts that have at most so many of them.
+
+    Raises InputFaults where none has.
+    """
+    rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    fitting = [row for row in rows if len(row) <= most]
+    if not fitting:
+        raise InputFaults([f"{name} learns texts of at most {most} tokens, but all {len(rows)} have more: cut them"])
+    if len(fitting) < len(rows):
+        log.warning(
+            "%s: %d of %d texts have more than %d tokens and are left out",
+            name,
+            len(rows) - len(fitting),
+            len(rows),
+            most,
+        )
+    return fitting
 
 
 def _masked(row: Sequence[int], mask: int, share: float, rng: random.Random) -> Task:

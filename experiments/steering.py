@@ -4,7 +4,9 @@ A causal language model writes; a guide for each label says at every step which 
 share neither texts nor seed with the guides, say what became of it.
 """
 
+import hashlib
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -32,8 +34,12 @@ from language_models.causal import CausalLM
 from oumg.bilstm_guide import new_token_bilstm
 from oumg.bridge import written
 from oumg.causal_guide import SETTINGS, CausalGuide, GuideShape, token_ids, train_causal_guide
+from oumg.comparison import pieces, plain
 from oumg.guidance import Guidance, Rule
 from oumg.prefixes import prefix_texts
+
+FEWEST = 10  # different texts of a label for its guide, and for its judge
+LONGEST_NAME = 40  # characters of a label in a folder's name
 
 
 @dataclass(frozen=True)
@@ -121,12 +127,13 @@ class Sampling:
     """How texts are drawn.
 
     Attributes:
-        prompts: what they begin with; where it is None, the prefixes of the data.
+        prompts: what they begin with; where it is None, the prefixes of the data, or how its held-out texts begin.
         inputs: how many prompts, at most.
         samples: texts of each prompt, seed, label, strength and k.
         new_tokens: of a text, at most; it may end before.
         batch_size: texts written at once.
         seeds: of the draws.
+        prompt_words: how many words of a held-out text are a prompt, where the data has no prefixes.
     """
 
     inputs: int
@@ -135,9 +142,10 @@ class Sampling:
     batch_size: int
     seeds: Sequence[int]
     prompts: Sequence[str] | None = None
+    prompt_words: int = 3
 
     def __post_init__(self) -> None:
-        for name in ("inputs", "samples", "new_tokens", "batch_size"):
+        for name in ("inputs", "samples", "new_tokens", "batch_size", "prompt_words"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -158,7 +166,8 @@ class Parts:
 def parts(data: LabelledData, generator_share: float, seed: int) -> Parts:
     """A share of the training texts for the generator; the others half for guides and half for judges.
 
-    Raises InputFaults where there are none.
+    Raises InputFaults where there are none, and where guides or judges would get fewer than ten different texts of a
+    label.
     """
     if not data.train:
         raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
@@ -168,15 +177,40 @@ def parts(data: LabelledData, generator_share: float, seed: int) -> Parts:
 
     rest, generator = split_by(data.train, text, share(data.train, text, generator_share), seed)
     guide, judge = split_by(rest, text, share(rest, text, 0.5), seed + 1)
-    return Parts(generator, guide, judge)
+    found = Parts(generator, guide, judge)
+    if faults := [fault for label in data.labels if (fault := _too_few(data, found, label))]:
+        raise InputFaults(faults)
+    return found
+
+
+def _too_few(data: LabelledData, found: Parts, label: str) -> str | None:
+    """What to say of a label that guides or judges would get too few texts of."""
+    whole, generator, guide, judge = (
+        len({e.full_text for e in part if e.label == label})
+        for part in (data.train, found.generator, found.guide, found.judge)
+    )
+    if min(guide, judge) >= FEWEST:
+        return None
+    return (
+        f"guides and judges each need at least {FEWEST} different texts of a label, but of the {whole} of {label!r} to "
+        f"train on {guide} are for guides, {judge} for judges and {generator} for the generator: give more texts of "
+        "it, leave the label out of the file, or lower model.share"
+    )
 
 
 def label_texts(examples: Sequence[Example], label: str, most: int, seed: int) -> list[LabelledText]:
-    """Texts of the label (1) and of the others (0), as many of either and `most` together, drawn at random."""
+    """Different texts of the label (1) and of the others (0), as many of either and `most` together, drawn at random.
+
+    One of either is a group, so that whatever is held out to validate on has both classes, however few they are.
+    """
     drawn = [examples[i] for i in np.random.default_rng(seed).permutation(len(examples))]
-    sides = [e for e in drawn if e.label == label], [e for e in drawn if e.label != label]
+    sides = [list({e.full_text: e for e in drawn if (e.label == label) == wanted}.values()) for wanted in (True, False)]
     count = min(most // 2, *map(len, sides))
-    return [LabelledText((e.full_text,), int(e.label == label), e.id) for side in sides for e in side[:count]]
+    return [
+        LabelledText((e.full_text,), int(e.label == label), f"{label} {number}")
+        for side in sides
+        for number, e in enumerate(side[:count])
+    ]
 
 
 @dataclass(frozen=True)
@@ -216,17 +250,19 @@ def trained_guide(
     """
     tokenizer = generator.lm.tokenizer
     texts = label_texts(learned, label, plan.texts, run.seed)
+    name = f"guide_{file_name(label)}"
     with run.timed("training guides"):
         folder = run.stages.get(
-            f"guide_{file_name(label)}",
+            name,
             {
+                "label": label,
                 "kind": type(plan).__name__,
                 "plan": asdict(plan),
                 "tokens": fingerprint(tokenizer.get_vocab()),
                 "texts": _content(texts),
                 "seed": run.seed,
             },
-            lambda folder: plan.train(run, texts, tokenizer, folder, f"guide_{label}"),
+            lambda folder: plan.train(run, texts, tokenizer, folder, name),
             together=True,
         )
     return folder, load_guide(folder, device)
@@ -252,6 +288,7 @@ def trained_judges(
         texts = label_texts(learned, label, plan.texts, seed)
         name = f"judge_{file_name(label)}"
         depends: dict[str, Any] = {
+            "label": label,
             "build": plan.build.func.__name__,
             "arguments": dict(plan.build.keywords),
             "training": asdict(plan.training),
@@ -276,17 +313,40 @@ def judged_labels(judges: Mapping[str, Discriminator], labels: Sequence[str], te
 
 
 def prompts_of(data: LabelledData, sampling: Sampling) -> list[str]:
-    """The prompts asked for, or different prefixes of the data: of rated texts, else of held-out ones.
+    """The prompts asked for; or different prefixes of the data, of rated texts, else of held-out ones; or beginnings.
+
+    Held-out texts are taken from all over the data, which may be sorted by label.
 
     Raises InputFaults where there are none.
     """
     if sampling.prompts is not None:
         return [prompt.strip() for prompt in sampling.prompts][: sampling.inputs]
+    if found := _prefixes([example for each in data.rated for example in each.examples]):
+        return found[: sampling.inputs]
+    if found := _prefixes(data.held_out) or beginnings(data.held_out, sampling.prompt_words):
+        number = min(sampling.inputs, len(found))
+        return [found[i * len(found) // number] for i in range(number)]
+    raise InputFaults([f"{data.name} has no held-out texts to begin as: set sampling.prompts to a list of texts"])
+
+
+def prompts_are_beginnings(data: LabelledData, sampling: Sampling) -> bool:
+    """Whether `prompts_of` takes the beginnings of held-out texts."""
     rated = [example for each in data.rated for example in each.examples]
-    for examples in (rated, data.held_out):
-        if found := list(dict.fromkeys(e.prefix.strip() for e in examples if e.prefix and e.prefix.strip())):
-            return found[: sampling.inputs]
-    raise InputFaults([f"{data.name} has no prefixes to continue: set sampling.prompts to a list of texts"])
+    return sampling.prompts is None and not _prefixes(rated) and not _prefixes(data.held_out)
+
+
+def _prefixes(examples: Sequence[Example]) -> list[str]:
+    return list(dict.fromkeys(e.prefix.strip() for e in examples if e.prefix and e.prefix.strip()))
+
+
+def beginnings(examples: Sequence[Example], words: int) -> list[str]:
+    """The different first words of texts that have more of them; a CJK character is a word.
+
+    >>> beginnings([Example("a", text="The food was cold."), Example("b", text="Cold food")], words=2)
+    ['The food']
+    """
+    rows = [pieces(plain(example.full_text), "words") for example in examples]
+    return list(dict.fromkeys("".join(row[:words]).strip() for row in rows if len(row) > words))
 
 
 def prompt_ids(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> list[list[int]]:
@@ -404,9 +464,12 @@ def _content(texts: Sequence[LabelledText]) -> str:
 
 
 def file_name(label: str) -> str:
-    """A label as a part of a folder's name.
+    """A label as a part of a folder's name: where it had to be changed, with a hash that tells it from others.
 
-    >>> file_name("sci/tech")
-    'sci_tech'
+    Letters beyond a to z are changed too: settings and W&B would not take such a name as it stands.
+
+    >>> file_name("positive"), file_name("sci/tech"), file_name("sci tech"), file_name("体育")
+    ('positive', 'sci_tech-428caa', 'sci_tech-42947f', '__-ef7be5')
     """
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in label)
+    safe = re.sub(r"[^A-Za-z0-9_-]", "_", label)[:LONGEST_NAME]
+    return safe if safe == label else f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"

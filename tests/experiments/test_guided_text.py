@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,18 +13,21 @@ import numpy as np
 import pytest
 import torch
 
-from data.attributes import builtin_news, builtin_reviews
+from data.attributes import LabelledData, builtin_news, builtin_reviews
+from data.example import Example
 from data.faults import InputFaults
-from data.files import read_examples
+from data.files import read_examples, write_examples
+from discriminators.data_module import split_by_group
 from discriminators.discriminator import Discriminator
-from experiments.guided_demo import Demonstration, step_rows
-from experiments.guided_text import Setting, Steered, over_prompts, row, write
+from experiments.guided_demo import Demonstration, shown_label, step_rows
+from experiments.guided_text import Setting, Steered, above_chance, over_prompts, row, write
 from experiments.run import main
 from experiments.steering import (
     Sampling,
     Steering,
     check_candidates,
     continuations,
+    file_name,
     judged_labels,
     label_texts,
     parts,
@@ -126,23 +130,79 @@ def test_a_strong_guide_moves_its_own_logit(lm: CausalLM, guide: CausalGuide) ->
 
 
 def test_no_text_is_learned_by_two_parts() -> None:
-    data = builtin_reviews(train=60, held_out=4, rated=8)
+    data = builtin_reviews(train=120, held_out=4, rated=8)
     found = parts(data, generator_share=0.5, seed=0)
     sides = [{e.text for e in side} for side in (found.generator, found.guide, found.judge)]
-    assert [len(side) for side in sides] == [30, 15, 15]
-    assert len(set.union(*sides)) == 60
+    assert [len(side) for side in sides] == [60, 30, 30]
+    assert len(set.union(*sides)) == 120
     pretrained = parts(data, generator_share=0.0, seed=0)
-    assert [len(side) for side in (pretrained.generator, pretrained.guide, pretrained.judge)] == [0, 30, 30]
+    assert [len(side) for side in (pretrained.generator, pretrained.guide, pretrained.judge)] == [0, 60, 60]
+
+
+def own(texts: Sequence[str], labels: Sequence[str], held_out: Sequence[Example] = ()) -> LabelledData:
+    examples = tuple(Example(f"e{i}", text=t, label=x) for i, (t, x) in enumerate(zip(texts, labels, strict=True)))
+    return LabelledData("mine", examples, tuple(held_out), (), synthetic=False, labels=tuple(sorted(set(labels))))
+
+
+def test_too_few_texts_of_a_label_are_told_with_their_numbers() -> None:
+    frequent, rare = [f"text {i}" for i in range(200)], [f"rare {i}" for i in range(9)]
+    data = own([*frequent, *rare, *rare], ["frequent"] * 200 + ["rare"] * 18)  # each rare one stands twice
+    with pytest.raises(InputFaults) as found:
+        parts(data, generator_share=0.0, seed=0)
+    (fault,) = found.value.faults
+    assert fault.startswith(
+        "guides and judges each need at least 10 different texts of a label, but of the 9 of 'rare'"
+    )
+    assert sum(map(int, re.findall(r"(\d+) (?:are )?for", fault))) == 9
+    assert fault.endswith(
+        "0 for the generator: give more texts of it, leave the label out of the file, or lower model.share"
+    )
 
 
 def test_a_label_has_as_many_texts_as_the_others_together() -> None:
     data = builtin_news(train=80, held_out=4, rated=8)
     texts = label_texts(data.train, "science", most=30, seed=0)
     assert [t.label for t in texts] == [1] * 15 + [0] * 15
-    by_id = {e.id: e for e in data.train}
-    assert all((by_id[t.group].label == "science") == (t.label == 1) for t in texts)
-    assert len({by_id[t.group].label for t in texts}) == 4
+    labels = {e.text: e.label for e in data.train}
+    assert all((labels[t.segments[0]] == "science") == (t.label == 1) for t in texts)
+    assert len({labels[t.segments[0]] for t in texts}) == 4
     assert len(label_texts(data.train, "science", most=1000, seed=0)) == 40
+
+
+def test_few_texts_are_validated_on_both_classes_and_repeated_ones_count_once() -> None:
+    data = own([f"text {i % 24}" for i in range(48)], ["a" if i % 24 < 12 else "b" for i in range(48)])
+    texts = label_texts(data.train, "a", most=1000, seed=0)
+    assert sorted(t.segments[0] for t in texts) == sorted(f"text {i}" for i in range(24))
+    for seed in range(50):
+        _, held_out = split_by_group(texts, 0.1, seed)
+        assert sorted(t.label for t in held_out) == [0, 0, 1, 1]
+
+
+def test_folders_are_named_after_any_label() -> None:
+    labels = [
+        "positive",
+        "体育",
+        "sci/tech",
+        "sci tech",
+        "sci_tech",
+        "../..",
+        ".",
+        "x" * 300,
+        "x" * 299,
+        "a\x00b",
+        "👍",
+    ]
+    names = [file_name(label) for label in labels]
+    assert len(set(names)) == len(labels)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,47}", name) for name in names)
+    assert names[0] == labels[0]
+
+
+def test_judges_are_above_chance_or_not() -> None:
+    wanted = ["a"] * 90 + ["b"] * 10
+    assert not above_chance(wanted, ["a"] * 100)  # right 90 times of 100
+    assert above_chance(wanted, ["a"] * 81 + ["b"] * 9 + ["a"] + ["b"] * 9)
+    assert not above_chance(["a", "b"], ["b", "a"])
 
 
 def judge(*logits: float) -> Discriminator:
@@ -204,6 +264,19 @@ def test_prompts_come_from_the_settings_or_the_data() -> None:
     found = prompts_of(data, SAMPLING)
     assert len(set(found)) == 3
     assert set(found) <= {e.prefix for e in data.rated[0].examples}
+
+
+def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts() -> None:
+    held_out = [Example(f"h{i}", text=f"{word} is a word.", label="xy"[i // 3]) for i, word in enumerate("abcdef")]
+    data = own(["t", "u"], ["x", "y"], [*held_out, Example("short", text="g is", label="y")])
+    assert prompts_of(data, Sampling(3, 1, 4, 4, (0,), prompt_words=2)) == ["a is", "c is", "e is"]
+    assert prompts_of(data, Sampling(9, 1, 4, 4, (0,), prompt_words=1)) == list("abcdefg")
+    chinese = own(["t", "u"], ["x", "y"], [Example("h", text="今天天气很好。", label="x")])
+    assert prompts_of(chinese, Sampling(3, 1, 4, 4, (0,))) == ["今天天"]
+    prefixed = own(["t", "u"], ["x", "y"], [*held_out, Example("p", text="Once more.", prefix="Once ", label="y")])
+    assert prompts_of(prefixed, Sampling(3, 1, 4, 4, (0,))) == ["Once"]
+    with pytest.raises(InputFaults, match=r"mine has no held-out texts to begin as: set sampling\.prompts"):
+        prompts_of(own(["t", "u"], ["x", "y"]), Sampling(3, 1, 4, 4, (0,)))
 
 
 def test_bad_settings_are_told(lm: CausalLM) -> None:
@@ -332,6 +405,62 @@ def test_topics_and_a_generator_by_its_folder(tmp_path: Path, lm: CausalLM) -> N
         "guide_politics",
         *(f"judge_{label}" for label in ("computers", "politics", "religion", "science")),
     }
+
+
+def test_own_texts_and_a_demonstration_with_their_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = {"negative": "très mal/bad", "positive": "好 评"}
+    reviews = sorted(builtin_reviews(train=200, held_out=1, rated=8).train, key=lambda e: str(e.label))
+    file = tmp_path / "mine.csv"
+    write_examples(file, [Example(e.id, text=e.text, label=named[str(e.label)]) for e in reviews])
+    mine = (f"data.path={file}", *TOY[3:])
+    assert run(tmp_path, "+exp=guided_text", *mine, *SMALL, f"run_dir={tmp_path}/first") == 0
+    assert [r["label"] for r in table(tmp_path / "first")][2:4] == list(named.values())
+    models = {path.name for path in (tmp_path / "first/models").iterdir()}
+    assert models == {"generator", *(f"guide_{file_name(x)}" for x in named.values()), f"judge_{file_name('好 评')}"}
+    assert "mine has no prefixes, so the prompts are the first 3 words" in capsys.readouterr().out
+    samples = read_examples(tmp_path / "first/samples.jsonl")
+    beginnings = {e.prefix for e in samples}
+    assert len(beginnings) == 3
+    assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
+    assert all(any(review.text.startswith(str(start)) for review in reviews) for start in beginnings)
+    assert not json.loads((tmp_path / "first/results.json").read_text("utf-8"))["synthetic"]
+
+    kept = stages(tmp_path)
+    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", "logger=none", "trainer=cpu")
+    of = ("data=labelled", *mine, 'label="très mal/bad"')
+    assert run(tmp_path, *demo, *of, f"run_dir={tmp_path}/demo") == 0
+    assert stages(tmp_path) == kept
+    folders = (
+        f"generator={tmp_path}/first/models/generator",
+        f"guide_folder={tmp_path}/first/models/guide_{file_name('très mal/bad')}",
+    )
+    capsys.readouterr()
+    assert run(tmp_path, *demo, *folders, f"run_dir={tmp_path}/folders") == 0
+    assert "to tr_s_mal_bad-" in capsys.readouterr().out
+    assert [r["chosen"] for r in table(tmp_path / "folders") if "step" in r].count("←") == 2
+
+
+def test_own_texts_that_will_not_do_end_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reviews = builtin_reviews(train=40, held_out=1, rated=8).train
+    few, broken = tmp_path / "few.jsonl", tmp_path / "broken.jsonl"
+    write_examples(few, reviews)
+    broken.write_text('{"text": "a", "label": ""}\n{"text": "", "label": "x"}\n')
+    for path, what in (
+        (few, r"guides and judges each need at least 10 different texts of a label, but of the \d+ of 'negative'"),
+        (broken, r'broken\.jsonl:1: "label" is needed here'),
+        (broken, r'broken\.jsonl:2: an example needs "text"'),
+    ):
+        assert run(tmp_path, "+exp=guided_text", f"data.path={path}", *TOY[3:], *SMALL) == 2
+        assert re.search(what, capsys.readouterr().err)
+    assert not (tmp_path / "stages").exists()
+
+
+def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder() -> None:
+    data = own(["t", "u"], ["x", "y"])
+    assert [shown_label(data, None, folder) for folder in (None, "run/models/guide_polite")] == ["y", "polite"]
+    assert [shown_label(data, "x", folder) for folder in (None, "run/models/guide_polite")] == ["x", "x"]
+    with pytest.raises(InputFaults, match="label must be one of x, y, but is 'z'"):
+        shown_label(data, "z", None)
 
 
 def test_the_exact_guide(tmp_path: Path) -> None:
