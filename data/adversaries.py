@@ -7,7 +7,10 @@ from dataclasses import replace
 
 from data.example import Example
 
-WORD = re.compile(r"\w+(?:['’-]\w+)*")
+MARKS = r"!-&(-,./:-@\[-`{-~"
+# What stands between blanks, without the marks around it: 10,000 and 's are whole, so that BLEU's tokenizer (13a) makes
+# the same of them wherever they stand, and of the marks too. [FEMALE] and &amp; keep their marks.
+WORD = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{MARKS}](?:\S*[^\s{MARKS}])?")
 SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])(?=\S)")
 
 
@@ -15,7 +18,7 @@ def reordered(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
     """Reorder: half of the words of each text change places among themselves; marks and blanks stay.
 
     Every example is shuffled by itself, whatever stands beside it. The words stay the same, and so does BLEU-1. A text
-    whose words cannot be shuffled (fewer than two different ones) stays as it is.
+    whose words cannot be shuffled (fewer than two different ones, or no blanks between them) stays as it is.
 
     >>> reordered([Example("a", text="no, yes!")], seed=0)[0].text
     'yes, no!'
@@ -40,7 +43,7 @@ def retrieved(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
 
 
 def _shuffled(text: str, rng: random.Random) -> str:
-    spans = [match.span() for match in WORD.finditer(text)]
+    spans = [match.span() for match in WORD.finditer(text) if any(map(str.isalnum, match.group()))]
     words = [text[start:end] for start, end in spans]
     if len(set(words)) < 2:
         return text

@@ -4,6 +4,9 @@ import re
 from collections import Counter
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from data.adversaries import reordered, retrieved
 from data.builtin.stories import rated_stories
@@ -25,6 +28,24 @@ def test_reordered_keeps_the_words_and_moves_at_most_half() -> None:
         assert (before.id, before.references, before.ratings) == (after.id, after.references, after.ratings)
 
 
+BLEU_WORDS = Tokenizer13a()
+
+
+@given(
+    st.text(alphabet="ab1 .,'-$:/&;()\"[]é’", max_size=40)
+    | st.lists(
+        st.sampled_from(
+            "10,000 1.5 's $3,000 U.S. d,group ... -- &amp; (in 2012). don't 'yes' [MALE] [MALE]'s [A]. a".split()
+        )
+    ).map(" ".join)
+)
+@settings(max_examples=400, deadline=None)
+def test_the_words_of_bleu_1_are_the_same_after_reorder(text: str) -> None:
+    if text.strip():
+        [after] = reordered([Example("a", text=text)], seed=0)
+        assert Counter(BLEU_WORDS(after.text).split()) == Counter(BLEU_WORDS(text).split())
+
+
 def test_every_place_is_shuffled_sometimes() -> None:
     example = Example("a", text="one two three four five six")
     moved = {
@@ -39,6 +60,11 @@ def test_every_place_is_shuffled_sometimes() -> None:
 @pytest.mark.parametrize("text", ["yes", "so so so.", "!"])
 def test_what_cannot_be_shuffled_stays(text: str) -> None:
     assert reordered([Example("a", text=text)], seed=0)[0].text == text
+
+
+def test_a_stand_in_for_a_name_stays_whole() -> None:
+    texts = {reordered([Example("a", text="[MALE] ran .")], seed)[0].text for seed in range(20)}
+    assert texts == {"ran [MALE] ."}
 
 
 def test_an_adversary_does_not_depend_on_its_neighbours() -> None:
