@@ -15,7 +15,7 @@ from data.scores import Scores
 from data.selection import having, references_of
 from data.signature import MODEL_LIBRARIES, signature
 from language_models.causal import Truncation
-from language_models.encoders import Embedder, load_embedder
+from language_models.embedders import Embedder, load_embedder
 
 UNKNOWN = "a sentence has no word that the encoder knows"
 

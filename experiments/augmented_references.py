@@ -20,7 +20,7 @@ from experiments import plots
 from experiments.contracts import Outcome, Row, Run, ScoredSet, Table
 from experiments.evaluation import evaluate
 from experiments.language_model_plans import CausalPlan, Corpus, MaskedPlan, Pretrained, causal_model, masked_model
-from language_models.encoders import Remembered, load_embedder
+from language_models.embedders import Remembered, load_embedder
 from mars.metric import MARS, Compared
 
 RATIO_CAPTION = (

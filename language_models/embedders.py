@@ -1,0 +1,72 @@
+"""Embedders: what turns texts into vectors, by the name of an encoder or a file of word vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from language_models.causal import Truncation
+from language_models.encoders import Encoder
+from language_models.word_vectors import WordVectors
+
+
+class Embedder(Protocol):
+    """What turns texts into vectors: an Encoder or WordVectors."""
+
+    @property
+    def name(self) -> str:
+        """For signatures."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (texts, dim), in the order of the texts, the same for any batch size."""
+        ...
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Per text, how many tokens its vector knows nothing of."""
+        ...
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An embedder that reads every text once: for several metrics that compare the same texts."""
+
+    embedder: Embedder
+    known: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """That of the embedder."""
+        return self.embedder.name
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """What the embedder finds, shape (texts, dim)."""
+        if new := [text for text in dict.fromkeys(texts) if text not in self.known]:
+            self.known.update(zip(new, self.embedder.embed(new), strict=True))
+        return np.stack([self.known[text] for text in texts])
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """What the embedder drops."""
+        return self.embedder.dropped_tokens(texts)
+
+
+def load_embedder(
+    name: str = "offline",
+    static: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
+    truncation: Truncation = "window",
+    token_budget: int = 8192,
+) -> Embedder:
+    """A sentence encoder by its name or folder, or the word vectors of a file.
+
+    With `static`, the input embeddings of the named encoder as word vectors.
+    """
+    if Path(name).is_file():
+        return WordVectors.load(name)
+    if static:
+        return WordVectors.of_encoder(name)
+    return Encoder.from_pretrained(name, device, dtype, truncation=truncation, token_budget=token_budget)

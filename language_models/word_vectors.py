@@ -1,0 +1,98 @@
+"""Word vectors: one per word, from a file or from the input embeddings of an encoder."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.faults import InputFaults, fault, shown
+from data.files import numbered_lines, read_text
+from language_models.encoders import load_encoder
+
+
+def plain_words(text: str) -> list[str]:
+    """Words and numbers, apostrophes inside them, without punctuation.
+
+    >>> plain_words("It's 3 o'clock, Ann!")
+    ["It's", '3', "o'clock", 'Ann']
+    """
+    return re.findall(r"\w+(?:['’]\w+)*", text)
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """A vector per word, whatever stands around it; a text is the mean of its words.
+
+    A word that has no vector is looked up in lower case; what is not found then is left out and counted.
+
+    Attributes:
+        row_of: word -> row of `table`.
+        table: shape (words, dim).
+        name: for signatures.
+        split: a text into words.
+    """
+
+    row_of: Mapping[str, int] = field(repr=False, hash=False)
+    table: NDArray[np.float32] = field(repr=False, hash=False)
+    name: str
+    split: Callable[[str], list[str]] = plain_words
+
+    @classmethod
+    def load(cls, path: str | Path) -> "WordVectors":
+        """A text file with `word v1 v2 ...` in each line (GloVe), maybe after a line `words dim` (word2vec, fastText).
+
+        Raises InputFaults with all lines whose number of values differs from the first one's or that hold other things
+        than finite numbers.
+        """
+        path = Path(path)
+        faults: list[str] = []
+        row_of: dict[str, int] = {}
+        vectors: list[NDArray[np.float32]] = []
+        dim = 0
+        for number, line in numbered_lines(read_text(path, faults)):
+            if number == 1 and re.fullmatch(r"\d+ \d+", line):
+                continue
+            line = line.rstrip(" ")
+            word, *values = line.rsplit(" ", dim or line.count(" "))  # GloVe has words with blanks in them
+            try:
+                vector = np.array(values, np.float32)
+            except ValueError:
+                vector = np.empty(0, np.float32)
+            if not len(vector) or not np.isfinite(vector).all() or len(vector) != (dim or len(vector)):
+                rule = f"a line must be a word and {dim} numbers" if dim else "a line must be a word and numbers"
+                faults.append(fault(path, number, f"{rule}, found {shown(line)}"))
+                continue
+            dim = len(vector)
+            if word not in row_of:
+                row_of[word] = len(vectors)
+                vectors.append(vector)
+        if faults:
+            raise InputFaults(faults)
+        return cls(row_of, np.stack(vectors), path.name)
+
+    @classmethod
+    def of_encoder(cls, name: str = "offline") -> "WordVectors":
+        """The input embeddings of an encoder, its tokens as words; special tokens have none."""
+        encoder, tokenizer = load_encoder(name)
+        table = encoder.get_input_embeddings().weight.detach().numpy()  # type: ignore[union-attr]
+        special = set(tokenizer.all_special_tokens)
+        row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
+        return cls(row_of, table, f"static:{name}", tokenizer.tokenize)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The mean of the vectors of a text's words, shape (texts, dim); NaN for a text of which no word is known."""
+        rows = [self._known(text) for text in texts]
+        nothing = np.full(self.table.shape[1], np.nan, np.float32)
+        means = [self.table[row].mean(axis=0, dtype=np.float64) if row else nothing for row in rows]
+        return np.array(means, np.float32).reshape(len(texts), self.table.shape[1])
+
+    def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Per text, how many of its words have no vector."""
+        return [len(self.split(text)) - len(self._known(text)) for text in texts]
+
+    def _known(self, text: str) -> list[int]:
+        found = [self.row_of.get(word, self.row_of.get(word.lower())) for word in self.split(text)]
+        return [row for row in found if row is not None]
