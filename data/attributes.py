@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from data.builtin import news, reviews
-from data.dialogues import RatedSet
 from data.example import Example
 from data.faults import InputFaults, fault, read_all, shown, suggestion
 from data.files import located_examples
 from data.places import needed
+from data.rated import RatedSet
 from data.records import TEXT, Kind, read_records, sound
 from data.splits import share, split_by
 
