@@ -13,6 +13,7 @@ byte for byte in any batch and any order, for models in float32 or float64.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -72,6 +73,8 @@ class Augmentation:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be greater than 0, but is {value}")
+        if self.reward not in get_args(Rule):
+            raise ValueError(f"reward must be one of {', '.join(get_args(Rule))}, but is {self.reward!r}")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from data.stages import fingerprint
 from mars.augmentation import Augmented, Fill, Job
 from mars.masking import Blank
 
+VERSION = 2  # of how references are augmented: where other texts come out, those kept before are not found again
 AT_ONCE = 512  # jobs between two writes: what a killed run may lose
 
 
@@ -22,7 +23,7 @@ class Augmenter(Protocol):
 
     @property
     def depends(self) -> Mapping[str, Any]:
-        """What a filled reference depends on beside its job, fit for JSON."""
+        """What a filled reference depends on beside its job, fit for JSON, and a signature; has `use_context`."""
         ...
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
@@ -41,7 +42,7 @@ def kept_or_augmented(augmenter: Augmenter, jobs: Sequence[Job], folder: Path | 
     """
     keys = [_key(job) for job in jobs]
     wanted = dict(zip(keys, jobs, strict=True))
-    path = None if folder is None else folder / f"augmented-{fingerprint(dict(augmenter.depends))}.jsonl"
+    path = None if folder is None else folder / f"augmented-{fingerprint([VERSION, dict(augmenter.depends)])}.jsonl"
     found: dict[str, Augmented | str] = dict(_read(path) if path else {})
     missing = [key for key in wanted if key not in found]
     for start in range(0, len(missing), AT_ONCE):

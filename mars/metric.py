@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -22,6 +23,7 @@ from mars.augmentation import Augmentation, Augmented, Job
 from mars.keeping import Augmenter, json_numbers, kept_or_augmented
 from mars.masking import Blank, Template, inverse_document_frequency, templates
 from mars.naive import NaiveAugmenter
+from mars.planning import Rule
 from mars.score import cosine, mars, ratio_weights
 from mars.self_planning import SelfPlanningAugmenter
 from mars.tagging import Tagger, load_tagger
@@ -32,10 +34,20 @@ AugmenterName = Literal["self_planning", "naive", "none"]
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
 
 
+def checked_ratios(ratios: Sequence[float]) -> tuple[float, ...]:
+    """The masking ratios; raises ValueError unless they ascend from 0 to below 1."""
+    found = tuple(float(ratio) for ratio in ratios)
+    ascending = all(a < b for a, b in pairwise(found))
+    if not found or found[0] != 0 or not ascending or not found[-1] < 1:
+        raise ValueError(f"ratios must ascend from 0 (the human reference) to below 1, but are {list(found)}")
+    return found
+
+
 @dataclass(frozen=True)
 class AugmentedReference:
     """One human reference at one masking ratio: its template, and the text with the blanks filled."""
 
+    context: str
     reference: str
     ratio: float
     template: Template
@@ -51,16 +63,32 @@ class AugmentedReference:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """The cosines of one example: a row for each reference, a column for each of `ratios`.
+class RefusedReference:
+    """A human reference that cannot be augmented, and why."""
 
-    `references` is as long as the rows; `reason` says why there are none.
+    context: str
+    reference: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The cosines of one example with its references.
+
+    Attributes:
+        ratios: the masking ratios, a column each.
+        cosines: a row for each reference; NaN where a text has no vector.
+        references: as long as the rows.
+        refused: references that could not be augmented and have no row.
+        dropped: tokens that were cut.
+        reason: why there is no row.
     """
 
     ratios: tuple[float, ...]
     cosines: Float[NDArray[np.float64], "references ratios"]
-    references: tuple[tuple[AugmentedReference, ...], ...]
-    dropped: int
+    references: tuple[tuple[AugmentedReference, ...], ...] = ()
+    refused: tuple[RefusedReference, ...] = ()
+    dropped: int = 0
     reason: str | None = None
 
 
@@ -85,16 +113,14 @@ class MARS:
     augmenter: Augmenter | None
     embedder: Embedder
     tagger: Tagger
-    described: Mapping[str, str]
+    described: Mapping[str, str | None]
     ratios: tuple[float, ...] = RATIOS
     q: float = 0.8
     kept: Path | None = None
     documents: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        ascending = all(a < b for a, b in zip(self.ratios, self.ratios[1:], strict=False))
-        if not self.ratios or self.ratios[0] != 0 or not ascending or self.ratios[-1] >= 1:
-            raise ValueError(f"ratios must ascend from 0 (the human reference) to below 1, but are {list(self.ratios)}")
+        checked_ratios(self.ratios)
         ratio_weights(len(self.ratios), self.q)
         if self.augmenter is None and len(self.ratios) > 1:
             object.__setattr__(self, "ratios", (0.0,))
@@ -112,6 +138,8 @@ class MARS:
         max_guess: int = 3,
         xi: float = 1.3,
         largest_shift: float = 1.0,
+        eta: float | None = None,
+        reward: Rule = "log_probability",
         tagger: str = "builtin",
         static_vectors: bool = False,
         kept: str | Path | None = None,
@@ -131,30 +159,28 @@ class MARS:
             augmenter: `self_planning`; `naive`, a masked model that fills a token for each word; or `none`.
             max_guess: sigma, how many tokens a fill may have more than the blank had words.
             xi: the temperature of the reward.
-            largest_shift: how far a planning step may move a logit, at most.
+            largest_shift: how far a planning step moves the logit that it moves most.
+            eta: the length of a step instead, as Eq. 6 has it.
+            reward: how Eq. 5 is read, `log_probability` or `cosine`.
             tagger: `builtin`, `nltk` or `spacy:MODEL`.
             static_vectors: use the encoder's input embeddings as word vectors (Table 4).
             kept: a folder in which augmented references are found again; null keeps none.
             token_budget: padded tokens in a batch.
             device, dtype: of the models.
 
-        Raises OSError where neither a folder nor a reachable hub has a model, ValueError for settings that mean
-        nothing, ModuleNotFoundError for a tagger that is not installed.
+        Raises OSError where neither a folder nor a reachable hub has a model, and before one is loaded ValueError for
+        settings that mean nothing and InputFaults for a tagger that is not installed.
         """
         if augmenter not in get_args(AugmenterName):
             raise ValueError(f"augmenter must be one of {', '.join(get_args(AugmenterName))}, but is {augmenter!r}")
         if language_model is None and augmenter != "none":
             raise ValueError(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
+        given = checked_ratios(ratios)
+        ratio_weights(len(given), q)
+        settings = Augmentation(planning_steps, xi, largest_shift, eta, max_guess, reward, use_context)
         chosen = load_tagger(tagger)
         filler: Augmenter | None = None
         if augmenter == "self_planning":
-            settings = Augmentation(
-                planning_steps=planning_steps,
-                xi=xi,
-                largest_shift=largest_shift,
-                max_guess=max_guess,
-                use_context=use_context,
-            )
             lm = CausalLM.from_pretrained(str(language_model), device, dtype)
             filler = SelfPlanningAugmenter(lm, settings, token_budget)
         elif augmenter == "naive":
@@ -164,8 +190,8 @@ class MARS:
             augmenter=filler,
             embedder=load_embedder(encoder, static_vectors, device, dtype),
             tagger=chosen,
-            described={"language_model": str(language_model), "encoder": encoder, "tagger": tagger},
-            ratios=tuple(float(ratio) for ratio in ratios),
+            described={"language_model": language_model, "encoder": encoder},
+            ratios=given,
             q=q,
             kept=None if kept is None else Path(kept),
         )
@@ -173,16 +199,17 @@ class MARS:
     @property
     def signature(self) -> str:
         """One line: models, settings and versions."""
-        settings = {} if self.augmenter is None else dict(self.augmenter.depends)
+        depends = {"augmenter": "none"} if self.augmenter is None else dict(self.augmenter.depends)
         return signature(
             "mars",
             libraries=MODEL_LIBRARIES,
             **self.described,
+            **{"weights" if name == "model" else name: value for name, value in depends.items()},
             ratios=",".join(f"{ratio:g}" for ratio in self.ratios),
             q=self.q,
             embedder=self.embedder.name,
+            tagger=self.tagger.signature,
             documents=None if self.documents is None else fingerprint(list(self.documents)),
-            augmentation=fingerprint(settings) if settings else None,
         )
 
     def score(self, examples: Sequence[Example]) -> Scores:
@@ -199,10 +226,11 @@ class MARS:
         Raises ValueError for a ratio that was not compared.
         """
         values = np.array([self._best(one)[0] for one in compared], np.float64)
+        unknown = f"{self.embedder.name} has no vector for the text or its references"
         return Scores(
             {"quality": values},
             self.signature,
-            [one.reason for one in compared],
+            [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
             [one.dropped for one in compared],
             [self._explained(one) for one in compared],
         )
@@ -211,41 +239,35 @@ class MARS:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
         selection = having(examples, ["references"], "mars")
         chosen = [examples[i] for i in selection.indices]
-        found = [Compared(self.ratios, np.empty((0, len(self.ratios))), (), 0, reason) for reason in selection.reasons]
-        by_reference, faults = self._augmented(chosen)
-        wanted = [self._references(e) for e in chosen]
-        usable = [[ref for ref in refs if ref not in faults] for refs in wanted]
+        nothing = np.empty((0, len(self.ratios)))
+        found = [Compared(self.ratios, nothing, reason=reason) for reason in selection.reasons]
+        by_reference = self._augmented(chosen)
+        of_example = [[by_reference[pair] for pair in self._references(example)] for example in chosen]
+        usable = [tuple(row for row in rows if not isinstance(row, RefusedReference)) for rows in of_example]
         pairs = [
-            (e.full_text, one.augmented.text)
-            for e, refs in zip(chosen, usable, strict=True)
-            for ref in refs
-            for one in by_reference[ref]
+            (example.full_text, one.augmented.text)
+            for example, rows in zip(chosen, usable, strict=True)
+            for row in rows
+            for one in row
         ]
         cosines = self._cosines(pairs).reshape(-1, len(self.ratios))
         start = 0
-        for index, example, refs, asked in zip(selection.indices, chosen, usable, wanted, strict=True):
-            rows = cosines[start : start + len(refs)]
-            start += len(refs)
-            augmented = tuple(tuple(by_reference[ref]) for ref in refs)
-            reason = None
-            if not refs:
-                reason = faults[asked[0]]
-            elif np.isnan(rows).any(axis=1).all():
-                reason = f"{self.embedder.name} has no vector for the text or its references"
-            texts = [example.full_text, *(reference for _, reference in refs)]
-            dropped = sum(self.embedder.dropped_tokens(texts))
-            dropped += max((one.augmented.dropped_context for row in augmented for one in row), default=0)
-            found[index] = Compared(self.ratios, rows, augmented, dropped, reason)
+        for index, example, rows, all_rows in zip(selection.indices, chosen, usable, of_example, strict=True):
+            refused = tuple(row for row in all_rows if isinstance(row, RefusedReference))
+            dropped = sum(self.embedder.dropped_tokens([example.full_text, *(row[0].reference for row in rows)]))
+            dropped += max((one.augmented.dropped_context for row in rows for one in row), default=0)
+            reason = None if rows else refused[0].reason
+            found[index] = Compared(self.ratios, cosines[start : start + len(rows)], rows, refused, dropped, reason)
+            start += len(rows)
         return found
 
-    def augmented(self, examples: Sequence[Example]) -> list[tuple[AugmentedReference, ...]]:
-        """The references of all examples at every masking ratio, each once, in the order of the examples.
+    def augmented(self, examples: Sequence[Example]) -> list[tuple[AugmentedReference, ...] | RefusedReference]:
+        """Every reference with its context, each once, as the examples come: at every masking ratio, or why not.
 
         Raises ExampleFaults where no example has references.
         """
         having(examples, ["references"], "mars")
-        by_reference, _ = self._augmented([e for e in examples if references_of(e)])
-        return [tuple(row) for row in by_reference.values()]
+        return list(self._augmented([e for e in examples if references_of(e)]).values())
 
     def _references(self, example: Example) -> list[tuple[str, str]]:
         context = (example.context or "").strip()
@@ -253,44 +275,41 @@ class MARS:
 
     def _augmented(
         self, examples: Sequence[Example]
-    ) -> tuple[dict[tuple[str, str], list[AugmentedReference]], dict[tuple[str, str], str]]:
+    ) -> dict[tuple[str, str], tuple[AugmentedReference, ...] | RefusedReference]:
         """By (context, reference): the augmented references of all ratios, or why there are none."""
         pairs = list(dict.fromkeys(pair for e in examples for pair in self._references(e)))
-        documents = self.documents or tuple(sorted({reference for _, reference in pairs}))
+        documents = sorted({reference for _, reference in pairs}) if self.documents is None else self.documents
         idf = inverse_document_frequency(documents)
-        planned = {
-            (context, reference): templates(reference, context, self.ratios, self.tagger, idf)
-            for context, reference in pairs
-        }
-        jobs = {pair: [Job(pair[0], template) for template in planned[pair]] for pair in pairs}
+        planned = [templates(reference, context, self.ratios, self.tagger, idf) for context, reference in pairs]
         if self.augmenter is None:
             filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in pairs]
         else:
-            filled = kept_or_augmented(self.augmenter, [job for pair in pairs for job in jobs[pair]], self.kept)
-        found: dict[tuple[str, str], list[AugmentedReference]] = {}
-        faults: dict[tuple[str, str], str] = {}
+            jobs = [Job(context, one) for (context, _), row in zip(pairs, planned, strict=True) for one in row]
+            filled = kept_or_augmented(self.augmenter, jobs, self.kept)
+        found: dict[tuple[str, str], tuple[AugmentedReference, ...] | RefusedReference] = {}
         rest = iter(filled)
-        for pair in pairs:
-            row = [(ratio, template, next(rest)) for ratio, template in zip(self.ratios, planned[pair], strict=True)]
-            refused = next((made for _, _, made in row if isinstance(made, str)), None)
-            if refused:
-                faults[pair] = refused
-                continue
-            found[pair] = [
-                AugmentedReference(pair[1], ratio, template, made)
-                for ratio, template, made in row
-                if isinstance(made, Augmented)
-            ]
-        self._told(pairs, faults)
-        return found, faults
+        for pair, row in zip(pairs, planned, strict=True):
+            made = [next(rest) for _ in row]
+            why = next((one for one in made if isinstance(one, str)), None)
+            found[pair] = (
+                RefusedReference(*pair, why)
+                if why is not None
+                else tuple(
+                    AugmentedReference(*pair, ratio, template, one)
+                    for ratio, template, one in zip(self.ratios, row, made, strict=True)
+                    if isinstance(one, Augmented)
+                )
+            )
+        self._told(found)
+        return found
 
-    def _told(self, pairs: Sequence[tuple[str, str]], faults: Mapping[tuple[str, str], str]) -> None:
-        if faults:
-            first = next(iter(faults.values()))
-            log.warning("%d of %d references cannot be augmented: %s", len(faults), len(pairs), first)
-        bare = sum(not context for context, _ in pairs)
+    def _told(self, found: Mapping[tuple[str, str], tuple[AugmentedReference, ...] | RefusedReference]) -> None:
+        refused = [one for one in found.values() if isinstance(one, RefusedReference)]
+        if refused:
+            log.warning("%d of %d references cannot be augmented: %s", len(refused), len(found), refused[0].reason)
+        bare = sum(not context for context, _ in found)
         if bare and self.augmenter is not None and self.augmenter.depends["use_context"]:
-            log.warning("%d of %d references have no context: they are augmented without one", bare, len(pairs))
+            log.warning("%d of %d references have no context: they are augmented without one", bare, len(found))
 
     def _cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         if not pairs:
@@ -306,16 +325,17 @@ class MARS:
 
     def _best(self, one: Compared) -> tuple[float, int]:
         """Eq. 7 with the best reference, and which one that is; NaN where there is none."""
-        if one.reason is not None:
-            return float("nan"), -1
         scores = mars(self._weighted(one), self.q)
+        if np.isnan(scores).all():
+            return float("nan"), -1
         best = int(np.nanargmax(scores))
         return float(scores[best]), best
 
     def _explained(self, one: Compared) -> dict[str, Any]:
         score, best = self._best(one)
+        refused = {"refused": [{"reference": r.reference, "reason": r.reason} for r in one.refused]}
         if best < 0:
-            return {}
+            return refused if one.refused else {}
         by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
         weights = ratio_weights(len(self.ratios), self.q)
         return {
@@ -336,4 +356,5 @@ class MARS:
                 }
                 for ratio, weight, value in zip(self.ratios, weights, self._weighted(one)[best], strict=True)
             ],
+            **(refused if one.refused else {}),
         }

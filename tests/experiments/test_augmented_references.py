@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from data.example import Example
+from experiments.augmentation import lines_of
 from language_models.tiny import TinyGPT2
+from mars.metric import MARS
 
 ROOT = Path(__file__).parents[2]
 TOY = (
@@ -117,15 +120,36 @@ def examples(path: Path) -> Path:
 
 def test_augmented_references_are_written_for_reading(model: Path, tmp_path: Path) -> None:
     data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
+    long = {"id": "c", "text": "a dog", "references": ["the old dog ran . " * 400]}
+    data.write_text(data.read_text("utf-8") + json.dumps(long) + "\n", encoding="utf-8")
     found = run(
-        "+exp=augment", f"data.path={data}", f"output={out}", f"metric.language_model={model}", f"outputs={tmp_path}/o"
+        *("+exp=augment", f"data.path={data}", f"output={out}", f"metric.language_model={model}"),
+        *(f"run_dir={tmp_path}/run", f"outputs={tmp_path}/o"),
     )
     assert found.returncode == 0, found.stderr
     lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert [line["ratio"] for line in lines] == [0.0, 0.2, 0.4, 0.6]  # one reference, though two candidates
+    assert [line.get("ratio") for line in lines] == [0.0, 0.2, 0.4, 0.6, None]  # one reference, though two candidates
     assert lines[0]["text"] == lines[0]["template"] == lines[0]["reference"]
+    assert {line["context"] for line in lines[:4]} == {"In the park."}
     assert "[" in lines[1]["template"]
     assert lines[3]["fills"]
+    assert lines[3]["kl"] > 0
+    assert "the model reads" in lines[4]["reason"]
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert results["notes"] == [f"1 of 2 references could not be augmented; {out} says why"]
+    assert results["figures"]["references"] == 2
+    assert results["figures"]["augmented references"] == 3
+
+
+def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> None:
+    reference = "the old dog ran after a red ball ."
+    few = [Example(str(i), text="x", references=(reference[:n],), context="a dog") for i, n in enumerate((20, 27, 34))]
+    written = [
+        [line for row in metric.augmented(few) for line in lines_of(row)]
+        for metric in (MARS.from_pretrained(str(model), token_budget=budget) for budget in (1, 8192))
+    ]
+    assert written[0] == written[1]
+    assert any(len(fill["perplexities"]) > 1 for line in written[0] for fill in line["fills"])
 
 
 def test_scores_of_a_file(model: Path, tmp_path: Path) -> None:

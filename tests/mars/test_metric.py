@@ -13,8 +13,8 @@ from data.example import Example
 from data.faults import ExampleFaults, InputFaults
 from language_models.tiny import TinyBert, TinyGPT2
 from mars.augmentation import Augmented, Fill, Job
-from mars.masking import Blank
-from mars.metric import MARS
+from mars.masking import Blank, Kept
+from mars.metric import MARS, AugmentedReference, RefusedReference
 from mars.score import ratio_weights
 from mars.tagging import load_tagger
 
@@ -57,6 +57,15 @@ class Letters:
         return [text.count("@") for text in texts]
 
 
+class Vowels(Letters):
+    """Knows a, e, i, o and u only."""
+
+    name = "vowels"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return super().embed(["".join(c for c in text if c in "aeiou") for text in texts])
+
+
 @pytest.fixture
 def metric() -> MARS:
     return MARS(Numbered(), Letters(), load_tagger("builtin"), {"language_model": "numbered"}, RATIOS, q=0.5)
@@ -70,6 +79,8 @@ def cosine(a: str, b: str) -> float:
 def test_the_score_is_eq_7_of_the_cosines(metric: MARS) -> None:
     examples = [Example(str(i), text=text, references=(TEXTS[0],), context="c") for i, text in enumerate(TEXTS)]
     (row,) = metric.augmented(examples)
+    assert not isinstance(row, RefusedReference)
+    assert row[0] == AugmentedReference("c", TEXTS[0], 0.0, (Kept(TEXTS[0]),), Augmented(TEXTS[0], (), 0.0, 0))
     texts = [one.augmented.text for one in row]
     assert texts[0] == TEXTS[0]
     assert texts[1].count("#") == 2  # floor(0.3 * 9 words and marks)
@@ -132,8 +143,66 @@ def test_what_cannot_be_scored_has_a_reason_and_the_rest_goes_on(
     assert "has no vector" in str(scores.reasons[4])
     assert scores.dropped_tokens == (0, 0, 0, 0, 0, 3, 0, 0)
     assert scores.values["quality"][7] == pytest.approx(1.0)  # a reference of one word has nothing to mask
+    assert scores.explanations[3] == {"refused": [{"reference": TEXTS[2], "reason": "too long"}]}
+    assert scores.explanations[4] == {}
     assert "1 of 5 references cannot be augmented" in caplog.text
     assert "have no context" in caplog.text
+
+
+def test_a_reference_that_is_refused_is_told_beside_those_that_count(metric: MARS) -> None:
+    class Fussy(Numbered):
+        def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+            if long := [(i, "too long") for i, job in enumerate(jobs) if "girl" in str(job.template)]:
+                raise ExampleFaults(long)
+            return super().augment(jobs)
+
+    fussy = replace(metric, augmenter=Fussy())
+    example = Example("a", text=TEXTS[1], references=(TEXTS[2], TEXTS[0]), context="c")
+    scores = fussy.score([example])
+    alone = metric.score([replace(example, references=(TEXTS[0],)), Example("b", text="x", references=(TEXTS[2],))])
+    assert scores.values["quality"][0] == pytest.approx(alone.values["quality"][0])
+    assert scores.explanations[0]["refused"] == [{"reference": TEXTS[2], "reason": "too long"}]
+    assert "refused" not in alone.explanations[0]
+    refused, row = fussy.augmented([example])
+    assert refused == RefusedReference("c", TEXTS[2], "too long")
+    assert not isinstance(row, RefusedReference)
+    assert row[0].reference == TEXTS[0]
+
+
+def test_a_text_without_a_vector_counts_only_where_its_ratio_does(metric: MARS) -> None:
+    """At the largest ratio no vowel of the reference is left, and the encoder knows nothing else."""
+    wide = replace(metric, ratios=(0.0, 0.5, 0.9), embedder=Vowels())
+    examples = [Example("a", text="a dog", references=("a dg b",), context="b")]
+    compared = wide.compared(examples)
+    assert np.isnan(compared[0].cosines).tolist() == [[False, False, True]]
+    assert wide.scored(compared).reasons == ("vowels has no vector for the text or its references",)
+    narrow = replace(wide, ratios=(0.0, 0.5))
+    assert narrow.scored(compared).reasons == (None,)
+    assert narrow.scored(compared).values["quality"] == pytest.approx(narrow.score(examples).values["quality"])
+
+
+def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
+    examples = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
+    frequent = ("dog", "a dog", "the dog", "a cat dog")
+
+    def masked(documents: tuple[str, ...] | None) -> str:
+        (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augmented(examples)
+        assert not isinstance(row, RefusedReference)
+        return row[1].shown
+
+    assert masked(None) == "the [1] the cat"  # one document, all words in it: the first noun
+    assert masked(frequent) == "the [1] the cat"
+    assert masked(("cat", "a cat", "the cat", "my cat")) == "the dog the [1]"
+    assert "|documents=none|" in metric.signature
+    assert "|documents=none|" not in replace(metric, documents=frequent).signature
+
+
+def test_the_signature_tells_the_variants_apart(metric: MARS) -> None:
+    assert metric.signature.startswith("mars|documents=none|embedder=letters|language_model=numbered|q=0.5|ratios=0,0.")
+    assert "|tagger=builtin-" in metric.signature
+    assert "|use_context=true|" in metric.signature
+    assert "|use_context=false|" in replace(metric, augmenter=Numbered(use_context=False)).signature
+    assert "|augmenter=none|" in replace(metric, augmenter=None).signature
 
 
 def test_data_without_any_reference_is_the_wrong_data(metric: MARS) -> None:
@@ -167,6 +236,10 @@ def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[floa
     [
         ({"language_model": None}, "needs a language_model"),
         ({"language_model": "x", "augmenter": "clever"}, "augmenter must be one of self_planning, naive, none"),
+        ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
+        ({"language_model": "x", "q": 0.0}, "q must be above 0"),
+        ({"language_model": "x", "max_guess": -1, "augmenter": "naive"}, "max_guess must be at least 0"),
+        ({"language_model": "x", "reward": "dot"}, "reward must be one of log_probability, cosine, but is 'dot'"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(
