@@ -15,6 +15,7 @@ from data.files import located_examples
 from data.places import needed
 from data.rated import RatedSet
 from data.records import TEXT, Kind, read_records, sound
+from data.settings import check_sizes
 from data.splits import share, split_by
 
 
@@ -70,11 +71,12 @@ def builtin_reviews(
         verdicts: the share of the texts to train on, and of the held-out ones, that say their label in a sentence.
         seed: of all of them.
     """
-    rated_set = RatedSet("builtin_reviews", reviews.rated_reviews(rated, seed), synthetic=True)
-    exclude = {example.text for example in rated_set.examples}
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet("builtin_reviews", reviews.rated_reviews(rated, seed), synthetic=True),) if rated else ()
+    exclude = {example.text for each in rated_sets for example in each.examples}
     generated = reviews.generate_reviews(train + held_out, seed, verdicts, exclude)
     return LabelledData(
-        "builtin_reviews", generated[:train], generated[train:], (rated_set,), synthetic=True, labels=SENTIMENTS
+        "builtin_reviews", generated[:train], generated[train:], rated_sets, synthetic=True, labels=SENTIMENTS
     )
 
 
@@ -82,12 +84,11 @@ def builtin_news(
     train: int = 8000, held_out: int = 400, rated: int = 400, verdicts: float = 0.5, seed: int = 0
 ) -> LabelledData:
     """Generated news of four topics; arguments as in `builtin_reviews`."""
-    rated_set = RatedSet("builtin_news", news.rated_news(rated, seed), synthetic=True)
-    exclude = {example.text for example in rated_set.examples}
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet("builtin_news", news.rated_news(rated, seed), synthetic=True),) if rated else ()
+    exclude = {example.text for each in rated_sets for example in each.examples}
     generated = news.generate_news(train + held_out, seed, verdicts, exclude)
-    return LabelledData(
-        "builtin_news", generated[:train], generated[train:], (rated_set,), synthetic=True, labels=TOPICS
-    )
+    return LabelledData("builtin_news", generated[:train], generated[train:], rated_sets, synthetic=True, labels=TOPICS)
 
 
 def own_texts(

@@ -25,6 +25,7 @@ from data.files import numbered_lines, read_text
 from data.places import needed
 from data.rated import RatedSet
 from data.records import sound
+from data.settings import some_of
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +69,7 @@ def ctrleval(
     """
     labels = _labels(part)
     names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)
-    if other := [name for name in names if name not in SETS or SETS[name].labels != labels]:
-        known = ", ".join(name for name, each in SETS.items() if each.labels == labels)
-        raise ValueError(f"sets to train on for {part} are some of {known}, but {', '.join(other)} is asked for")
+    some_of(names, [name for name, each in SETS.items() if each.labels == labels], f"sets for {part}")
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     if download:

@@ -14,6 +14,7 @@ from data.example import Example
 from data.faults import InputFaults, fault, read_all
 from data.public_dialogues import TRAINING_LOADERS, load_dstc9, load_fed
 from data.rated import RatedSet
+from data.settings import check_sizes, some_of
 from data.splits import share, split_by
 
 HELD_OUT_FRACTION = 0.1
@@ -36,9 +37,11 @@ def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, 
 
     Raises ValueError where a rated dialogue is also one to train on.
     """
-    rated_set = RatedSet("builtin", rated_dialogues(rated, seed=seed), synthetic=True)
-    generated = generate_dialogues(train + held_out, seed=seed, exclude={e.turns for e in rated_set.examples})
-    return _assembled("builtin", generated, (rated_set,), held_out=held_out, seed=seed, synthetic=True)
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet("builtin", rated_dialogues(rated, seed=seed), synthetic=True),) if rated else ()
+    known = {example.turns for each in rated_sets for example in each.examples}
+    generated = generate_dialogues(train + held_out, seed=seed, exclude=known)
+    return _assembled("builtin", generated, rated_sets, held_out=held_out, seed=seed, synthetic=True)
 
 
 def fed_dialogues(
@@ -125,8 +128,7 @@ def _public(
     held_out_fraction: float,
     seed: int,
 ) -> DialogueData:
-    if not training_sets or set(training_sets) - set(TRAINING_LOADERS):
-        raise ValueError(f"training_sets must name some of {', '.join(TRAINING_LOADERS)}, but is {list(training_sets)}")
+    some_of(training_sets, TRAINING_LOADERS, "training_sets")
     training = [partial(TRAINING_LOADERS[each], root) for each in training_sets]
     rated, *parts = read_all([partial(load, root, download), *training])
     examples = tuple(example for part in parts for example in part)

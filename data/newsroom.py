@@ -13,6 +13,7 @@ from data.places import needed, place
 from data.rated import RatedSet
 from data.records import NUMBER, OBJECT, TEXT, problems_of, read_records, sound
 from data.references import ReferenceData
+from data.settings import is_text, listed
 from data.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
 
 FULL = "newsroom/newsroom.jsonl"
@@ -50,9 +51,11 @@ def newsroom(
 def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEMS, download: bool = False) -> RatedSet:
     """Each summary with its article as `context`, the one human summary, and four ratings of 1 to 5.
 
-    Aspects: coherence, fluency, informativeness, relevance, and their `mean`. All 60 articles where `newsroom.jsonl`
+    Aspects: the `mean` of coherence, fluency, informativeness and relevance, then these four. All 60 articles where `newsroom.jsonl`
     is there, else the sample of every tenth.
     """
+    if systems is not None:
+        listed("systems", systems, "names of systems", is_text)
     path = place(root, FULL) or place(root, SAMPLE) or needed(root, FULL, download)
     faults: list[str] = []
     examples: list[Example] = []
@@ -79,7 +82,7 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
                         references=(record["reference"],),
                         system=system,
                         group=record["id"],
-                        ratings={aspect: float(summary[aspect]) for aspect in (*ASPECTS, "mean")},
+                        ratings={aspect: float(summary[aspect]) for aspect in ("mean", *ASPECTS)},
                     )
                 )
     return RatedSet("newsroom", sound(examples, faults), synthetic=False)

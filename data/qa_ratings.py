@@ -13,6 +13,7 @@ from data.places import needed
 from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
+from data.settings import some_of
 from data.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
 
 SETS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
@@ -38,8 +39,7 @@ def qa_ratings(
 
     Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched.
     """
-    if not sets or set(sets) - set(SETS):
-        raise ValueError(f"sets must name some of {', '.join(SETS)}, but is {list(sets)}")
+    some_of(sets, SETS, "sets")
     stories = [partial(load_roc_plain, root, download)] if plain_stories else []
     parts = read_all([*(partial(load_qa_ratings, root, name, download) for name in sets), *stories])
     plain = [story for part in parts[len(sets) :] for story in part]

@@ -12,6 +12,7 @@ from data.example import Example
 from data.faults import fault, shown
 from data.places import needed
 from data.records import TEXT, read_records, sound
+from data.settings import check_sizes
 from data.splits import share, split_by
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class VerseData:
 
 def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> VerseData:
     """Generated verse: no network, no files. The held-out poems are new, their twelve tunes are not."""
+    check_sizes(train=train, held_out=held_out)
     poems = generate_verse(train + held_out, seed=seed)
     kept, out = split_by(poems, lambda poem: poem.text, held_out, seed)
     return VerseData("builtin_verse", kept, out, synthetic=True)

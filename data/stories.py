@@ -17,6 +17,7 @@ from data.places import needed
 from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
+from data.settings import check_sizes
 from data.splits import share, split_by
 
 HELD_OUT_FRACTION = 0.1
@@ -32,11 +33,12 @@ def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, s
     `train` + `held_out` stories are generated; those of `held_out` contexts, of which few have a second story, are kept
     out of the training. No context of a rated ending is among them.
     """
-    rated_set = RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True)
-    known = {str(example.context) for example in rated_set.examples}
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True),) if rated else ()
+    known = {str(example.context) for each in rated_sets for example in each.examples}
     generated = generate_stories(train + held_out, seed=seed, exclude=known)
     kept, out = split_by(generated, lambda example: example.context, held_out, seed)
-    return ReferenceData("builtin_stories", kept, out, (rated_set,), synthetic=True)
+    return ReferenceData("builtin_stories", kept, out, rated_sets, synthetic=True)
 
 
 def roc_stories(

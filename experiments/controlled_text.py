@@ -23,8 +23,10 @@ from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import english
 from data.attributes import LabelledData
 from data.example import Example
+from data.faults import InputFaults
 from data.rated import RatedSet
 from data.scores import Metric, Scores
+from data.settings import counts, is_count
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
@@ -75,11 +77,18 @@ class Analyses:
         aspect: of model drift and quality drift (the paper: coherence).
         numbers: how many evaluators are drawn at random for Figure 4.
         example: the index of the text whose evaluators are shown (Figure 5).
+
+    Raises ValueError for numbers that are below 1 or equal, and an index below 0.
     """
 
     aspect: str = "coherence"
     numbers: Sequence[int] = (1, 2, 4, 8, 16, 24, 32)
     example: int = 0
+
+    def __post_init__(self) -> None:
+        counts(self.numbers, "analyses.numbers")
+        if not is_count(self.example, least=0):
+            raise ValueError(f"analyses.example must be a whole number from 0 on, but is {self.example!r}")
 
 
 def ctrleval(
@@ -112,7 +121,14 @@ def ctrleval(
             goes on from the source), as in Table 5.
         analyses: what is drawn beside the table.
         device: where the discriminators score.
+
+    Raises InputFaults where a rated set has no such example as is to be shown.
     """
+    if short := [rated for rated in data.rated if len(rated.examples) <= analyses.example]:
+        raise InputFaults(
+            f"analyses.example must be below the {len(each.examples)} texts of {each.name}, but is {analyses.example}"
+            for each in short
+        )
     backbone = _infiller(run, infiller, data, load_prompts(metric.keywords["prompts"]).words)
     table = iwf or _frequencies(run, backbone, data)
     judge = metric(backbone, iwf=table)

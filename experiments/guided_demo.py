@@ -150,8 +150,8 @@ def shown_label(data: LabelledData, asked: str | None, guide_folder: str | None)
     Raises InputFaults for a label that the data lacks, where the guide is that of the data.
     """
     if guide_folder is not None:
-        return Path(guide_folder).name.removeprefix("guide_") if asked is None else asked
-    label = data.labels[-1] if asked is None else asked
+        return Path(guide_folder).name.removeprefix("guide_") if asked is None else str(asked)
+    label = data.labels[-1] if asked is None else str(asked)  # a number on the command line is one
     if label not in data.labels:
         raise InputFaults([f"label must be one of {', '.join(data.labels)}, but is {label!r}"])
     return label

@@ -14,6 +14,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 
 from data.example import Example
 from data.files import read_examples, write_examples
+from data.settings import seeds
 from data.signature import MODEL_LIBRARIES, signature
 from data.songci import VerseData
 from data.splits import split_by
@@ -91,11 +92,19 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Judges:
-    """Discriminators that compare two systems: kinds by name, a seed each, and the share of inputs to test on."""
+    """Discriminators that compare two systems: kinds by name, a seed each, and the share of inputs to test on.
+
+    Raises ValueError for no seeds or equal ones, and a share that is not between 0 and 1.
+    """
 
     kinds: Mapping[str, Judge]
     seeds: Sequence[int]
     test_fraction: float = 0.25
+
+    def __post_init__(self) -> None:
+        seeds(self.seeds)
+        if not 0 < self.test_fraction < 1:
+            raise ValueError(f"test_fraction must be between 0 and 1, but is {self.test_fraction}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ share neither texts nor seed with the guides, say what became of it.
 """
 
 import hashlib
-import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from transformers import LogitsProcessorList, PreTrainedTokenizerBase
 from data.attributes import LabelledData
 from data.example import Example
 from data.faults import InputFaults
+from data.settings import counts, is_count, is_number, is_text, listed, seeds
 from data.splits import share, split_by
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
@@ -113,13 +113,12 @@ class Steering:
     def __post_init__(self) -> None:
         if self.rule not in get_args(Rule):
             raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, but is {self.rule!r}")
-        if not self.strengths or self.strengths[0] != 0 or len(set(self.strengths)) < len(self.strengths):
-            raise ValueError(f"strengths must begin with 0 and be different, but are {list(self.strengths)}")
-        wrong = [strength for strength in self.strengths if not (math.isfinite(strength) and strength >= 0)]
-        if wrong:
-            raise ValueError(f"strengths must be finite and at least 0, but {wrong[0]} is among them")
-        if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
-            raise ValueError(f"ks must be at least 1 and different, but are {list(self.ks)}")
+        listed("strengths", self.strengths, "finite numbers from 0 on", lambda each: is_number(each) and each >= 0)
+        if self.strengths[0] != 0:
+            raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
+        counts(self.ks, "ks")
+        if self.labels is not None:
+            listed("labels", self.labels, "labels, in quotation marks where they are numbers", is_text)
 
 
 @dataclass(frozen=True)
@@ -146,12 +145,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name in ("inputs", "samples", "new_tokens", "batch_size", "prompt_words"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}")
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds must be different, at least one, but are {list(self.seeds)}")
-        if self.prompts is not None and (not self.prompts or not all(prompt.strip() for prompt in self.prompts)):
-            raise ValueError(f"prompts must be texts to continue, none blank, but are {list(self.prompts)}")
+            if not is_count(getattr(self, name)):
+                raise ValueError(f"sampling.{name} must be a whole number from 1 on, but is {getattr(self, name)!r}")
+        seeds(self.seeds, "sampling.seeds")
+        if self.prompts is not None:
+            listed("sampling.prompts", self.prompts, "texts to continue, none blank", is_text)
 
 
 @dataclass(frozen=True)

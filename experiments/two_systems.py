@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from data.example import Example
 from data.rated import RatedSet
 from data.scores import Scores
+from data.settings import some_of
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint
 from experiments.contracts import Outcome, Run, ScoredSet, Table
@@ -28,10 +29,8 @@ CAPTION = (
 
 
 def chosen(judges: Mapping[str, Judge], kinds: Sequence[str]) -> dict[str, Judge]:
-    """The judges of these kinds. Raises ValueError for no kind and for one that there is not."""
-    if not kinds or any(kind not in judges for kind in kinds):
-        raise ValueError(f"kinds must be some of {', '.join(judges)}, but are {list(kinds)}")
-    return {kind: judges[kind] for kind in kinds}
+    """The judges of these kinds. Raises ValueError for no kind, one that there is not, and one that is named twice."""
+    return {kind: judges[kind] for kind in some_of(kinds, judges, "kinds")}
 
 
 def two_systems(

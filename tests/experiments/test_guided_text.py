@@ -282,21 +282,33 @@ def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts() -> None:
 def test_bad_settings_are_told(lm: CausalLM) -> None:
     with pytest.raises(ValueError, match="begin with 0"):
         Steering("normalised", (1, 2), (8,))
-    for wrong in (-1.0, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="finite and at least 0"):
-            Steering("normalised", (0, wrong), (8,))
-    with pytest.raises(ValueError, match="ks must be at least 1"):
-        Steering("normalised", (0,), (8, 0))
+    for wrong in (-1.0, float("inf"), float("nan"), 0, "2"):
+        with pytest.raises(ValueError, match="strengths must be a list of finite numbers from 0 on, at least one and"):
+            Steering("normalised", cast(Any, (0, wrong)), (8,))
+    for ks in ((8, 0), (8, 8), (), (8.5,), 8):
+        with pytest.raises(ValueError, match="ks must be a list of whole numbers from 1 on, at least one and all diff"):
+            Steering("normalised", (0,), cast(Any, ks))
+    for labels in ((), ("x", "x"), (1, 2), "x"):
+        with pytest.raises(ValueError, match="labels must be a list of labels, in quotation marks where they are num"):
+            Steering("normalised", (0,), (8,), cast(Any, labels))
+    for seeds in ((), (0, 0), (-1,), 0):
+        with pytest.raises(ValueError, match=r"sampling\.seeds must be a list of whole numbers from 0 to 2\*\*32 - 1"):
+            Sampling(2, 1, 4, 4, cast(Any, seeds))
+    for inputs in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match=r"sampling\.inputs must be a whole number from 1 on, but is"):
+            Sampling(cast(Any, inputs), 1, 4, 4, (0,))
     with pytest.raises(ValueError, match="rule must be one of normalised, fudge"):
         Steering(cast(Any, "sharp"), (0,), (8,))
-    with pytest.raises(ValueError, match="none blank"):
-        Sampling(2, 1, 4, 4, (0,), prompts=["", "A"])
+    for prompts in (["", "A"], [], ["A", "A"], [1984]):
+        with pytest.raises(ValueError, match="none blank, at least one and all different"):
+            Sampling(2, 1, 4, 4, (0,), prompts=cast(Any, prompts))
     with pytest.raises(InputFaults, match="at most the 300 tokens of the generator, but is 301"):
         check_candidates([8, 301], 300)
     with pytest.raises(InputFaults, match="the generator reads 32 tokens, but this prompt has"):
         prompt_ids(lm, ["the cat"], 31)
-    with pytest.raises(ValueError, match="above 0 for a guide"):
-        Demonstration("The food", 0.0, 8, "normalised", 4, 2)
+    for strength in (0.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="finite and above 0 for a guide"):
+            Demonstration("The food", strength, 8, "normalised", 4, 2)
 
 
 def test_a_demonstration_shows_what_guidance_does(lm: CausalLM, guide: CausalGuide) -> None:
@@ -477,7 +489,10 @@ def test_the_exact_guide(tmp_path: Path) -> None:
 
 def test_bad_input_ends_before_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for setting, what in (
-        ("strengths=[0,-1]", "strengths must be finite and at least 0, but -1"),
+        ("strengths=[0,-1]", "strengths must be a list of finite numbers from 0 on, at least one and all different"),
+        ("strengths=[0,inf]", "all different, but is [0, inf]"),
+        ("sampling.seeds=[0,0]", "all different, but is [0, 0]"),
+        ("data.train=-1", "train must be a whole number of texts from 0 on, but is -1"),
         ("labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
         ("ks=[8,401]", "k must be at most the 400 tokens of the generator, but is 401"),
         ("rule=hard", "rule must be one of normalised, fudge, but is 'hard'"),

@@ -118,10 +118,24 @@ def test_what_is_wrong_is_told_by_file_and_line_before_anything_is_written(
 
 
 def test_settings_that_are_wrong_are_told(
-    run_here: Callable[..., int], files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here("+exp=oumg", f"data.human={files['human']}") == 2
     said = capsys.readouterr().err
     assert "data.g1 must be given: data.g1=VALUE, a file of outputs of the first system" in said
-    assert run_here("+exp=oumg", *data(files), *TOY, "kinds=[lstm]", "outputs=outputs") == 2
-    assert "kinds must be some of bilstm, bert, but are ['lstm']" in capsys.readouterr().err
+    for setting, what in (
+        (
+            "kinds=[lstm]",
+            "kinds must be a list of some of bilstm, bert, at least one and all different, but is ['lstm']",
+        ),
+        ("kinds=[bilstm,bilstm]", "kinds must be a list of some of bilstm, bert, at least one and all different"),
+        ("seeds=[0,0]", "seeds must be a list of whole numbers from 0 to 2**32 - 1, at least one and all different"),
+        ("seeds=[]", "all different, but is []"),
+        ("seeds=[-1]", "all different, but is [-1]"),
+        ("seeds=3", "all different, but is 3"),
+        ("test_fraction=1", "test_fraction must be between 0 and 1, but is 1"),
+    ):
+        assert run_here("+exp=oumg", *data(files), *TOY, setting, "outputs=outputs") == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert what in line
+    assert not (tmp_path / "outputs").exists()

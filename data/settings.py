@@ -1,0 +1,77 @@
+"""Settings: what numbers and lists of them must hold, told as they are read, before anything is trained."""
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any
+
+LARGEST_SEED = 2**32 - 1
+
+
+def listed(name: str, values: object, rule: str, holds: Callable[[Any], bool]) -> list[Any]:
+    """The values of the setting `name`.
+
+    Raises ValueError where they are no list, none, or some of them equal or not as the rule says.
+
+    >>> listed("sizes", [1, 1], "numbers", is_number)
+    Traceback (most recent call last):
+    ValueError: sizes must be a list of numbers, at least one and all different, but is [1, 1]
+    """
+    found = list(values) if isinstance(values, list | tuple) else []
+    if not found or not all(map(holds, found)) or len(set(found)) < len(found):
+        but = found if isinstance(values, list | tuple) else values
+        raise ValueError(f"{name} must be a list of {rule}, at least one and all different, but is {but!r}")
+    return found
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite number.
+
+    >>> is_number(0), is_number(True), is_number(float("inf"))
+    (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_text(value: object) -> bool:
+    """Whether it is a text that says something."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def is_count(value: object, least: int = 1) -> bool:
+    """Whether it is a whole number that is large enough.
+
+    >>> is_count(1), is_count(0), is_count(0, least=0), is_count(1.5)
+    (True, False, True, False)
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def seeds(values: object, name: str = "seeds") -> list[int]:
+    """Seeds. Raises ValueError as `listed` does."""
+    rule = "whole numbers from 0 to 2**32 - 1"
+    return listed(name, values, rule, lambda value: is_count(value, least=0) and value <= LARGEST_SEED)
+
+
+def counts(values: object, name: str) -> list[int]:
+    """Numbers of things, 1 or more. Raises ValueError as `listed` does."""
+    return listed(name, values, "whole numbers from 1 on", is_count)
+
+
+def some_of(values: object, known: Collection[str], name: str) -> list[str]:
+    """Some of the known names. Raises ValueError as `listed` does."""
+    return listed(name, values, f"some of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
+
+
+def ascending_ratios(values: object, name: str) -> list[float]:
+    """Ratios below 1 that ascend from 0. Raises ValueError as `listed` does, and where they do not."""
+    found = listed(name, values, "numbers from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1)
+    if found[0] != 0 or found != sorted(found):
+        raise ValueError(f"{name} must ascend from 0, but is {found!r}")
+    return found
+
+
+def check_sizes(**sizes: object) -> None:
+    """Raises ValueError for a number of texts that is not whole or below 0."""
+    for name, size in sizes.items():
+        if not is_count(size, least=0):
+            raise ValueError(f"{name} must be a whole number of texts from 0 on, but is {size!r}")
