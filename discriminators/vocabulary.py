@@ -39,9 +39,11 @@ class Vocabulary:
         return Layout(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_tokens=self.max_tokens)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
-        """The ids of each segment."""
+        """The ids of each segment, without special tokens, which a generator's own vocabulary may add (T5's end)."""
         pieces = [_jieba_words(s) for s in segments] if self.kind == "jieba" else list(segments)
-        encoded = self.tokenizer.encode_batch_fast(pieces, is_pretokenized=self.kind == "jieba")
+        encoded = self.tokenizer.encode_batch_fast(
+            pieces, is_pretokenized=self.kind == "jieba", add_special_tokens=False
+        )
         return [e.ids for e in encoded]
 
     def save(self, path: Path) -> None:

@@ -33,7 +33,7 @@ class TextBridge:
     """Whatever judges texts as a guide of any generator. Special tokens say nothing; a blank text has the logit 0.
 
     Attributes:
-        judge: a logit for each text, higher means human or good.
+        judge: a logit for each text, higher means human or good; 0 for one of which it reads no token.
         count_unknown: how many tokens of these texts the judge does not know.
         decode: the text of the generator's tokens, without special ones.
     """
@@ -96,8 +96,15 @@ def bridge(judge: CausalGuide | Discriminator, decode: Callable[[Sequence[int]],
         unk: Any = tokens.tokenizer.unk_token_id
     else:
         unk = None if tokens.kind == "bpe" else SPECIAL.index("<unk>")
+
+    def logits(texts: Sequence[str]) -> NDArray[np.float64]:
+        # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
+        read = [i for i, ids in enumerate(tokens.encode([clean(text) for text in texts])) if ids]
+        found = np.zeros(len(texts))
+        if read:
+            found[read], _ = judge.logits([(texts[i],) for i in read])
+        return found
+
     return TextBridge(
-        lambda texts: judge.logits([(text,) for text in texts])[0],
-        lambda texts: sum(ids.count(unk) for ids in tokens.encode([clean(text) for text in texts])),
-        decode,
+        logits, lambda texts: sum(ids.count(unk) for ids in tokens.encode([clean(text) for text in texts])), decode
     )

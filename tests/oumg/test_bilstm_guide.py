@@ -2,13 +2,15 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from pytorch_lightning import Trainer
+from transformers import BertConfig, BertModel, BertTokenizer, T5Tokenizer
 
 from discriminators.data_module import LabelledText
-from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from language_models.tiny import train_tokenizer
 from oumg.bilstm_guide import BiLSTMGuide, OtherTokens, new_token_bilstm, reading
@@ -111,6 +113,14 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
     assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)
 
 
+def test_tokens_that_a_generator_puts_around_a_text_are_not_read() -> None:
+    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *((c, -2.0) for c in "▁catsh")]
+    tokenizer = T5Tokenizer(vocab=vocabulary, extra_ids=0)
+    assert tokenizer("a cat")["input_ids"][-1] == tokenizer.eos_token_id  # pyright: ignore[reportGeneralTypeIssues]
+    own = new_token_bilstm([("a cat",)], tokenizer, embedding_dim=4, hidden_dim=4)
+    assert own.tokens.encode(["a cat"]) == [tokenizer("a cat", add_special_tokens=False)["input_ids"]]
+
+
 def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> None:
     words = train_tokenizer(["a b c yes no"] * 3, 270, sentinels=())
     texts = [
@@ -145,3 +155,22 @@ def test_the_bridge_judges_text(judge: Discriminator) -> None:
     found = over.candidates(state, torch.tensor([[month[0], end], [month[0], end]]))
     plain, _ = judge.logits([("春花楼月",), ("春花楼",), ("月",)])
     torch.testing.assert_close(found.flatten(), torch.tensor([*plain, 0.0], dtype=torch.float32), atol=1e-5, rtol=1e-5)
+
+
+def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(tmp_path: Path) -> None:
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "sat"]
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    BertTokenizer(str(tmp_path / "vocab.txt"), model_max_length=16).save_pretrained(tmp_path)
+    shape: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    BertModel(BertConfig(vocab_size=len(tokens), max_position_embeddings=16, **shape)).save_pretrained(tmp_path)
+    judge = new_bert(encoder=str(tmp_path))
+    words = train_tokenizer(["the cat sat"], 300, sentinels=())
+    over = bridge(judge, written(words))
+    half, cat = (words(text, add_special_tokens=False)["input_ids"][0] for text in ("月", "cat"))  # pyright: ignore[reportGeneralTypeIssues]
+    assert words.decode([half]) == "\ufffd"
+    found = over.candidates(over.start(1), torch.tensor([[half, cat]]))
+    assert found[0, 0] == 0
+    state = over.advance(over.start(1), torch.tensor([cat]))
+    whole = over.candidates(state, torch.tensor([[half]]))
+    spelled = str(words.decode([cat, half]))
+    assert whole.item() == pytest.approx(judge.logits([(spelled,)])[0][0], abs=1e-5)
