@@ -50,7 +50,8 @@ def prefix_texts(
 
     The last segment is cut; segments before it (a source) stay whole. Cuts are where the tokens of `encode` end, which
     should be the generator's; where a token ends inside a character (byte-level BPE) there is no text to cut, and the
-    prefix is left out. A text of one token gives nothing.
+    prefix is left out. A text of one token gives nothing. A text with characters that the tokens cannot spell is cut
+    behind them all the same: only people write them, and their texts would else give fewer long prefixes.
 
     Args:
         texts: what is cut.
@@ -65,9 +66,22 @@ def prefix_texts(
     found: list[LabelledText] = []
     for i, text in enumerate(texts):
         *source, last = text.segments
-        for ids in prefixes(encode(last), most, np.random.default_rng((seed, i))):
-            if last.startswith(beginning := decode(ids)) and beginning.strip():
+        ids = encode(last)
+        ends = None if decode(ids) == last else _ends(last, ids, encode)
+        for length in prefix_lengths(len(ids), most, np.random.default_rng((seed, i))):
+            beginning = decode(ids[:length]) if ends is None else last[: ends.get(length, 0)]
+            if last.startswith(beginning) and beginning.strip():
                 found.append(replace(text, segments=(*source, beginning)))
     if not found:
         raise ValueError(f"prefixes need a text of at least {SHORTEST} tokens, but none of {len(texts)} has as many")
+    return found
+
+
+def _ends(text: str, ids: Sequence[int], encode: Callable[[str], Sequence[int]]) -> dict[int, int]:
+    """By number of tokens how many characters they stand for, where as many characters alone are those tokens."""
+    found: dict[int, int] = {}
+    for characters in range(1, len(text) + 1):
+        beginning = list(encode(text[:characters]))
+        if beginning == list(ids[: len(beginning)]):
+            found[len(beginning)] = characters
     return found

@@ -51,6 +51,16 @@ def test_a_prefix_inside_a_character_is_left_out():
     assert [t.segments for t in found] == [("a月",), ("a月b",)]
 
 
+def test_characters_that_no_token_spells_do_not_shorten_a_text():
+    known = {"春": 1, "風": 2, "綠": 3}
+    found = prefix_texts(
+        [LabelledText(("春風又綠",), 1, "a")],
+        lambda s: [known.get(c, 0) for c in s],
+        lambda ids: "".join(c for i in ids for c, n in known.items() if n == i),  # the unknown token has no text
+    )
+    assert [t.segments[0] for t in found] == ["春風", "春風又", "春風又綠"]
+
+
 def test_the_same_seed_draws_the_same():
     texts = [LabelledText(("abcdefghij",), i % 2, str(i)) for i in range(4)]
     drawn = [prefix_texts(texts, characters, spelled, most=3, seed=seed) for seed in (0, 0, 1)]
