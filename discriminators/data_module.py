@@ -26,6 +26,8 @@ class LabelledText:
         segments: the turns of a dialogue, or source and output.
         label: 1 for human or good, 0 for machine or damaged.
         group: the input that the text answers or was made from; a group is never on both sides of the split.
+
+    Raises ValueError for another label, and for a string in the place of segments.
     """
 
     segments: tuple[str, ...]
@@ -35,6 +37,8 @@ class LabelledText:
     def __post_init__(self) -> None:
         if self.label not in (0, 1):
             raise ValueError(f"a label must be 0 or 1, but is {self.label!r}")
+        if isinstance(self.segments, str):
+            raise ValueError(f"a text is a sequence of segments, but got a string: pass ({self.segments[:20]!r},)")
 
 
 def split_by_group(

@@ -1,9 +1,8 @@
 """Training of a discriminator by Lightning: binary cross-entropy, best weights by held-out loss, resumable."""
 
 import json
-import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning import Callback, LightningDataModule, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, Timer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
@@ -25,7 +24,7 @@ from discriminators.segments import Segments
 from language_models.learning_curve import LearningCurve
 from language_models.training import fit
 
-log = logging.getLogger(__name__)
+ORIGIN = "training.json"
 
 
 @dataclass(frozen=True)
@@ -214,7 +213,12 @@ def train_discriminator(
     """
     settings = settings or TrainingSettings()
     folder = Path(folder)
-    _claim(folder, texts, settings, seed)
+    origin = {
+        "texts": fingerprint([[list(t.segments), t.label, t.group] for t in texts]),
+        "settings": asdict(settings),
+        "seed": seed,
+    }
+    refuse_other(folder, origin)
     checkpoints = folder / "checkpoints"
     if (folder / SETTINGS).is_file():  # written last
         if checkpoints.is_dir():
@@ -229,57 +233,72 @@ def train_discriminator(
         data = DiscriminatorData(
             train, held_out, discriminator.tokens, discriminator.truncation, settings.token_budget, parts, seed
         )
+        note_origin(folder, origin)
         labels = np.array([t.label for t in held_out])
         module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
-        curve = LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc"))
-        best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **_EVERY_EPOCH)
-        last = ModelCheckpoint(checkpoints, "last", **_EVERY_EPOCH)
-        trainer = make_trainer(
-            callbacks=[curve, best, last],
-            logger=list(loggers),
-            default_root_dir=folder,
-            max_epochs=settings.epochs * parts,
-            max_time=settings.max_time,
-            gradient_clip_val=settings.gradient_clip,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,  # the data module shards its batches itself
-        )
-        fit(trainer, module, data, checkpoints)
-    return _finish(folder, discriminator, module, trainer, curve, checkpoints / "best.ckpt")
+        fit_best(module, data, folder, make_trainer, loggers, discriminator.save_pretrained)
+    return discriminator
 
 
-_EVERY_EPOCH: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
-
-
-def _claim(folder: Path, texts: Sequence[LabelledText], settings: TrainingSettings, seed: int) -> None:
-    """Note in the folder what it is trained from; refuse a folder that was begun with something else."""
-    content = fingerprint([[list(t.segments), t.label, t.group] for t in texts])
-    note = json.dumps({"texts": content, "settings": asdict(settings), "seed": seed}, indent=2) + "\n"
-    path = folder / "training.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    if path.is_file() and path.read_text(encoding="utf-8") != note:
-        raise ValueError(
-            f"a folder is trained with one set of texts, settings and seed, but {path} names others: use another folder"
-        )
-    path.write_text(note, encoding="utf-8")
-
-
-def _finish(
-    folder: Path,
-    discriminator: Discriminator,
+def fit_best(
     module: DiscriminatorTraining,
-    trainer: Trainer,
-    curve: LearningCurve,
-    best: Path,
-) -> Discriminator:
-    """Give the best weights to the discriminator, keep it and remove the checkpoints."""
-    kept = torch.load(best, map_location="cpu", weights_only=True)["state_dict"]
+    data: LightningDataModule,
+    folder: Path,
+    make_trainer: Callable[..., Trainer],
+    loggers: Sequence[Logger],
+    save: Callable[[Path], None],
+) -> None:
+    """Trains the network of `module`; it ends on the CPU, in eval mode, with the weights of the lowest held-out loss.
+
+    `folder/checkpoints/last.ckpt` is what the same call resumes from; in the end `save(folder)` keeps what was learned
+    and the checkpoints are removed.
+    """
+    settings = module.settings
+    checkpoints = folder / "checkpoints"
+    every_epoch: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
+    curve = LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc"))
+    best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **every_epoch)
+    last = ModelCheckpoint(checkpoints, "last", **every_epoch)
+    trainer = make_trainer(
+        callbacks=[curve, best, last],
+        logger=list(loggers),
+        default_root_dir=folder,
+        max_epochs=settings.epochs * settings.validations_per_epoch,
+        max_time=settings.max_time,
+        gradient_clip_val=settings.gradient_clip,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,  # the data module shards its batches itself
+    )
+    fit(trainer, module, data, checkpoints)
+    kept = torch.load(checkpoints / "best.ckpt", map_location="cpu", weights_only=True)["state_dict"]
     module.cpu().load_state_dict(kept)
-    discriminator.network.eval()
+    module.network.eval()
     trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:
         curve.save(folder / "curve.json")
-        discriminator.save_pretrained(folder)
-        shutil.rmtree(best.parent)
+        save(folder)
+        shutil.rmtree(checkpoints)
     trainer.strategy.barrier()
-    return discriminator
+
+
+def refuse_other(folder: Path, origin: Mapping[str, Any]) -> None:
+    """Raises ValueError for a folder that was begun with something else, as `note_origin` wrote it."""
+    path = folder / ORIGIN
+    if path.is_file() and path.read_text(encoding="utf-8") != _noted(origin):
+        different = ", ".join(
+            key for key, value in json.loads(path.read_text(encoding="utf-8")).items() if origin.get(key) != value
+        )
+        raise ValueError(
+            f"a folder is trained from one set of {', '.join(origin)}, but {path} names other {different}: "
+            "use another folder, or remove this one"
+        )
+
+
+def note_origin(folder: Path, origin: Mapping[str, Any]) -> None:
+    """Notes in the folder what is trained there, once all of it has been found to be in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ORIGIN).write_text(_noted(origin), encoding="utf-8")
+
+
+def _noted(origin: Mapping[str, Any]) -> str:
+    return json.dumps(origin, indent=2) + "\n"

@@ -18,7 +18,7 @@ from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
 from discriminators.vocabulary import SPECIAL, Vocabulary
-from oumg.causal_guide import Pool, attend, input_table, lstm_cell, recurrent, tanh
+from oumg.causal_lstm import Pool, attend, input_table, lstm_cell, recurrent, tanh
 
 SILENT = -1  # what the guide reads of a special token: nothing
 TO_DO = (

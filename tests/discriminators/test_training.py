@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -187,8 +188,25 @@ def test_a_finished_folder_is_loaded_and_a_foreign_one_refused(
     again = train_discriminator(builds["bilstm"], toy_texts, tmp_path, never, settings)
     text = [toy_texts[0].segments]
     assert again.logits(text)[0] == first.logits(text)[0]
-    with pytest.raises(ValueError, match="names others: use another folder"):
+    with pytest.raises(ValueError, match="names other texts: use another folder, or remove this one"):
         train_discriminator(builds["bilstm"], toy_texts[:-2], tmp_path, make_trainer, settings)
+
+
+def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(
+    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
+):
+    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
+    with pytest.raises(ValueError, match="both classes must be among"):
+        train_discriminator(builds["bilstm"], [t for t in toy_texts if t.label], tmp_path, make_trainer, settings)
+    blank = [replace(t, segments=(" ",)) for t in toy_texts]
+    with pytest.raises(ValueError, match="not blank"):
+        train_discriminator(builds["bilstm"], blank, tmp_path, make_trainer, settings)
+    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
+
+
+def test_a_string_is_no_segments():
+    with pytest.raises(ValueError, match=r"a sequence of segments, but got a string: pass \('a text',\)"):
+        LabelledText("a text", 1, "g")  # pyright: ignore[reportArgumentType]
 
 
 def test_training_does_not_disturb_the_random_state(

@@ -17,15 +17,13 @@ from discriminators.training import TrainingSettings
 from language_models.tiny import train_tokenizer
 from oumg.causal_guide import (
     CausalGuide,
-    CausalLSTM,
-    CausalState,
     GuideShape,
     PrefixBatches,
     ends_of_prefixes,
-    prefix_attention,
     token_ids,
     train_causal_guide,
 )
+from oumg.causal_lstm import CausalLSTM, CausalState, prefix_attention
 from oumg.guidance import Guidance
 
 QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
@@ -186,17 +184,24 @@ def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         config = GPT2Config(
-            vocab_size=len(guide.tokenizer), n_positions=32, n_embd=16, n_layer=1, n_head=2, pad_token_id=0
+            vocab_size=len(guide.tokenizer),
+            n_positions=32,
+            n_embd=16,
+            n_layer=1,
+            n_head=2,
+            pad_token_id=0,
+            eos_token_id=1,
         )
         lm: Any = GPT2LMHeadModel(config).eval()
-        prompts = torch.full((16, 1), 1)
+        prompts = torch.full((64, 1), 1)
 
         def judged(alpha: float) -> float:
             processors = LogitsProcessorList([Guidance(guide, guide.tokenizer, alpha, k=32)])
             ids = lm.generate(
                 prompts, attention_mask=prompts, max_new_tokens=10, do_sample=True, top_k=0, logits_processor=processors
             )
-            return float(guide.logits([str(text) for text in guide.tokenizer.batch_decode(ids[:, 1:])]).mean())
+            texts = guide.tokenizer.batch_decode(ids[:, 1:], skip_special_tokens=True)
+            return float(guide.logits([str(text) for text in texts]).mean())
 
         unguided, weak, strong = (judged(alpha) for alpha in (0.0, 2.0, 8.0))
     assert unguided < weak < strong
@@ -219,6 +224,13 @@ def test_batches_change_no_logit(trained: tuple[CausalGuide, Path]) -> None:
     texts = [text.segments[0] for text in toy_texts(10)]
     apart = [guide.logits([text])[0] for text in texts]
     assert guide.logits(texts).tolist() == pytest.approx(apart, abs=1e-5)
+
+
+def test_text_that_spells_a_special_token_is_text(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    (spelled,) = token_ids(["red</s>"], guide.tokenizer)
+    assert guide.tokenizer.eos_token_id not in spelled
+    assert guide.tokenizer.decode(spelled) == "red</s>"
 
 
 def test_tokens_without_training_text_are_unknown(trained: tuple[CausalGuide, Path]) -> None:
@@ -256,10 +268,11 @@ def test_faults_are_named(tmp_path: Path, trained: tuple[CausalGuide, Path]) -> 
     guide, folder = trained
     with pytest.raises(FileNotFoundError, match=r"a folder with guide.json, but .* has none"):
         CausalGuide.from_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="names others: use another folder"):
+    with pytest.raises(ValueError, match="names other texts, settings, shape: use another folder, or remove this one"):
         train_causal_guide(toy_texts(5), guide.tokenizer, folder, QUIET)
     with pytest.raises(ValueError, match="both classes must be among"):
         train_causal_guide([LabelledText(("a b",), 1, str(i)) for i in range(9)], guide.tokenizer, tmp_path, QUIET)
     empty = [LabelledText(("",), i % 2, f"g{i // 2}") for i in range(8)]
     with pytest.raises(ValueError, match="a text of at least 2 tokens on each side"):
         train_causal_guide(empty, guide.tokenizer, tmp_path / "empty", QUIET)
+    assert not (tmp_path / "empty").exists()  # free for texts that are in order
