@@ -51,8 +51,8 @@ def newsroom(
 def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEMS, download: bool = False) -> RatedSet:
     """Each summary with its article as `context`, the one human summary, and four ratings of 1 to 5.
 
-    Aspects: the `mean` of coherence, fluency, informativeness and relevance, then these four. All 60 articles where `newsroom.jsonl`
-    is there, else the sample of every tenth.
+    Aspects: the `mean` of coherence, fluency, informativeness and relevance, which MARS goes by, then these four. All
+    60 articles where `newsroom.jsonl` is there, else the sample of every tenth.
     """
     if systems is not None:
         listed("systems", systems, "names of systems", is_text)

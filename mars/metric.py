@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from data.example import Example
 from data.scores import Scores
 from data.selection import having, references_of
+from data.settings import ascending_ratios
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint
 from language_models.causal import CausalLM
@@ -32,15 +32,6 @@ log = logging.getLogger(__name__)
 
 AugmenterName = Literal["self_planning", "naive", "none"]
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
-
-
-def checked_ratios(ratios: Sequence[float]) -> tuple[float, ...]:
-    """The masking ratios; raises ValueError unless they ascend from 0 to below 1."""
-    found = tuple(float(ratio) for ratio in ratios)
-    ascending = all(a < b for a, b in pairwise(found))
-    if not found or found[0] != 0 or not ascending or not found[-1] < 1:
-        raise ValueError(f"ratios must ascend from 0 (the human reference) to below 1, but are {list(found)}")
-    return found
 
 
 @dataclass(frozen=True)
@@ -120,7 +111,7 @@ class MARS:
     documents: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        checked_ratios(self.ratios)
+        ascending_ratios(self.ratios, "ratios")
         ratio_weights(len(self.ratios), self.q)
         if self.augmenter is None and len(self.ratios) > 1:
             object.__setattr__(self, "ratios", (0.0,))
@@ -175,7 +166,7 @@ class MARS:
             raise ValueError(f"augmenter must be one of {', '.join(get_args(AugmenterName))}, but is {augmenter!r}")
         if language_model is None and augmenter != "none":
             raise ValueError(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
-        given = checked_ratios(ratios)
+        given = tuple(float(ratio) for ratio in ascending_ratios(ratios, "ratios"))
         ratio_weights(len(given), q)
         settings = Augmentation(planning_steps, xi, largest_shift, eta, max_guess, reward, use_context)
         chosen = load_tagger(tagger)

@@ -1,7 +1,7 @@
 """Self-planning as an augmenter: a causal language model and how it fills blanks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,10 @@ class SelfPlanningAugmenter:
     @cached_property
     def _weights(self) -> str:
         return weights_fingerprint(self.lm.model)
+
+    def but(self, **changes: Any) -> "SelfPlanningAugmenter":
+        """The same model with other settings."""
+        return replace(self, settings=replace(self.settings, **changes))
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The augmented references of the jobs, in their order. Raises as `mars.augmentation.augment` does."""

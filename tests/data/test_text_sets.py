@@ -102,6 +102,7 @@ def test_newsroom_sample_is_what_its_readme_says(shared_data: Path) -> None:
         four = [e.ratings[a] for a in ("coherence", "fluency", "informativeness", "relevance")]
         assert e.ratings["mean"] == pytest.approx(np.mean(four))
         assert e.id == f"{e.group}-{e.system}"
+    assert next(iter(rated.examples[0].ratings)) == "mean"  # the first aspect is the one that figures show
     paper = newsroom(shared_data)
     assert (paper.train, paper.held_out) == ((), ())
     assert Counter(e.system for e in paper.rated[0].examples) == {"textrank": 6, "abstractive": 6, "pointer_n": 6}

@@ -1,14 +1,20 @@
 """MARS's experiments, +exp=augment and +exp=score metric=mars through the command line, at toy size."""
 
 import json
+import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data.example import Example
+from data.rated import RatedSet
+from data.scores import Scores
 from experiments.augmentation import lines_of
+from experiments.augmented_references import within_systems
 from language_models.tiny import TinyGPT2
 from mars.metric import MARS
 
@@ -67,12 +73,43 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(tmp_path: 
     assert {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")} == kept
 
 
+def test_wrong_settings_are_told_before_a_model_is_trained(tmp_path: Path) -> None:
+    toy = ("+exp=mars_story", *TOY, "data.train=200", "data.held_out=20", "data.rated=24", f"outputs={tmp_path}")
+    found = run(*toy, "+model.metric.q=0")
+    assert found.returncode != 0
+    assert "q must be above 0 and finite, but is 0" in found.stderr
+    assert not (tmp_path / "stages").exists()
+
+
+def test_agreement_within_each_system() -> None:
+    """b rates its own texts upside down; one text of a has no score, c has one text only."""
+    ratings, values = [1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 4.0, 3.0], [0.1, 0.2, 0.3, math.nan, 0.8, 0.6, 0.2, 0.5]
+    examples = tuple(
+        Example(str(i), text="x", system=system, ratings={"mean": rating, "other": 0.0})
+        for i, (system, rating) in enumerate(zip("aaaabbbc", ratings, strict=True))
+    )
+    scores = Scores({"quality": np.array(values)}, "s", [None if v == v else "no" for v in values])
+    [table] = within_systems(RatedSet("news", examples, synthetic=False), {"mars": scores})
+    assert table.title == "Within systems: news"
+    assert "(mean)" in table.caption
+    [row] = table.rows
+    assert row == {
+        "metric": "mars",
+        "a": pytest.approx(1.0),
+        "b": pytest.approx(-1.0),
+        "c": pytest.approx(nan_ok=True, expected=math.nan),
+    }
+    without = tuple(replace(example, system=None if example.id == "0" else "a") for example in examples)
+    assert within_systems(RatedSet("news", without, synthetic=False), {"mars": scores}) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("experiment", "data", "sets"),
     [
         ("mars_story", "roc_stories", ("mans_roc", "mans_roc_reorder", "mans_roc_retrieve")),
         ("mars_news", "newsroom", ("newsroom", "newsroom_reorder", "newsroom_retrieve")),
+        ("mars_qa", "qa_ratings", ("semeval_mhpg", "semeval_mhpg_reorder", "semeval_mhpg_retrieve")),
     ],
 )
 def test_public_sets_run_to_the_end(
@@ -83,6 +120,7 @@ def test_public_sets_run_to_the_end(
         f"data={data}",
         f"data.root={shared_data}",
         *TOY,
+        *(["data.sets=[semeval_mhpg]"] if data == "qa_ratings" else []),
         f"run_dir={tmp_path}/run",
         f"outputs={tmp_path}",
     )
@@ -90,6 +128,8 @@ def test_public_sets_run_to_the_end(
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     rows = [row for row in results["table"] if "synthetic" in row]
     assert {row["set"] for row in rows} == set(sets)
+    by_ratio = [row for row in results["table"] if "mean deviation" in row]
+    assert {row["aspect"] for row in by_ratio} == {"mean" if data == "newsroom" else next(iter(rows))["aspect"]}
     assert {row["synthetic"] for row in rows} == {False}
 
 

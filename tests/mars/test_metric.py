@@ -227,7 +227,7 @@ def test_scores_do_not_depend_on_the_order_of_examples(metric: MARS) -> None:
 
 @pytest.mark.parametrize("ratios", [(), (0.2, 0.4), (0.0, 0.4, 0.2), (0.0, 1.0)])
 def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="ratios must ascend from 0"):
+    with pytest.raises(ValueError, match="ratios must "):
         replace(metric, ratios=ratios)
 
 
@@ -237,6 +237,7 @@ def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[floa
         ({"language_model": None}, "needs a language_model"),
         ({"language_model": "x", "augmenter": "clever"}, "augmenter must be one of self_planning, naive, none"),
         ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
+        ({"language_model": "x", "ratios": 0.2}, "ratios must be a list of numbers from 0 to below 1"),
         ({"language_model": "x", "q": 0.0}, "q must be above 0"),
         ({"language_model": "x", "max_guess": -1, "augmenter": "naive"}, "max_guess must be at least 0"),
         ({"language_model": "x", "reward": "dot"}, "reward must be one of log_probability, cosine, but is 'dot'"),
