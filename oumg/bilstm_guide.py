@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
-from discriminators.segments import Segments
+from discriminators.segments import Segments, clean
 from discriminators.vocabulary import SPECIAL, Vocabulary
 from oumg.causal_lstm import Pool, attend, input_table, lstm_cell, recurrent, tanh
 
@@ -61,12 +61,16 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
 
 
 def new_token_bilstm(
-    texts: Sequence[Segments],  # called as new_bilstm is; the tokens are there already
+    texts: Sequence[Segments],
     tokenizer: PreTrainedTokenizerBase,
     max_tokens: int = 1024,
     **arguments: Any,
 ) -> Discriminator:
     """An untrained attention Bi-LSTM over the tokens of a generator, for `train_discriminator`.
+
+    Tokens that are not in `texts`, which it is to learn, are unknown and say nothing: their embedding is 0 and stays 0.
+    A random one would be noise, which Eq. 5 stretches to the full strength. A text is read without blanks at its ends,
+    so that such a guide should read the prompt too (`reads="text"`).
 
     `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
     """
@@ -76,6 +80,14 @@ def new_token_bilstm(
     own.no_truncation()
     vocabulary = Vocabulary("bpe", own, max_tokens)
     network = AttentionBiLSTM(len(vocabulary), **arguments)
+    network.embedding.padding_idx = None  # 0 may be any token of a generator; what stands at padding has no weight
+    ids = {i for segment in vocabulary.encode([clean(s) for text in texts for s in text]) for i in segment}
+    unseen = torch.ones(len(vocabulary), dtype=torch.bool)
+    unseen[list(ids)] = False
+    with torch.no_grad():
+        if 0 in ids:
+            network.embedding.weight[0].normal_()
+        network.embedding.weight[unseen] = 0.0
     return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
 
 
@@ -87,7 +99,7 @@ class BiLSTMState(NamedTuple):
         lengths: how many of them are real.
         hidden: the forward state at each of them.
         h, c: the forward state after the last.
-        unknown: how many of them are `<unk>`.
+        unknown: how many of them the guide does not know.
     """
 
     ids: Int[Tensor, "rows time"]
@@ -120,8 +132,14 @@ class BiLSTMGuide:
         self.network = network
         device = network.w.device
         self.reading = reading(vocabulary, tokenizer).to(device)
-        # A BPE has a token for everything, and what a generator's own vocabulary has is known.
-        self.unk = SPECIAL.index("<unk>") if vocabulary.kind == "characters" else SILENT
+        self.known = network.embedding.weight.any(dim=1)  # see `new_token_bilstm`
+        if vocabulary.kind == "characters":
+            self.known[SPECIAL.index("<unk>")] = False
+
+    @property
+    def device(self) -> torch.device:
+        """Where it reads."""
+        return self.reading.device
 
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
@@ -157,7 +175,7 @@ class BiLSTMGuide:
             hidden,
             torch.where(read[:, None], h, state.h),
             torch.where(read[:, None], c, state.c),
-            state.unknown + (read & (own == self.unk)),
+            state.unknown + (read & ~self.known[own]),
         )
 
     @torch.no_grad()
@@ -193,7 +211,7 @@ class BiLSTMGuide:
         return network.head(tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
 
     def unknown(self, state: BiLSTMState) -> int:
-        """How many characters of the rows the guide does not know."""
+        """How many tokens of the rows the guide does not know."""
         return int(state.unknown.sum())
 
     def _own(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:

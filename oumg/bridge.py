@@ -42,6 +42,11 @@ class TextBridge:
     count_unknown: Callable[[Sequence[str]], int]
     decode: Callable[[Sequence[int]], str]
 
+    @property
+    def device(self) -> None:
+        """It reads from anywhere."""
+        return
+
     def start(self, rows: int) -> TextState:
         """The state before the first token."""
         return TextState(((),) * rows)

@@ -136,6 +136,11 @@ class CausalLSTM(nn.Module):
         pooled = prefix_attention(hidden, torch.tanh(hidden) @ self.w, mask)
         return self.head(self.dropout(torch.tanh(pooled))).squeeze(-1)
 
+    @property
+    def device(self) -> torch.device:
+        """Where it reads."""
+        return self.w.device
+
     @torch.no_grad()
     def know_only(self, seen: Bool[Tensor, " vocabulary"]) -> None:
         """Tokens that training does not show are marked as unknown and say nothing: their embedding is 0 and stays 0.

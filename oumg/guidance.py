@@ -90,11 +90,26 @@ def parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> 
     return None if bool((found < 0).any()) else found
 
 
+def taken_back(before: Int[Tensor, "old time"], now: Int[Tensor, "new other"], prompt: int) -> bool:
+    """Whether each row of `now` begins as one of `before` goes on behind the prompt; it is not one of its next steps.
+
+    >>> before = torch.tensor([[1, 2, 3, 4]])
+    >>> [taken_back(before, torch.tensor([now]), prompt=2) for now in ([1, 2, 3, 5], [1, 2, 5, 5], [1, 2])]
+    [True, False, False]
+    """
+    return prompt < before.shape[1] and parents(before[:, : prompt + 1], now) is not None
+
+
 class Guide(Protocol):
     """What judges every candidate behind a prefix that it has read; its states are its own affair.
 
     `CausalLSTM`, `BiLSTMGuide` and `TextBridge` are guides.
     """
+
+    @property
+    def device(self) -> torch.device | None:
+        """Where it reads; None where it reads from anywhere."""
+        ...
 
     def start(self, rows: int) -> Any:
         """The state before the first token. It has `select(index)`, the states of other rows."""
@@ -182,9 +197,13 @@ class Guidance(LogitsProcessor):
     """Leaves the k likeliest tokens of each row and adds what the guide says of them.
 
     State is kept from step to step: a row finds the state of its parent by its prefix, wherever a beam search has moved
-    it. Where a row has no parent (a new `generate()`) everything is read anew. A new `generate()` whose prompt is all
-    that the last one wrote looks like its next step; with `reads="continuation"` call `reset()` before it, or give
-    `prompt`. Padding, and the tokens that begin and end a sequence, are never read, only judged as candidates.
+    it. Where a row has no parent (a new `generate()`, or tokens taken back by assisted decoding) everything is read
+    anew. Padding, and the tokens that begin and end a sequence, are never read, only judged as candidates. Of an
+    encoder-decoder model the decoder's tokens are read.
+
+    Where the prompt ends is known from the first step of a `generate()`, which a processor cannot tell from a later
+    one of the last. With `reads="continuation"` give `prompt` for assisted decoding, and call `reset()` before a
+    prompt that begins with all that was read for the last one.
 
     A strength of 0 is transformers' own top-k, to the bit, and asks no guide.
 
@@ -196,12 +215,14 @@ class Guidance(LogitsProcessor):
         k: how many tokens of a row are judged and left.
         rule: `normalised` (Eq. 5) or `fudge`.
         reads: `continuation`, or `text`: the prompt too.
-        prompt: columns in front of the continuation, left padding included; where it is None, those of the first call.
+        prompt: columns in front of the continuation, left padding included (1 for an encoder-decoder model); where it
+            is None, those of the first call.
         bridge: let a guide of other tokens read decoded text: exact and slow.
         watch: called with each `Step`.
 
     Raises ValueError for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown rule,
-    and for a guide of other tokens without `bridge`.
+    a negative prompt, and for a guide of other tokens without `bridge`; while it decodes, for a guide on another device
+    and where tokens that it has read are taken back without `prompt`.
     """
 
     def __init__(
@@ -220,6 +241,8 @@ class Guidance(LogitsProcessor):
             raise ValueError(f"the strength (alpha or lambda) must be finite and at least 0, but is {strength}")
         if k < 1:
             raise ValueError(f"k must leave at least 1 candidate, but is {k}")
+        if prompt is not None and prompt < 0:
+            raise ValueError(f"the prompt has at least 0 columns, but prompt is {prompt}")
         for name, value, allowed in (("rule", rule, Rule), ("reads", reads, Reads)):
             if value not in get_args(allowed):
                 raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
@@ -269,6 +292,7 @@ class Guidance(LogitsProcessor):
         last = self._last
         index = None if last is None else parents(last.ids, ids)
         if last is None or index is None:
+            self._check(ids)
             prompt, seen = ids.shape[1] if self.prompt is None else self.prompt, 0
             state = self.guide.start(len(ids))
         else:
@@ -279,3 +303,19 @@ class Guidance(LogitsProcessor):
         for column, said in zip(ids[:, first:].unbind(1), read.unbind(1), strict=True):
             state = self.guide.advance(state, column, said)
         return _Read(ids.clone(), state, prompt)
+
+    def _check(self, ids: Int[Tensor, "rows time"]) -> None:
+        """Raises ValueError where these rows cannot be read anew."""
+        device, last = self.guide.device, self._last
+        if device not in (None, ids.device):
+            raise ValueError(
+                f"a guide must be where its generator writes, but it is on {device} and the tokens on {ids.device}: "
+                f'load it there, as in CausalGuide.from_pretrained(folder, "{ids.device}")'
+            )
+        guessed = self.prompt is None and self.reads == "continuation"
+        if guessed and last is not None and taken_back(last.ids, ids, last.prompt):
+            raise ValueError(
+                f"it must be known where the prompt ends, but tokens that were read behind {last.prompt} columns have "
+                "been taken back: for assisted decoding give `prompt`, the columns in front of the continuation; call "
+                "reset() before a prompt that begins with what was written for the last one"
+            )

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 from pytorch_lightning import Trainer
-from transformers import BertConfig, BertModel, BertTokenizer, T5Tokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedTokenizerFast, T5Tokenizer
 
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
@@ -111,6 +112,27 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
         state = guide.advance(state, torch.tensor([token]))
     found = guide.candidates(state, torch.tensor([ids[-1:]]))
     assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)
+
+
+def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path: Path) -> None:
+    tokens = Tokenizer(models.WordLevel({"!": 0, "a": 1, "b": 2, "c": 3, "<unk>": 4}, unk_token="<unk>"))
+    tokens.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokens, unk_token="<unk>")
+    texts = [LabelledText((("a !", "a a")[i % 2],), i % 2, f"g{i}") for i in range(40)]
+    build = partial(new_token_bilstm, tokenizer=tokenizer, embedding_dim=4, hidden_dim=4)
+    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
+    settings = TrainingSettings(epochs=2, learning_rate=1e-2, held_out=0.2)
+    train_discriminator(build, texts, tmp_path, trainer, settings)
+    judge = Discriminator.from_pretrained(tmp_path)
+    known = judge.network.embedding.weight.any(dim=1)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
+    assert known.tolist() == [True, True, False, False, False]  # the first token of a generator may be any
+    guide = BiLSTMGuide(judge.network, judge.tokens, tokenizer)  # pyright: ignore[reportArgumentType]
+    state = guide.start(1)
+    for token in (0, 1, 2, 3):
+        state = guide.advance(state, torch.tensor([token]))
+    assert guide.unknown(state) == 2
+    b, c = guide.candidates(state, torch.tensor([[2, 3]]))[0].tolist()
+    assert b == c
 
 
 def test_tokens_that_a_generator_puts_around_a_text_are_not_read() -> None:

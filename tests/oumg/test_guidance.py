@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -14,10 +15,11 @@ from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedTokeniz
 
 from discriminators.discriminator import Discriminator, new_bilstm
 from language_models.causal import CausalLM
-from language_models.tiny import TinyGPT2, train_tokenizer
+from language_models.tiny import TinyGPT2, tiny_t5, train_tokenizer
 from oumg.bilstm_guide import OtherTokens, new_token_bilstm
 from oumg.bridge import bridge, written
-from oumg.causal_guide import CausalGuide, CausalLSTM
+from oumg.causal_guide import CausalGuide
+from oumg.causal_lstm import CausalLSTM
 from oumg.form import Form
 from oumg.guidance import Guidance, Step, fudge, normalised, parents, renormalised
 from oumg.poetry import write
@@ -294,6 +296,96 @@ def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, judges: di
     assert continued(first, guidance(prompt=first.shape[1])).tolist() == expected
 
 
+@pytest.mark.parametrize("settings", [{"prompt_lookup_num_tokens": 3}, {"assistant": True}])
+def test_assisted_decoding_is_told_where_the_prompt_ends(
+    lm: CausalLM, judges: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    soft, assistant = (deepcopy(lm.model) for _ in range(2))
+    loud(soft, scale=0.2)
+    loud(assistant, scale=0.2)
+    with torch.no_grad():  # nearly the same, so that some of its tokens are taken
+        for parameter in assistant.parameters():
+            parameter.mul_(1.3)
+    for model in (soft, assistant):
+        model.generation_config.eos_token_id = None
+    if settings.pop("assistant", False):
+        settings = {"assistant_model": assistant}
+    ids = torch.tensor([[5, 6, 7, 8]])
+
+    def written(processor: LogitsProcessor, **more: Any) -> list[list[int]]:
+        return soft.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=24,
+            do_sample=False,
+            logits_processor=LogitsProcessorList([processor]),
+            **more,
+        ).tolist()
+
+    judge = judges["causal"]
+    expected = written(Recomputed(plain_judge(judge, lm), 4, 8.0, 10, "continuation"))
+    assert len(set(expected[0][4:])) > 4
+    assert written(Guidance(judge, lm.tokenizer, 8.0, k=10, prompt=4), **settings) == expected
+    with pytest.raises(ValueError, match=r"read behind \d+ columns have been taken back: for assisted decoding give"):
+        written(Guidance(judge, lm.tokenizer, 8.0, k=10), **settings)
+
+
+def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
+    scores = torch.randn(1, len(lm.tokenizer))
+    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
+    for length in (2, 3, 4, 5):
+        guided(torch.tensor([[5, 6, 7, 8, 9]])[:, :length], scores)
+    revised = torch.tensor([[5, 6, 7, 50]])
+    with pytest.raises(ValueError, match=r"behind 2 columns have been taken back: .* call reset\(\)"):
+        guided(revised, scores)
+    fresh = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
+    assert torch.equal(guided.reset()(revised, scores), fresh(revised, scores))
+    guided.reset()(torch.tensor([[5, 6]]), scores)
+    guided(torch.tensor([[5, 6, 7]]), scores)
+    guided(torch.tensor([[5, 50, 7, 8]]), scores)  # another prompt that begins with the last one
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
+    lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], mode: str
+) -> None:
+    t5 = tiny_t5(lm.tokenizer, 0, d_model=16, d_ff=32, num_layers=1, num_heads=2)  # pyright: ignore[reportArgumentType]
+    loud(t5.model, scale=0.5)
+    both = CausalLM(t5.model, lm.tokenizer)
+    expected = generate(both, [Recomputed(plain_judges["causal"], 1, 4.0, 5, "continuation")], **MODES[mode])
+    assert generate(both, [Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)], **MODES[mode]) == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_prompt_of_embeddings_has_no_tokens_to_read(
+    lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], mode: str
+) -> None:
+    embedded = lm.model.transformer.wte(torch.tensor([[5, 6, 7], [7, 8, 9]]))
+    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
+    plain = Recomputed(plain_judges["causal"], 0, 4.0, 5, "continuation")
+    found = []
+    for processor in (plain, guided, guided):
+        set_seed(0)
+        found.append(
+            lm.model.generate(
+                inputs_embeds=embedded,
+                attention_mask=torch.ones(2, 3),
+                max_new_tokens=NEW,
+                logits_processor=LogitsProcessorList([processor]),
+                **MODES[mode],
+            ).tolist()
+        )
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_guide_on_another_device_is_told(lm: CausalLM) -> None:
+    judge = causal_judge(lm.tokenizer)
+    guided = Guidance(judge, lm.tokenizer, 1.0, k=5)
+    judge.network.to("meta")
+    with pytest.raises(ValueError, match=r"it is on meta and the tokens on cpu: load it there, .*folder, \"cpu\""):
+        guided(torch.tensor([[5]]), torch.randn(1, len(lm.tokenizer)))
+
+
 def test_skipped_steps_are_read_later(lm: CausalLM, judges: dict[str, Any]) -> None:
     guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
     scores = torch.randn(1, len(lm.tokenizer))
@@ -343,6 +435,8 @@ def test_bad_settings(lm: CausalLM, judges: dict[str, Any]) -> None:
     judge = judges["causal"]
     with pytest.raises(ValueError, match="at least 1 candidate, but is 0"):
         Guidance(judge, lm.tokenizer, 1.0, k=0)
+    with pytest.raises(ValueError, match="at least 0 columns, but prompt is -1"):
+        Guidance(judge, lm.tokenizer, 1.0, prompt=-1)
     with pytest.raises(ValueError, match="rule must be one of normalised, fudge, but is 'best'"):
         Guidance(judge, lm.tokenizer, 1.0, rule="best")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="reads must be one of continuation, text"):
