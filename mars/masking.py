@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 
-from mars.tagging import PartOfSpeech, Tagger
+from mars.english import PartOfSpeech
+from mars.tagging import Tagger
 from mars.words import Word, fold, is_punctuation, words
 
 ALPHA: Mapping[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from data.faults import InputFaults
-from mars.tagging import PartOfSpeech, builtin_tags, load_tagger
+from mars.english import PartOfSpeech, builtin_tags
+from mars.tagging import load_tagger
 from mars.words import is_punctuation, words
 
 TAGGED = Path(__file__).with_name("tagged.txt")
