@@ -16,7 +16,8 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from language_models.causal import CausalLM
 from language_models.tiny import train_tokenizer
-from mars.augmentation import Augmentation, Augmented, Job, augment
+from mars.augmentation import augment
+from mars.cloze import Augmentation, Augmented, Job
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan

@@ -11,7 +11,7 @@ from data.example import Example
 from data.faults import ExampleFaults
 from data.files import located_examples, written_aside
 from experiments.contracts import Outcome, Run
-from mars.augmentation import Fill
+from mars.cloze import Fill
 from mars.keeping import json_numbers
 from mars.metric import MARS, AugmentedReference, RefusedReference
 

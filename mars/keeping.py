@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from data.faults import ExampleFaults
 from data.stages import fingerprint
-from mars.augmentation import Augmented, Fill, Job
+from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank
 
 VERSION = 2  # of how references are augmented: where other texts come out, those kept before are not found again

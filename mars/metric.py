@@ -19,7 +19,7 @@ from data.stages import fingerprint
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
-from mars.augmentation import Augmentation, Augmented, Job
+from mars.cloze import Augmentation, Augmented, Job
 from mars.keeping import Augmenter, json_numbers, kept_or_augmented
 from mars.masking import Blank, Template, inverse_document_frequency, templates
 from mars.naive import NaiveAugmenter
@@ -159,7 +159,7 @@ class MARS:
             token_budget: padded tokens in a batch.
             device, dtype: of the models.
 
-        Raises OSError where neither a folder nor a reachable hub has a model, and before one is loaded ValueError for
+        Raises MissingModel where neither a folder nor a reachable hub has it, and before that ValueError for
         settings that mean nothing and InputFaults for a tagger that is not installed.
         """
         if augmenter not in get_args(AugmenterName):

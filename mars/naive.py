@@ -7,7 +7,7 @@ from functools import cached_property
 from data.faults import ExampleFaults
 from language_models.identity import weights_fingerprint
 from language_models.masked import MaskedLM, most_likely_at_masks
-from mars.augmentation import Augmented, Fill, Job
+from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from language_models.causal import CausalLM
 from language_models.identity import weights_fingerprint
-from mars.augmentation import Augmentation, Augmented, Job, augment
+from mars.augmentation import augment
+from mars.cloze import Augmentation, Augmented, Job
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ import torch
 
 from data.faults import ExampleFaults
 from language_models.causal import CausalLM
-from mars.augmentation import Augmentation, Augmented, Job, augment, pick
+from mars.augmentation import augment
+from mars.cloze import Augmentation, Augmented, Job
 from mars.judging import DOUBT, TIE, with_following
+from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
 from mars.planning import Planned, plan
 from mars.vocabulary import Vocabulary
@@ -169,7 +171,7 @@ def test_logits_that_are_nearly_equal_choose_the_same(
             errors = (2 * torch.rand(exact.logits.shape, generator=generator) - 1) * 0.49 * DOUBT
             return exact._replace(logits=exact.logits + errors) if len(hidden) > 1 else exact  # a job alone has none
 
-        monkeypatch.setattr("mars.augmentation.plan", with_errors)
+        monkeypatch.setattr("mars.lockstep.plan", with_errors)
         for _ in range(5):
             assert texts(augment(lm, jobs, PLAIN)) == expected
 
@@ -185,7 +187,7 @@ def test_perplexities_that_are_nearly_equal_choose_the_same(
             exact = np.array(with_following(*arguments))
             return [*exact * np.exp(rng.uniform(-0.49 * DOUBT, 0.49 * DOUBT, len(exact)))]
 
-        monkeypatch.setattr("mars.augmentation.with_following", with_errors)
+        monkeypatch.setattr("mars.lockstep.with_following", with_errors)
         for _ in range(5):
             assert texts(augment(lm, jobs, PLAIN)) == expected
 

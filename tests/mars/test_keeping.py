@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from data.faults import ExampleFaults
-from mars.augmentation import Augmented, Fill, Job
+from mars.cloze import Augmented, Fill, Job
 from mars.keeping import kept_or_augmented
 from mars.masking import Blank, Kept
 

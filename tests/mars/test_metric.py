@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from data.example import Example
 from data.faults import ExampleFaults, InputFaults
 from language_models.tiny import TinyBert, TinyGPT2
-from mars.augmentation import Augmented, Fill, Job
+from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
 from mars.metric import MARS, AugmentedReference, RefusedReference
 from mars.score import ratio_weights

@@ -5,7 +5,7 @@ import pytest
 from data.faults import ExampleFaults
 from language_models.masked import MaskedLM, most_likely_at_masks
 from language_models.tiny import TinyBert
-from mars.augmentation import Job
+from mars.cloze import Job
 from mars.masking import Blank, Kept
 from mars.naive import NaiveAugmenter
 

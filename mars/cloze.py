@@ -1,0 +1,79 @@
+"""Clozes: templates to fill, how they are filled, and what came of it (MARS, section 2.2)."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+from mars.masking import Template
+from mars.planning import Rule
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How blanks are filled; the values are the paper's where it gives them.
+
+    Attributes:
+        planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
+        xi: temperature of the planning.
+        largest_shift: how far a step moves the logit that it moves most.
+        eta: length of a step instead, as the paper writes it (0.02, which moves no logit noticeably).
+        max_guess: sigma, how many tokens more than masked words are tried.
+        reward: how Eq. 5 is read.
+        use_context: whether the model reads the context first.
+    """
+
+    planning_steps: int = 3
+    xi: float = 1.3
+    largest_shift: float = 1.0
+    eta: float | None = None
+    max_guess: int = 3
+    reward: Rule = "log_probability"
+    use_context: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for values out of range."""
+        for name, least in (("planning_steps", 0), ("max_guess", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, but is {getattr(self, name)}")
+        for name in ("xi", "largest_shift", "eta"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be greater than 0, but is {value}")
+        if self.reward not in get_args(Rule):
+            raise ValueError(f"reward must be one of {', '.join(get_args(Rule))}, but is {self.reward!r}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A template to fill in view of a context; the context may be empty."""
+
+    context: str
+    template: Template
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What came into a blank: its text and tokens, and the perplexity of every length tried, from 1.
+
+    The perplexity of a length that would cut a character in two is infinite.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    perplexities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """An augmented reference.
+
+    Attributes:
+        text: the template with its blanks filled.
+        fills: one per blank.
+        kl: KL divergence of the planned from the plain next token in nats, the mean over all planned tokens.
+        dropped_context: how many tokens at the end of the context did not fit into the model.
+    """
+
+    text: str
+    fills: tuple[Fill, ...]
+    kl: float
+    dropped_context: int
