@@ -20,8 +20,8 @@ LEVEL = frozenset("12")  # tones of the level class (ping); 3 and 4 are oblique 
 def finals(character: str) -> frozenset[str]:
     """The finals of all readings of a character, without tones and glides; empty for what has no reading.
 
-    >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪"))
-    (['a'], ['a'], ['ie'])
+    >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪")), sorted(finals("心"))
+    (['a'], ['a'], ['ie'], ['en'])
     """
     found = pinyin(character, style=Style.FINALS, heteronym=True, strict=True, errors="ignore")
     return frozenset(_without_glide(reading) for readings in found for reading in readings if reading)
@@ -30,7 +30,8 @@ def finals(character: str) -> frozenset[str]:
 def _without_glide(final: str) -> str:
     if final in ("ie", "ve", "üe"):  # these rhyme with one another, not with e
         return "ie"
-    return final.lstrip("iuvü") or final
+    bare = final.lstrip("iuvü") or final
+    return {"n": "en", "ng": "eng"}.get(bare, bare)  # in, ün and ing are spelled without the e that they rhyme with
 
 
 @cache

@@ -70,6 +70,11 @@ def test_rhyme_by_all_readings() -> None:
     assert rhyme_rate("春花。人家。落霞。") == 1.0
     assert rhyme_rate("春花。秋月。东风。") == pytest.approx(1 / 3)
     assert math.isnan(rhyme_rate("春花。"))
+    assert rhyme_rate("人心。红尘。春云。东村。") == 1.0  # in, en, ün, un
+    assert rhyme_rate("月明。秋声。") == 1.0  # ing, eng
+    assert rhyme_rate("月明。秋风。山中。") == pytest.approx(2 / 3)  # ong is another
+    assert rhyme_rate("水边。人间。团圆。") == 1.0  # ian, üan
+    assert rhyme_rate("天涯。明月。") == 0.5
 
 
 def test_tones_against_a_pattern() -> None:
