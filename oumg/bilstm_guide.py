@@ -91,6 +91,14 @@ def new_token_bilstm(
     return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
 
 
+def known_tokens(network: AttentionBiLSTM, vocabulary: Vocabulary) -> Bool[Tensor, " vocabulary"]:
+    """Which of its tokens a Bi-LSTM knows: not `<unk>`, nor those that `new_token_bilstm` was not shown."""
+    known = network.embedding.weight.any(dim=1)
+    if vocabulary.kind != "bpe":
+        known[SPECIAL.index("<unk>")] = False
+    return known
+
+
 class BiLSTMState(NamedTuple):
     """What the forward half knows of the prefixes, which stand at the left without gaps.
 
@@ -132,9 +140,7 @@ class BiLSTMGuide:
         self.network = network
         device = network.w.device
         self.reading = reading(vocabulary, tokenizer).to(device)
-        self.known = network.embedding.weight.any(dim=1)  # see `new_token_bilstm`
-        if vocabulary.kind == "characters":
-            self.known[SPECIAL.index("<unk>")] = False
+        self.known = known_tokens(network, vocabulary)
 
     @property
     def device(self) -> torch.device:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from discriminators.bert import EncoderTokens
 from discriminators.discriminator import Discriminator
 from discriminators.segments import clean
-from discriminators.vocabulary import SPECIAL, Vocabulary
+from oumg.bilstm_guide import known_tokens
 from oumg.causal_guide import CausalGuide, token_ids
 
 
@@ -90,26 +92,28 @@ def bridge(judge: CausalGuide | Discriminator, decode: Callable[[Sequence[int]],
     A tokenizer's own way to decode is `written(tokenizer)`; `SongNet.decode` is one too.
     """
     if isinstance(judge, CausalGuide):
-        known = judge.network.known.cpu()
-        return TextBridge(
-            judge.logits,
-            lambda texts: sum(int((~known[torch.tensor(ids)]).sum()) for ids in token_ids(texts, judge.tokenizer)),
-            decode,
-        )
-    tokens = judge.tokens
-    if not isinstance(tokens, Vocabulary):
-        unk: Any = tokens.tokenizer.unk_token_id
-    else:
-        unk = None if tokens.kind == "bpe" else SPECIAL.index("<unk>")
+        return TextBridge(judge.logits, partial(unknown_tokens, judge), decode)
 
     def logits(texts: Sequence[str]) -> NDArray[np.float64]:
         # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
-        read = [i for i, ids in enumerate(tokens.encode([clean(text) for text in texts])) if ids]
+        read = [i for i, ids in enumerate(judge.tokens.encode([clean(text) for text in texts])) if ids]
         found = np.zeros(len(texts))
         if read:
             found[read], _ = judge.logits([(texts[i],) for i in read])
         return found
 
-    return TextBridge(
-        logits, lambda texts: sum(ids.count(unk) for ids in tokens.encode([clean(text) for text in texts])), decode
-    )
+    return TextBridge(logits, partial(unknown_tokens, judge), decode)
+
+
+def unknown_tokens(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> int:
+    """How many tokens of the texts, as it reads them, a causal guide or a discriminator does not know."""
+    if isinstance(judge, CausalGuide):
+        known, encoded = judge.network.known, token_ids(texts, judge.tokenizer)
+    else:
+        encoded = judge.tokens.encode([clean(text) for text in texts])
+        if isinstance(judge.tokens, EncoderTokens):
+            unk: Any = judge.tokens.tokenizer.unk_token_id  # None where every text has tokens
+            return sum(ids.count(unk) for ids in encoded)
+        known = known_tokens(judge.network, judge.tokens)  # pyright: ignore[reportArgumentType]
+    known = known.cpu()
+    return sum(int((~known[torch.tensor(ids, dtype=torch.long)]).sum()) for ids in encoded)

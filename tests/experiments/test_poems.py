@@ -10,7 +10,8 @@ import pytest
 
 from data.example import Example
 from data.files import read_examples
-from experiments.poems import form_rows, gallery_text, halves
+from experiments.poem_forms import form_rows, gallery_text
+from experiments.poems import halves
 from oumg.relative import ESTIMATES
 
 SMALL = (
@@ -105,6 +106,8 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -
     assert row["ties"] < 1
     assert forms["guided"]["form_kept"] == 1.0
     assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
+    report = (tmp_path / "guided/report.html").read_text("utf-8")
+    assert "characters of the guided poems that the guide does not know" in report
     assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
     names = [name.split("-")[0] for name in stages(tmp_path)]
     assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)

@@ -15,7 +15,7 @@ from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from language_models.tiny import train_tokenizer
 from oumg.bilstm_guide import BiLSTMGuide, OtherTokens, new_token_bilstm, reading
-from oumg.bridge import bridge, written
+from oumg.bridge import bridge, unknown_tokens, written
 from oumg.guidance import Guidance
 from oumg.prefixes import prefix_texts
 from oumg.songnet import character_tokenizer
@@ -131,6 +131,7 @@ def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path
     for token in (0, 1, 2, 3):
         state = guide.advance(state, torch.tensor([token]))
     assert guide.unknown(state) == 2
+    assert unknown_tokens(judge, ["a b !", "c", ""]) == 2
     b, c = guide.candidates(state, torch.tensor([[2, 3]]))[0].tolist()
     assert b == c
 
