@@ -70,7 +70,7 @@ class BartScore:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "BartScore":
-        """Loads a hub name or a folder. Raises OSError where neither a folder nor a reachable hub has it."""
+        """Loads a hub name or a folder. Raises MissingModel where neither a folder nor a reachable hub has it."""
         lm = Seq2SeqLM.from_pretrained(model, device, dtype)
         return cls(lm, model, direction, source, references, truncation, token_budget)
 

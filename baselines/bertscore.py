@@ -16,6 +16,7 @@ from data.scores import Scores
 from data.selection import having, references_of
 from data.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source, readable_tokens
+from language_models.loading import loaded
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +67,10 @@ class BertScore:
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
 
         `layers` is by default what bert-score tuned for a model that it knows, and all of them for any other.
-        Raises OSError where neither a folder nor a reachable hub has the model, ValueError for layers that it has not.
+        Raises MissingModel where neither a folder nor a reachable hub has it, ValueError for layers that it has not.
         """
         source = encoder_source(model)
-        config = AutoConfig.from_pretrained(source)
+        config = loaded(AutoConfig.from_pretrained, source)
         if "t5" in source and "t5" not in config.model_type:
             # bert-score takes any name with these letters for a T5, whose weights it would draw at random
             raise ValueError(
@@ -79,7 +80,9 @@ class BertScore:
         layers = int(model2layers.get(model, depth)) if layers is None else layers
         if not 1 <= layers <= depth:
             raise ValueError(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
-        scorer = BERTScorer(model_type=source, num_layers=layers, device=device, batch_size=batch_size)
+        scorer = loaded(
+            lambda name: BERTScorer(model_type=name, num_layers=layers, device=device, batch_size=batch_size), source
+        )
         longest = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
         return cls(scorer, model, layers, longest, part, truncation, batch_size)

@@ -51,7 +51,7 @@ class Perplexity:
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "Perplexity":
-        """Loads a hub name or a folder. Raises OSError where neither a folder nor a reachable hub has it."""
+        """Loads a hub name or a folder. Raises MissingModel where neither a folder nor a reachable hub has it."""
         return cls(CausalLM.from_pretrained(model, device, dtype), model, use_context, truncation, token_budget)
 
     def score(self, examples: Sequence[Example]) -> Scores:
@@ -128,7 +128,7 @@ class InfillingPerplexity:
     ) -> "InfillingPerplexity":
         """Loads a hub name or a folder; the convention is by default that of its type of model.
 
-        Raises OSError where neither a folder nor a reachable hub has it, ValueError where its convention is not known.
+        Raises MissingModel where neither a folder nor a reachable hub has it, ValueError for an unknown convention.
         """
         lm = Seq2SeqLM.from_pretrained(model, device, dtype)
         convention = convention or convention_of(lm.model.config.model_type)

@@ -29,6 +29,7 @@ from data.stages import fingerprint
 from language_models.causal import CausalLM, continuation_log_probabilities
 from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from language_models.label_words import label_word_log_probabilities
+from language_models.loading import loaded
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 
 log = logging.getLogger(__name__)
@@ -148,14 +149,14 @@ class CTRLEval:
             longest: tokens that the model reads at once; by default what its tokenizer and configuration say.
             device, dtype: of the model.
 
-        Raises InputFaults for what is wrong with a file, ValueError for a setting, OSError for a model that is not
-        there; the weights themselves are loaded by the first `score`.
+        Raises InputFaults for what is wrong with a file, ValueError for a setting, MissingModel for a model that is
+        not there; the weights themselves are loaded by the first `score`.
         """
-        loaded = load_prompts(prompts, verbalizers) if prompts is not None else None
+        known = load_prompts(prompts, verbalizers) if prompts is not None else None
         frequencies = load_frequencies(iwf) if iwf is not None else None
         split = splitter(sentence_split)
-        config = AutoConfig.from_pretrained(str(model))
-        tokenizer = AutoTokenizer.from_pretrained(str(model))
+        config = loaded(AutoConfig.from_pretrained, model)
+        tokenizer = loaded(AutoTokenizer.from_pretrained, model)
         if frequencies is not None and iwf is not None:
             check_length(frequencies, config.vocab_size, len(tokenizer), iwf)
         limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or 10**6)
@@ -168,7 +169,7 @@ class CTRLEval:
             convention=convention if mask else convention.without_mask(),
             longest=longest or limit,
             frequencies=frequencies,
-            prompts=loaded,
+            prompts=known,
             aspects=tuple(aspects),
             split=split,
             length_norm=length_norm,

@@ -38,6 +38,20 @@ class ExampleFaults(InputFaults):
         return InputFaults(fault(path, lines[index], what) for index, what in self.at)
 
 
+class MissingModel(InputFaults):
+    """A model that is to be loaded is not there.
+
+    Attributes:
+        name: what was asked for, a hub name or a folder.
+        what: why there is none.
+        fetchable: whether the network might have it, which was not asked.
+    """
+
+    def __init__(self, name: str, what: str, fetchable: bool = False) -> None:
+        self.name, self.what, self.fetchable = name, what, fetchable
+        super().__init__([f"{name}: {what}"])
+
+
 def fault(path: Path | str, line: int, what: str) -> str:
     """One fault as `file:line: what`, printable everywhere (a lone surrogate is shown escaped).
 

@@ -119,6 +119,22 @@ def check_targets(node: Any, path: str = "") -> None:
             raise ConfigurationFault(f"{where} needs {', '.join(lacking)} ({target}), which the configuration lacks")
 
 
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value at or below `node` that is no mapping and no list, with its dotted path.
+
+    >>> list(leaves({"a": {"b": 1, "c": [2, 3]}}))
+    [('a.b', 1), ('a.c[0]', 2), ('a.c[1]', 3)]
+    """
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            yield from leaves(value, f"{path}[{i}]")
+    else:
+        yield path, node
+
+
 def _targets(node: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every mapping with a `_target_` at or below `node`, with its dotted path."""
     if isinstance(node, Mapping):

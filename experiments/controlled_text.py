@@ -37,6 +37,7 @@ from experiments.contracts import Outcome, Row, Run, ScoredSet
 from experiments.evaluation import evaluate
 from experiments.language_model_plans import CausalPlan, Corpus, Pretrained, causal_model, trained
 from language_models.infilling import sentinel_infilling
+from language_models.loading import loaded
 from language_models.tiny import TinyT5
 from language_models.training import Schedule, Task, train_language_model
 
@@ -220,7 +221,7 @@ def _frequencies(run: Run, backbone: str, data: LabelledData) -> str | None:
 
     def build(folder: Path) -> None:
         sentences = (sentence for text in _texts(data.train) for sentence in english(text))
-        count_frequencies(sentences, AutoTokenizer.from_pretrained(backbone)).save(folder / "iwf.json")
+        count_frequencies(sentences, loaded(AutoTokenizer.from_pretrained, backbone)).save(folder / "iwf.json")
 
     with run.timed("word frequencies"):
         folder = run.stages.get("iwf", {"tokenizer": backbone, "train": fingerprint(_texts(data.train))}, build)

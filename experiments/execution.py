@@ -17,10 +17,10 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
-from data.faults import InputFaults
+from data.faults import InputFaults, MissingModel
 from data.stages import Stages
 from experiments import report, results, terminal
-from experiments.configuration import ConfigurationFault, check_targets
+from experiments.configuration import ConfigurationFault, check_targets, leaves
 from experiments.contracts import Outcome, Run
 from experiments.journal import Journal, hush_libraries, journal
 from experiments.results import Circumstances
@@ -44,11 +44,11 @@ def execute(config: DictConfig, overrides: Sequence[str]) -> int:
         try:
             _run(config, folder, tuple(overrides), kept)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            return _ended(error, folder, kept)
+            return _ended(error, config, folder, kept)
     return FINE
 
 
-def _ended(error: BaseException, folder: Path, kept: Journal) -> int:
+def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal) -> int:
     """Says why a run ended early; returns the exit code."""
     built = not isinstance(error, InstantiationException)
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
@@ -59,6 +59,8 @@ def _ended(error: BaseException, folder: Path, kept: Journal) -> int:
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
+    if isinstance(error, MissingModel):
+        return _say(_missing_model(error, config), BAD_INPUT)
     if isinstance(error, ConfigurationFault | InputFaults) or (isinstance(error, ValueError) and not built):
         return _say(str(error), BAD_INPUT)
     from experiments.tracking import is_first_process
@@ -72,6 +74,14 @@ def _ended(error: BaseException, folder: Path, kept: Journal) -> int:
         kept.add(trace)
     where = f"the traceback is in {_short(folder)}/run.log"
     return _say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{where}", FAILED)
+
+
+def _missing_model(fault: MissingModel, config: DictConfig) -> str:
+    """The fault with the settings that ask for this model, and the one that fetches it."""
+    settings = [(key, value) for key, value in leaves(OmegaConf.to_container(config)) if value == fault.name]
+    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith("experiment."))
+    fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
+    return f"{asked or fault.name}: {fault.what}{fetch}"
 
 
 def settle_libraries(network: bool) -> None:

@@ -17,6 +17,7 @@ from experiments.steering import (
     GuidePlan,
     Parts,
     check_candidates,
+    check_guide,
     continuations,
     decoded,
     file_name,
@@ -103,6 +104,8 @@ def guided_demo(
         device: where models generate.
     """
     label = shown_label(data, show.label, guide_folder)
+    if guide_folder is not None:
+        check_guide(guide_folder)
     trains = isinstance(generator, CausalPlan) or guide_folder is None
     learned = parts(data, generator_share(generator, share), run.seed) if trains else Parts((), (), ())
     writer = trained_generator(run, generator, data, learned.generator, device)

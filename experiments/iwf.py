@@ -10,6 +10,7 @@ from ctrl_eval.sentences import splitter
 from data.faults import InputFaults
 from data.files import read_examples, read_text
 from experiments.contracts import Outcome, Run
+from language_models.loading import loaded
 
 
 def corpus_texts(path: str) -> list[str]:
@@ -32,7 +33,7 @@ def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: st
     split = splitter(sentence_split)
     sentences = [sentence for text in texts for sentence in split(text)]
     with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
-        table = count_frequencies(_told(sentences, advance), AutoTokenizer.from_pretrained(model))
+        table = count_frequencies(_told(sentences, advance), loaded(AutoTokenizer.from_pretrained, model))
     table.save(output)
     return Outcome(
         signature=f"iwf|corpus={table.corpus}|tokenizer={model}",

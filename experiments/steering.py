@@ -26,6 +26,7 @@ from data.settings import counts, is_count, is_number, is_text, listed, seeds
 from data.splits import share, split_by
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
+from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator
 from discriminators.training import TrainingSettings, train_discriminator
 from experiments.contracts import Run
@@ -33,7 +34,8 @@ from experiments.language_model_plans import CausalPlan, Corpus, Pretrained, cau
 from language_models.causal import CausalLM
 from oumg.bilstm_guide import new_token_bilstm
 from oumg.bridge import written
-from oumg.causal_guide import SETTINGS, CausalGuide, GuideShape, token_ids, train_causal_guide
+from oumg.causal_guide import SETTINGS as GUIDE
+from oumg.causal_guide import CausalGuide, GuideShape, token_ids, train_causal_guide
 from oumg.comparison import pieces, plain
 from oumg.guidance import Guidance, Rule
 from oumg.prefixes import prefix_texts
@@ -266,9 +268,15 @@ def trained_guide(
     return folder, load_guide(folder, device)
 
 
+def check_guide(folder: Path | str) -> None:
+    """Raises InputFaults for a folder without a trained guide of either kind."""
+    if not any((Path(folder) / file).is_file() for file in (GUIDE, DISCRIMINATOR)):
+        raise InputFaults([f"{folder}: must be the folder of a trained guide, with {GUIDE} or {DISCRIMINATOR}"])
+
+
 def load_guide(folder: Path | str, device: str) -> CausalGuide | Discriminator:
     """A trained guide of either kind. Raises FileNotFoundError for a folder without one."""
-    if (Path(folder) / SETTINGS).is_file():
+    if (Path(folder) / GUIDE).is_file():
         return CausalGuide.from_pretrained(folder, device)
     return Discriminator.from_pretrained(folder, device)
 

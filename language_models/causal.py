@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from data.faults import ExampleFaults
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.loading import loaded
 from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 
@@ -36,10 +37,10 @@ class CausalLM(LanguageModel):
     ) -> "CausalLM":
         """Loads a hub name or a folder.
 
-        Raises OSError where neither a folder nor a reachable hub has it.
+        Raises MissingModel where neither a folder nor a reachable hub has it.
         """
-        tokenizer = AutoTokenizer.from_pretrained(str(name))
-        model: Any = AutoModelForCausalLM.from_pretrained(str(name), dtype=dtype, attn_implementation=attention)
+        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
+        model: Any = loaded(AutoModelForCausalLM.from_pretrained, name, dtype=dtype, attn_implementation=attention)
         return cls(model.to(device).eval(), tokenizer)
 
     @property

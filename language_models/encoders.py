@@ -18,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 from data.faults import shown
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.causal import UNLIMITED, Truncation
+from language_models.loading import loaded
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # These number positions from the padding id on and so read pad_token_id + 1 tokens fewer than they have positions.
@@ -62,13 +63,13 @@ def encoder_source(name: str) -> str:
 def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """An encoder in float32 with scaled-dot-product attention, and its tokenizer: `offline`, a hub name or a folder.
 
-    Weights are read from safetensors only; nothing is unpickled and no foreign code is run.
+    Weights are read from safetensors only; nothing is unpickled and no foreign code is run. Raises MissingModel where
+    neither a folder nor a reachable hub has it.
     """
     source = encoder_source(name)
-    encoder = AutoModel.from_pretrained(
-        source, dtype=torch.float32, attn_implementation="sdpa", use_safetensors=True, trust_remote_code=False
-    )
-    return encoder, AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    settings = {"dtype": torch.float32, "attn_implementation": "sdpa", "use_safetensors": True}
+    encoder = loaded(AutoModel.from_pretrained, source, trust_remote_code=False, **settings)
+    return encoder, loaded(AutoTokenizer.from_pretrained, source, trust_remote_code=False)
 
 
 def positions(config: Any) -> int:
@@ -129,12 +130,13 @@ class Encoder:
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
 
         `longest` is by default what the model was set to read (256 for `offline`), and at most what it can read.
-        Weights are read from safetensors only. Raises OSError where neither a folder nor a reachable hub has it,
-        ValueError for a `longest` that it cannot read.
+        Weights are read from safetensors only. Raises MissingModel where neither a folder nor a reachable hub has
+        it, ValueError for a `longest` that it cannot read.
         """
         from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
-        model = SentenceTransformer(
+        model = loaded(
+            SentenceTransformer,
             encoder_source(name),
             device=device,
             trust_remote_code=False,

@@ -11,6 +11,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.encoders import readable_tokens
+from language_models.loading import loaded
 from language_models.model import LanguageModel
 
 
@@ -22,13 +23,13 @@ class MaskedLM(LanguageModel):
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> "MaskedLM":
         """Loads a hub name or a folder.
 
-        Raises OSError where neither a folder nor a reachable hub has it, ValueError for a tokenizer without a mask.
+        Raises MissingModel where neither a folder nor a reachable hub has it, ValueError for a tokenizer without mask.
         """
-        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
         if missing:
             raise ValueError(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
-        model: Any = AutoModelForMaskedLM.from_pretrained(str(name), dtype=dtype)
+        model: Any = loaded(AutoModelForMaskedLM.from_pretrained, name, dtype=dtype)
         return cls(model.to(device).eval(), tokenizer)
 
     @property

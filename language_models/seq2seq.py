@@ -15,6 +15,7 @@ from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.loading import loaded
 from language_models.model import LanguageModel
 
 
@@ -28,10 +29,10 @@ class Seq2SeqLM(LanguageModel):
     ) -> "Seq2SeqLM":
         """Loads a hub name or a folder.
 
-        Raises OSError where neither a folder nor a reachable hub has it.
+        Raises MissingModel where neither a folder nor a reachable hub has it.
         """
-        tokenizer = AutoTokenizer.from_pretrained(str(name))
-        model = AutoModelForSeq2SeqLM.from_pretrained(str(name), dtype=dtype, attn_implementation=attention)
+        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
+        model = loaded(AutoModelForSeq2SeqLM.from_pretrained, name, dtype=dtype, attn_implementation=attention)
         return cls(model.to(device).eval(), tokenizer)
 
 

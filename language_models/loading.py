@@ -1,0 +1,50 @@
+"""Loading of models and tokenizers by a hub name or a folder, with one fault for whatever is not there."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import huggingface_hub.constants
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
+
+from data.faults import MissingModel
+
+Loaded = TypeVar("Loaded")
+FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them
+
+
+def loaded(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
+    """What `load(name, **settings)` returns, `load` being a `from_pretrained` of transformers or the like.
+
+    Raises MissingModel where neither a folder nor a reachable hub has it.
+    """
+    folder = Path(name)
+    if folder.is_dir() and not any((folder / file).is_file() for file in FILES):
+        raise MissingModel(str(name), f"a model's folder has {' or '.join(FILES)}, but this one has none of them")
+    if folder.is_file():
+        raise MissingModel(str(name), "a model is a folder or a name of the model hub, but this is a file")
+    try:
+        return load(str(name), **settings)
+    except OSError as error:
+        raise _missing(str(name), error) from error
+
+
+def _missing(name: str, error: OSError) -> MissingModel:
+    said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if Path(name).is_dir():
+        return MissingModel(name, f"the model in this folder cannot be loaded: {said}")
+    if not _is_hub_name(name):
+        return MissingModel(name, "there is no such folder, and the model hub has no such names")
+    if huggingface_hub.constants.HF_HUB_OFFLINE:
+        what = "there is no such folder, and no such model was kept from the model hub, which is not asked now"
+        return MissingModel(name, what, fetchable=True)
+    return MissingModel(name, f"there is no such folder, and the model hub does not give it: {said}")
+
+
+def _is_hub_name(name: str) -> bool:
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
