@@ -1,6 +1,7 @@
 """Two systems before discriminators: pairing, splitting, what is made alike, faults, what is learned."""
 
 import random
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -288,6 +289,26 @@ def test_the_same_texts_on_both_sides_train_to_chance(verdict_on: Callable[..., 
     same = sentences(0, 60)
     scores = verdict_on(between(same, same, same, Terms("words"))).scores
     assert (scores.accuracy.value, scores.ties.value) == (0.5, 1)
+
+
+@pytest.mark.parametrize("match_length", [True, False])
+def test_the_same_texts_in_other_files_train_to_chance(verdict_on: Callable[..., Verdict], match_length: bool) -> None:
+    # What differs is the file: blanks, Unicode forms, a template, and how much the machines write behind the text.
+    rng = random.Random(9)
+    human = {name: [f"{one} café"] for name, (one,) in sentences(0, 240).items()}
+    first = {
+        name: [unicodedata.normalize("NFD", f"Answer:  {one}\n{sentence(rng, rng.randint(6, 9))}")]
+        for name, (one,) in human.items()
+    }
+    second = {name: [f" {one}\t{sentence(rng, rng.randint(6, 9))} "] for name, (one,) in human.items()}
+    found = between(human, first, second, Terms("words", match_length=match_length))
+    alike = all(len(set(map(tuple, bout.segments))) == 1 for bout in (*found.train, *found.test))
+    assert alike == match_length
+    scores = verdict_on(found).scores
+    if match_length:
+        assert (scores.accuracy.value, scores.ties.value) == (0.5, 1)
+    else:
+        assert scores.accuracy.low > 0.5
 
 
 @pytest.mark.parametrize(("match_length", "low", "high"), [(True, 0.43, 0.57), (False, 0.85, 1.0)])
