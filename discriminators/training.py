@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -42,6 +42,8 @@ class TrainingSettings:
         token_budget: padded tokens in a training batch.
         held_out: share of the texts to validate on.
         validations_per_epoch: each also writes a checkpoint to resume from.
+        keep: the weights that are kept are those of the lowest held-out `loss` or of the highest held-out `auc`. A
+            discriminator that learns few texts grows too sure of itself while it still learns to rank.
     """
 
     epochs: int = 3
@@ -53,8 +55,11 @@ class TrainingSettings:
     token_budget: int = 4096
     held_out: float = 0.1
     validations_per_epoch: int = 1
+    keep: Literal["loss", "auc"] = "loss"
 
     def __post_init__(self) -> None:
+        if self.keep not in ("loss", "auc"):
+            raise ValueError(f"what is kept must be loss or auc, but is {self.keep!r}")
         if self.epochs < 1 or self.validations_per_epoch < 1:
             raise ValueError(
                 "epochs and validations_per_epoch must be at least 1, "
@@ -191,7 +196,7 @@ def train_discriminator(
     loggers: Sequence[Logger] = (),
     seed: int = 0,
 ) -> Discriminator:
-    """A discriminator trained on `texts`, with the weights of the lowest held-out loss, on the CPU and in `folder`.
+    """A discriminator trained on `texts`, with the weights that `settings.keep` names, on the CPU and in `folder`.
 
     While it trains, `folder/checkpoints/last.ckpt` is what the same call resumes from, with the result of an unbroken
     run. Afterwards `folder` holds what `Discriminator.from_pretrained` reads, and `curve.json`. A finished folder is
@@ -248,7 +253,7 @@ def fit_best(
     loggers: Sequence[Logger],
     save: Callable[[Path], None],
 ) -> None:
-    """Trains the network of `module`; it ends on the CPU, in eval mode, with the weights of the lowest held-out loss.
+    """Trains the network of `module`; it ends on the CPU, in eval mode, with the weights that `settings.keep` names.
 
     `folder/checkpoints/last.ckpt` is what the same call resumes from; in the end `save(folder)` keeps what was learned
     and the checkpoints are removed.
@@ -257,7 +262,10 @@ def fit_best(
     checkpoints = folder / "checkpoints"
     every_epoch: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
     curve = LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc"))
-    best = ModelCheckpoint(checkpoints, "best", monitor="val/loss", save_weights_only=True, **every_epoch)
+    mode = {"loss": "min", "auc": "max"}[settings.keep]
+    best = ModelCheckpoint(
+        checkpoints, "best", monitor=f"val/{settings.keep}", mode=mode, save_weights_only=True, **every_epoch
+    )
     last = ModelCheckpoint(checkpoints, "last", **every_epoch)
     trainer = make_trainer(
         callbacks=[curve, best, last],

@@ -215,7 +215,9 @@ def guided_poetry(
         gallery=gallery,
         settings={"guide": guide.name, **strength},
     )
-    best = min((point for point in _curve(guide) if "val/loss" in point), key=lambda point: point["val/loss"])
+    kept = f"val/{guiding.guide.training.keep}"
+    of = {"val/loss": min, "val/auc": max}[kept]
+    best = of((point for point in _curve(guide) if kept in point), key=lambda point: point[kept])
     figures = {
         **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
         "characters of the guided poems that the guide does not know": unknown_tokens(

@@ -193,7 +193,7 @@ def train_causal_guide(
     loggers: Sequence[Logger] = (),
     seed: int = 0,
 ) -> CausalGuide:
-    """A causal guide trained on all prefixes of `texts`, with the weights of the lowest held-out loss, on the CPU.
+    """A causal guide trained on all prefixes of `texts`, with the weights that `settings.keep` names, on the CPU.
 
     Every prefix weighs the same, as in the data of the paper (section 4.2). The segments of a text are read as one,
     as they stand: a text that continues a prompt has to begin as the generator's continuations do (with a space, where

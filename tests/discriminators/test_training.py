@@ -15,6 +15,7 @@ import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
+from sklearn.metrics import roc_auc_score
 
 from discriminators.data_module import DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import Discriminator
@@ -70,6 +71,8 @@ def test_settings_out_of_range():
         TrainingSettings(epochs=0)
     with pytest.raises(ValueError, match="warmup must be at least 0 and below 1, but is 1"):
         TrainingSettings(warmup=1)
+    with pytest.raises(ValueError, match="must be loss or auc, but is 'accuracy'"):
+        TrainingSettings(keep="accuracy")  # pyright: ignore[reportArgumentType]
 
 
 def test_data_module_refuses_a_shared_group(builds: Builds, toy_texts: list[LabelledText]):
@@ -138,6 +141,24 @@ def test_labels_at_random_stay_near_chance(builds: Builds, toy_texts: list[Label
     train_discriminator(builds["bilstm"], noise, tmp_path, make_trainer, settings)
     curve = held_out_points(tmp_path / "curve.json")
     assert abs(curve[-1]["val/auc"] - 0.5) < 0.15
+
+
+def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path):
+    """Labels at random are learned by heart: the held-out loss is lowest at first, the AUC wanders."""
+    generator = random.Random(3)
+    noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
+    _, held_out = split_by_group(noise, 0.5, seed=0)
+    found: dict[str, tuple[float, dict[str, float]]] = {}
+    for keep in ("loss", "auc"):
+        settings = TrainingSettings(epochs=6, learning_rate=2e-2, token_budget=512, held_out=0.5, keep=keep)
+        learned = train_discriminator(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
+        logits, _ = learned.logits([t.segments for t in held_out])
+        points = held_out_points(tmp_path / keep / "curve.json")
+        found[keep] = roc_auc_score([t.label for t in held_out], logits), points
+    assert found["auc"][0] == pytest.approx(max(p["val/auc"] for p in found["auc"][1]), abs=1e-6)
+    best = min(found["loss"][1], key=lambda p: p["val/loss"])
+    assert found["loss"][0] == pytest.approx(best["val/auc"], abs=1e-6)
+    assert found["auc"][0] > found["loss"][0] + 0.01
 
 
 class Kill(Callback):
