@@ -17,22 +17,8 @@ from data.files import write_examples
 from data.stages import Stages
 from discriminators.discriminator import new_bilstm
 from discriminators.training import TrainingSettings
-from oumg.comparison import (
-    Contest,
-    Judge,
-    Terms,
-    Verdict,
-    common_length,
-    contest,
-    judged,
-    labelled,
-    pieces,
-    plain,
-    read_contest,
-    shared_start,
-    text_set,
-    without,
-)
+from oumg.comparison import Contest, Judge, Terms, Verdict, contest, judged, labelled, read_contest, text_set
+from oumg.pieces import common_length
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 WHOLE = Terms("words", match_length=False)
@@ -149,27 +135,6 @@ def test_what_one_origin_always_begins_or_ends_with_is_taken_off_all() -> None:
     read = {bout.input: bout.segments for bout in (*found.train, *found.test)}
     assert [s[0] for s in read["i000"]] == [sentences(i, 40)["i000"][0] for i in (0, 0, 1, 2)]
     assert read["i001"][0] == ("red sun",)
-
-
-def test_a_template_leaves_two_pieces_and_is_held_by_nearly_all() -> None:
-    assert shared_start([["a ", "b ", "c"]] * 3) == ("a ",)
-    assert shared_start([["a ", "b ", "c"]] * 18 + [["x ", "y ", "z"]]) == ()
-    assert shared_start([["a ", "b ", "c"]] * 19 + [["x ", "y ", "z"]]) == ("a ",)
-    assert shared_start([["a ", "b"]]) == ()
-    assert without(["a ", "b ", "c ", "d"], {("a ",), ("a ", "b ")}, {("d",)}) == ["a ", "b ", "c ", "d"]
-    assert without(["a ", "b ", "c ", "d ", "e"], {("a ",), ("a ", "b ")}, {("e",)}) == ["c ", "d "]
-
-
-def test_pieces_of_a_text_are_the_text() -> None:
-    text = plain("  Well,\n don't  好的！e\u0301 x_y 3.5")
-    assert text == "Well, don't 好的！é x_y 3.5"
-    for kind in ("words", "characters", "jieba", "bpe"):
-        assert "".join(pieces(text, kind)) == text
-    assert [p.strip() for p in pieces(text, "words")] == [
-        *("Well", ",", "don", "'", "t", "好", "的", "！", "é", "x_y", "3", ".", "5")
-    ]
-    assert pieces("今天 天气好", "jieba") == ["今天 ", "天气", "好"]
-    assert pieces("", "words") == []
 
 
 def test_the_source_is_read_before_the_text_and_never_cut() -> None:
