@@ -262,7 +262,7 @@ def fit_best(
     checkpoints = folder / "checkpoints"
     every_epoch: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
     curve = LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc"))
-    mode = {"loss": "min", "auc": "max"}[settings.keep]
+    mode = "max" if settings.keep == "auc" else "min"
     best = ModelCheckpoint(
         checkpoints, "best", monitor=f"val/{settings.keep}", mode=mode, save_weights_only=True, **every_epoch
     )
@@ -287,6 +287,13 @@ def fit_best(
         save(folder)
         shutil.rmtree(checkpoints)
     trainer.strategy.barrier()
+
+
+def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["loss", "auc"]) -> Mapping[str, float]:
+    """The point of a `curve.json` whose weights were kept: of the lowest held-out loss, or the highest held-out AUC."""
+    name = f"val/{keep}"
+    points = [point for point in curve if name in point]
+    return max(points, key=lambda point: point[name] if keep == "auc" else -point[name])
 
 
 def refuse_other(folder: Path, origin: Mapping[str, Any]) -> None:

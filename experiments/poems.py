@@ -18,6 +18,7 @@ from data.songci import VerseData
 from data.splits import split_by
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
+from discriminators.training import kept_point
 from experiments import plots
 from experiments.configuration import ConfigurationFault
 from experiments.contracts import Outcome, Run, Table
@@ -215,9 +216,7 @@ def guided_poetry(
         gallery=gallery,
         settings={"guide": guide.name, **strength},
     )
-    kept = f"val/{guiding.guide.training.keep}"
-    of = {"val/loss": min, "val/auc": max}[kept]
-    best = of((point for point in _curve(guide) if kept in point), key=lambda point: point[kept])
+    best = kept_point(_curve(guide), guiding.guide.training.keep)
     figures = {
         **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
         "characters of the guided poems that the guide does not know": unknown_tokens(

@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 from discriminators.data_module import DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import Discriminator
-from discriminators.training import TrainingSettings, discriminator_loss, train_discriminator
+from discriminators.training import TrainingSettings, discriminator_loss, kept_point, train_discriminator
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
@@ -148,17 +148,21 @@ def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[Lab
     generator = random.Random(3)
     noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
     _, held_out = split_by_group(noise, 0.5, seed=0)
-    found: dict[str, tuple[float, dict[str, float]]] = {}
+    found: dict[str, float] = {}
     for keep in ("loss", "auc"):
         settings = TrainingSettings(epochs=6, learning_rate=2e-2, token_budget=512, held_out=0.5, keep=keep)
         learned = train_discriminator(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
         logits, _ = learned.logits([t.segments for t in held_out])
         points = held_out_points(tmp_path / keep / "curve.json")
-        found[keep] = roc_auc_score([t.label for t in held_out], logits), points
-    assert found["auc"][0] == pytest.approx(max(p["val/auc"] for p in found["auc"][1]), abs=1e-6)
-    best = min(found["loss"][1], key=lambda p: p["val/loss"])
-    assert found["loss"][0] == pytest.approx(best["val/auc"], abs=1e-6)
-    assert found["auc"][0] > found["loss"][0] + 0.01
+        found[keep] = float(roc_auc_score([t.label for t in held_out], logits))
+        assert found[keep] == pytest.approx(kept_point(points, keep)["val/auc"], abs=1e-6)
+    assert found["auc"] > found["loss"] + 0.01
+
+
+def test_kept_point_by_hand():
+    curve = [{"step": 1, "train/loss_step": 0.1}, {"step": 2, "val/loss": 0.4, "val/auc": 0.7}]
+    curve.append({"step": 3, "val/loss": 0.5, "val/auc": 0.8})
+    assert [kept_point(curve, keep)["step"] for keep in ("loss", "auc")] == [2, 3]
 
 
 class Kill(Callback):
