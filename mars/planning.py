@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 Rule = Literal["log_probability", "cosine"]
 NO_WORD = -1
 SATISFIED = 1e-2  # below this share of its possible size a gradient is no longer scaled up
+CERTAIN = 1e-8  # the same for `cosine` where one token has all the probability, so that no step changes the expectation
 
 
 class Planned(NamedTuple):
@@ -60,6 +61,7 @@ def gradient(
 
     With p = softmax(h E^T / xi) and e = p E it is sum_w E_w - |W| e for `log_probability`. For `cosine` it is
     sum_j p_j (E_j u) E_j, where u = (n - (n v) v) / |e| is the gradient by e, v = e / |e| and n = sum_w E_w / |E_w|.
+    As e u = 0, it is taken as sum_j p_j (E_j u - e u) (E_j - e): where p is nearly certain no large terms cancel.
     """
     p = (logits / xi).softmax(-1).to(embeddings.dtype)
     expected = p @ embeddings
@@ -67,11 +69,10 @@ def gradient(
         case "log_probability":
             return _of(embeddings, words).sum(-2) - (words != NO_WORD).sum(-1, keepdim=True) * expected
         case "cosine":
-            wanted = normalize(_of(embeddings, words), dim=-1).sum(-2)
-            size = expected.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(expected.dtype).tiny)
-            unit = expected / size
-            u = (wanted - (wanted * unit).sum(-1, keepdim=True) * unit) / size
-            return (p * (u @ embeddings.T)) @ embeddings
+            towards = _across(expected, embeddings, words) / _length(expected)
+            along = towards @ embeddings.T
+            weights = p * (along - (p * along).sum(-1, keepdim=True))
+            return weights @ embeddings - weights.sum(-1, keepdim=True) * expected
     raise ValueError(f"rule must be log_probability or cosine, but is {rule!r}")
 
 
@@ -89,19 +90,19 @@ def plan(
 
     Each step is as long as moves the logit it moves most by `largest_shift`; with `eta` it has this length instead, as
     the paper writes it (its 0.02 moves no logit noticeably). Where the reward is nearly satisfied the gradient
-    vanishes, and scaled up it would be rounding errors: below `SATISFIED` of its possible size the step shrinks with
-    it. Rows without words and `steps=0` are the plain model's.
+    vanishes, and scaled up it would be rounding errors: below `SATISFIED` of its possible size (for `cosine`: of the
+    sine between the expected embedding and the words) the step shrinks with it. Rows without words and `steps=0` are
+    the plain model's.
     """
     exact = torch.promote_types(hidden.dtype, torch.float32)
     plain = (hidden @ embeddings.T).to(exact)
     logits, moved = plain, hidden
-    sizes = _of(embeddings, words).to(exact).norm(dim=-1)
-    floor = SATISFIED * (sizes.square() if eta is None else sizes).sum(-1)
     for _ in range(steps if words.numel() else 0):
         g = gradient(logits, embeddings, words, xi, rule)
         shift = (g @ embeddings.T).to(exact)
         size = shift.abs().amax(-1) if eta is None else g.to(exact).norm(dim=-1)
         length = largest_shift if eta is None else eta
+        floor = _floor(size, logits, embeddings, words, xi, rule, eta is None).to(exact)
         factor = torch.where(floor > 0, length / size.maximum(floor), 0)[:, None]
         moved = moved + (factor * g).to(hidden.dtype)
         logits = logits + factor * shift
@@ -118,6 +119,43 @@ def divergence(
     """
     planned = logits.log_softmax(-1)
     return (planned.exp() * (planned - plain.log_softmax(-1))).sum(-1)
+
+
+def _floor(
+    size: Float[Tensor, " rows"],
+    logits: Float[Tensor, "rows vocabulary"],
+    embeddings: Float[Tensor, "vocabulary dim"],
+    words: Int[Tensor, "rows words"],
+    xi: float,
+    rule: Rule,
+    of_logits: bool,
+) -> Float[Tensor, " rows"]:
+    """The size below which a gradient, or what it moves a logit by, is not scaled up; 0 without words."""
+    lengths = _of(embeddings, words).to(size.dtype).norm(dim=-1)
+    if rule == "log_probability":
+        return SATISFIED * (lengths.square() if of_logits else lengths).sum(-1)
+    p = (logits / xi).softmax(-1).to(embeddings.dtype)
+    expected = p @ embeddings
+    wanted = normalize(_of(embeddings, words), dim=-1).sum(-2)
+    across = _across(expected, embeddings, words)
+    sine = across.norm(dim=-1) / _length(wanted)[:, 0]
+    possible = (p @ embeddings.square().sum(-1)) * (wanted.norm(dim=-1) / _length(expected)[:, 0])
+    least = CERTAIN * possible.to(size.dtype) * (lengths.amax(-1) if of_logits else 1.0)
+    return (size * SATISFIED / sine.to(size.dtype).clamp(min=SATISFIED**3)).maximum(least)
+
+
+def _across(
+    expected: Float[Tensor, "rows dim"], embeddings: Float[Tensor, "vocabulary dim"], words: Int[Tensor, "rows words"]
+) -> Float[Tensor, "rows dim"]:
+    """The part of n = sum_w E_w / |E_w| at right angles to the expected embedding."""
+    wanted = normalize(_of(embeddings, words), dim=-1).sum(-2)
+    unit = expected / _length(expected)
+    return wanted - (wanted * unit).sum(-1, keepdim=True) * unit
+
+
+def _length(vectors: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows 1"]:
+    """Of each vector, above 0."""
+    return vectors.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(vectors.dtype).tiny)
 
 
 def _of(

@@ -134,3 +134,21 @@ def test_unknown_rules_are_named() -> None:
         reward(hidden, embeddings, words, rule="dot")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="must be log_probability or cosine, but is 'dot'"):
         plan(hidden, embeddings, words, rule="dot")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_steps_are_autograds_scaled_where_another_token_is_nearly_certain(rule: Rule) -> None:
+    """In many dimensions, in float32: the gradient is small and made of large terms, but far from satisfied."""
+    generator = torch.Generator().manual_seed(0)
+    embeddings = torch.randn(300, 48, generator=generator, dtype=torch.float64)
+    hidden = 0.4 * embeddings[[7, 8]]
+    words = torch.tensor([[1, 2, 3], [4, NO_WORD, NO_WORD]])
+    moved = hidden
+    for _ in range(3):
+        moved = moved.detach().requires_grad_()
+        reward(moved, embeddings, words, rule=rule).sum().backward()
+        assert moved.grad is not None
+        moved = moved + moved.grad / (moved.grad @ embeddings.T).abs().amax(-1, keepdim=True)
+    assert (hidden @ embeddings.T / 1.3).softmax(-1).amax(-1).min() > 0.99
+    planned = plan(hidden.float(), embeddings.float(), words, rule=rule)
+    torch.testing.assert_close(planned.hidden.double(), moved, atol=1e-4, rtol=1e-4)
