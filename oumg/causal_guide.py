@@ -207,7 +207,7 @@ def train_causal_guide(
         tokenizer: the generator's.
         folder: where to train.
         make_trainer: called with the arguments this function decides about; it adds the hardware.
-        settings: how to train.
+        settings: how to train; where it is None, ten passes in small batches, which some hundreds of texts need.
         shape: the size of the guide.
         loggers: Lightning loggers.
         seed: of the split, fresh weights, batches and dropout.
@@ -215,7 +215,8 @@ def train_causal_guide(
     Raises ValueError when a side of the split lacks a class, or when the folder belongs to other texts or settings;
     FloatingPointError when training diverges.
     """
-    settings, shape = settings or TrainingSettings(learning_rate=2e-3), shape or GuideShape()
+    settings = settings or TrainingSettings(epochs=10, learning_rate=2e-3, token_budget=2048)
+    shape = shape or GuideShape()
     folder = Path(folder)
     origin = {
         "texts": fingerprint([[list(t.segments), t.label, t.group] for t in texts]),

@@ -143,7 +143,7 @@ class SongNet:
     def prompt(self, tune: str, form: Form) -> list[int]:
         """The tune name, the length and mark of every phrase, and where the poem begins, as token ids.
 
-        Raises ValueError for a form with more or longer phrases than the model knows.
+        Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
         longest = max(length for length, _ in form.phrases)
         config = self.model.config
@@ -153,7 +153,13 @@ class SongNet:
                 f"characters, but got {len(form.phrases)} phrases, the longest of {longest}"
             )
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
-        return [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
+        ids = [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
+        if len(ids) + len(form) + 1 > config.n_positions:
+            raise ValueError(
+                f"the generator reads {config.n_positions} tokens, but tune and form are {len(ids)} and the poem with "
+                f"its end {len(form) + 1}"
+            )
+        return ids
 
     def encode(self, text: str) -> list[int]:
         """A token for every character; what the vocabulary lacks is `<unk>`."""

@@ -49,6 +49,8 @@ def test_prompts_name_the_tune_and_every_phrase(songnet: SongNet) -> None:
     assert tokens == ["春", "词", "<6>", "，", "<3>", "。", "<6>", "。", "<poem>"]
     with pytest.raises(ValueError, match="at most 64 phrases of at most 24"):
         songnet.prompt("春词", Form(((25, "。"),)))
+    with pytest.raises(ValueError, match="reads 128 tokens, but tune and form are 15 and the poem with its end 121"):
+        songnet.prompt("春词", Form(((19, "。"),) * 6))
 
 
 def test_padding_on_the_left_changes_nothing(songnet: SongNet) -> None:
