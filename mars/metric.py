@@ -71,7 +71,7 @@ class Compared:
         cosines: a row for each reference; NaN where a text has no vector.
         references: as long as the rows.
         refused: references that could not be augmented and have no row.
-        dropped: tokens that were cut.
+        dropped: tokens of the text and its references that the encoder cut; those of contexts are in `references`.
         reason: why there is no row.
     """
 
@@ -222,7 +222,7 @@ class MARS:
             {"quality": values},
             self.signature,
             [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
-            [one.dropped for one in compared],
+            [one.dropped + self._dropped_context(one) for one in compared],
             [self._explained(one) for one in compared],
         )
 
@@ -246,7 +246,6 @@ class MARS:
         for index, example, rows, all_rows in zip(selection.indices, chosen, usable, of_example, strict=True):
             refused = tuple(row for row in all_rows if isinstance(row, RefusedReference))
             dropped = sum(self.embedder.dropped_tokens([example.full_text, *(row[0].reference for row in rows)]))
-            dropped += max((one.augmented.dropped_context for row in rows for one in row), default=0)
             reason = None if rows else refused[0].reason
             found[index] = Compared(self.ratios, cosines[start : start + len(rows)], rows, refused, dropped, reason)
             start += len(rows)
@@ -313,6 +312,11 @@ class MARS:
     def _weighted(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
         """The cosines at this metric's ratios."""
         return one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
+
+    def _dropped_context(self, one: Compared) -> int:
+        """How many tokens of the context were cut at most, at this metric's ratios."""
+        counted = (each for row in one.references for each in row if each.ratio in self.ratios)
+        return max((each.augmented.dropped_context for each in counted), default=0)
 
     def _best(self, one: Compared) -> tuple[float, int]:
         """Eq. 7 with the best reference, and which one that is; NaN where there is none."""

@@ -42,7 +42,8 @@ class Numbered:
     def _filled(self, job: Job) -> Augmented:
         parts = [" " + " ".join("#" * part.count) if isinstance(part, Blank) else part.text for part in job.template]
         fills = tuple(Fill("#", (0,), (2.0,)) for part in job.template if isinstance(part, Blank))
-        return Augmented("".join(parts).strip(), fills, 0.1 * len(fills), 2 if job.context == "cut" else 0)
+        cut = 2 if job.context == "cut" and fills else 0
+        return Augmented("".join(parts).strip(), fills, 0.1 * len(fills), cut)
 
 
 class Letters:
@@ -179,6 +180,13 @@ def test_a_text_without_a_vector_counts_only_where_its_ratio_does(metric: MARS) 
     narrow = replace(wide, ratios=(0.0, 0.5))
     assert narrow.scored(compared).reasons == (None,)
     assert narrow.scored(compared).values["quality"] == pytest.approx(narrow.score(examples).values["quality"])
+
+
+def test_a_cut_context_counts_only_where_it_was_read(metric: MARS) -> None:
+    examples = [Example("cut", text="a cat", references=(TEXTS[0],), context="cut")]
+    compared = metric.compared(examples)
+    assert metric.scored(compared).dropped_tokens == (2,)
+    assert replace(metric, ratios=(0.0,)).scored(compared).dropped_tokens == (0,)
 
 
 def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
