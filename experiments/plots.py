@@ -12,6 +12,9 @@ from data.example import Example
 from data.rated import RatedSet
 from experiments.contracts import ScoredSet
 
+SYSTEMS = 6  # so many at most have a colour each
+PER_LEVEL = 5  # texts of a rating, on average, below which their mean is not drawn
+
 
 def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     """Held-out and training NLL (nats per token, lower is better) of every model by training step."""
@@ -29,7 +32,10 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
 
 
 def scores_against_ratings(scored: ScoredSet) -> Figure:
-    """One panel per metric: scores by rating, points jittered sideways, with the mean score at each rating."""
+    """One panel per metric: scores by rating, points jittered sideways, a colour for each of a few systems.
+
+    A line joins the mean scores of the ratings, where a rating has five texts or more on average.
+    """
     aspect = next(iter(scored.rated.examples[0].ratings))
     ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
     columns = min(4, len(scored.scores))
@@ -38,15 +44,26 @@ def scores_against_ratings(scored: ScoredSet) -> Figure:
     panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
+    levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
+    named = np.array([example.system or "" for example in scored.rated.examples])
+    systems = list(dict.fromkeys(named)) if len(set(named)) <= SYSTEMS else [""]
     for panel, (metric, scores) in zip(panels, scored.scores.items(), strict=False):
         values = next(iter(scores.values.values()))
-        panel.scatter(ratings + jitter, values, s=6, alpha=0.35, linewidths=0)
-        levels = np.unique(ratings[~np.isnan(ratings)])
-        panel.plot(levels, [np.nanmean(values[ratings == level]) for level in levels], color="C1")
+        for i, system in enumerate(systems):
+            at = named == system if len(systems) > 1 else np.full(len(named), True)
+            label, size = (system or "no system", 10) if len(systems) > 1 else (None, 6)
+            panel.scatter(
+                ratings[at] + jitter[at], values[at], s=size, alpha=0.35, linewidths=0, color=f"C{i}", label=label
+            )
+        if counts.mean() >= PER_LEVEL:
+            means = [np.nanmean(values[ratings.round(6) == level]) for level in levels]
+            panel.plot(levels, means, color="black" if len(systems) > 1 else "C1")
         panel.set_title(metric, fontsize=9)
         panel.tick_params(labelsize=7)
     for panel in panels[len(scored.scores) :]:
         panel.set_visible(False)
+    if len(systems) > 1:
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=SYSTEMS, fontsize=7)
     kind = "known quality (synthetic)" if scored.rated.synthetic else f"human rating of {aspect}"
     figure.supxlabel(kind, fontsize=10)
     figure.supylabel("score", fontsize=10)

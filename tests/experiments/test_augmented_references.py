@@ -15,6 +15,8 @@ from data.rated import RatedSet
 from data.scores import Scores
 from experiments.augmentation import lines_of
 from experiments.augmented_references import within_systems
+from experiments.contracts import ScoredSet
+from experiments.plots import scores_against_ratings
 from language_models.tiny import TinyGPT2
 from mars.metric import MARS
 
@@ -101,6 +103,22 @@ def test_agreement_within_each_system() -> None:
     }
     without = tuple(replace(example, system=None if example.id == "0" else "a") for example in examples)
     assert within_systems(RatedSet("news", without, synthetic=False), {"mars": scores}) == []
+
+
+def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
+    def drawn(ratings: list[float], systems: list[str | None]) -> tuple[int, int]:
+        """How many clouds of points and how many lines."""
+        examples = tuple(
+            Example(str(i), text="x", system=system, ratings={"mean": rating})
+            for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
+        )
+        scores = Scores({"quality": np.linspace(0, 1, len(examples))}, "s")
+        [panel] = scores_against_ratings(ScoredSet(RatedSet("a", examples, synthetic=False), {"mars": scores})).axes
+        return len(panel.collections), len(panel.lines)
+
+    assert drawn([1.0, 2.0] * 5, ["a", "b"] * 5) == (2, 1)
+    assert drawn([1.0, 2.0] * 4, [None] * 8) == (1, 0)
+    assert drawn([1 / 3, 1 - 2 / 3] * 5, [str(i) for i in range(10)]) == (1, 1)  # one rating, many systems
 
 
 @pytest.mark.slow
