@@ -42,9 +42,9 @@ from experiments.steering import (
 )
 from language_models.causal import CausalLM, continuation_log_probabilities
 from oumg.causal_guide import CausalGuide
-from oumg.comparison import pieces
 from oumg.diversity import distinct
 from oumg.guidance import Guidance
+from oumg.pieces import pieces
 
 log = logging.getLogger(__name__)
 

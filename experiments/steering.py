@@ -36,8 +36,8 @@ from oumg.bilstm_guide import new_token_bilstm
 from oumg.bridge import written
 from oumg.causal_guide import SETTINGS as GUIDE
 from oumg.causal_guide import CausalGuide, GuideShape, token_ids, train_causal_guide
-from oumg.comparison import pieces, plain
 from oumg.guidance import Guidance, Rule
+from oumg.pieces import pieces, plain
 from oumg.prefixes import prefix_texts
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
