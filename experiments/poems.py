@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -33,6 +34,8 @@ from oumg.songnet import SongNet
 
 log = logging.getLogger(__name__)
 
+LARGEST_SHARE = 0.1  # of the poems in one input, beyond which its choice says more than an interval over inputs
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -42,18 +45,22 @@ class Inputs:
         of: `tune`: all poems of a tune are one input, which is on one side of a split; `poem`: each held-out poem is
             one, where there are too few tunes to split.
         number: held-out poems whose tune and form are written after; None for all.
+        per_tune: held-out poems of one tune, at most; None for all. One tune has a quarter of the Song Ci held out.
 
-    Raises ValueError for another `of` and a number below 1.
+    Raises ValueError for another `of`, and for a number or a `per_tune` below 1.
     """
 
     of: Literal["tune", "poem"]
     number: int | None = None
+    per_tune: int | None = None
 
     def __post_init__(self) -> None:
         if self.of not in ("tune", "poem"):
             raise ValueError(f"an input must be a tune or a poem, but is {self.of!r}")
         if self.number is not None and self.number < 1:
             raise ValueError(f"the number of inputs must be at least 1, but is {self.number}")
+        if self.per_tune is not None and self.per_tune < 1:
+            raise ValueError(f"the poems per tune must be at least 1, but are {self.per_tune}")
 
 
 @dataclass(frozen=True)
@@ -233,12 +240,22 @@ def halves(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tu
     return first, second
 
 
+def few_of_each_tune(poems: Sequence[Example], most: int | None) -> list[Example]:
+    """The poems, in their order, without those of a tune that has more than `most`; which of them stay is random."""
+    of: dict[str, list[Example]] = {}
+    for poem in poems:
+        of.setdefault(tune_of(poem), []).append(poem)
+    kept = {e.id for each in of.values() for e in split_by(each, lambda poem: poem.id, most or len(each), seed=0)[1]}
+    return [poem for poem in poems if poem.id in kept]
+
+
 def _inputs(data: VerseData, plan: GeneratorPlan, inputs: Inputs, fewest: int) -> tuple[tuple[Example, ...], list[str]]:
     """Held-out poems to write after, with their input as the group, and what is to be said of them."""
-    fitting = [poem for poem in data.held_out if plan.takes(poem)]
+    fitting = few_of_each_tune([poem for poem in data.held_out if plan.takes(poem)], inputs.per_tune)
     if inputs.number is not None and inputs.number > len(fitting):
+        few = "" if inputs.per_tune is None else f", {inputs.per_tune} of a tune,"
         raise ConfigurationFault(
-            f"inputs must be at most the {len(fitting)} held-out poems that fit into the generator, but is "
+            f"inputs must be at most the {len(fitting)} held-out poems{few} that fit into the generator, but is "
             f"{inputs.number}: hold out more (the settings of data)"
         )
     _, chosen = split_by(fitting, lambda poem: poem.id, inputs.number or len(fitting), seed=0)
@@ -250,8 +267,11 @@ def _inputs(data: VerseData, plan: GeneratorPlan, inputs: Inputs, fewest: int) -
         )
     left_out = sum(not plan.takes(poem) for poem in (*data.train, *data.held_out))
     notes = [f"{left_out} poems are left out: their forms do not fit into the generator"] if left_out else []
-    tunes = {tune_of(poem) for poem in poems}
-    if unseen := tunes - {tune_of(poem) for poem in data.train}:
+    tunes = Counter(tune_of(poem) for poem in poems)
+    tune, most = tunes.most_common(1)[0]
+    if inputs.of == "tune" and most > LARGEST_SHARE * len(poems):
+        notes.append(f"{most} of the {len(poems)} poems are of one tune ({tune}), which is one input: see per_tune")
+    if unseen := set(tunes) - {tune_of(poem) for poem in data.train}:
         notes.append(f"{len(unseen)} of the {len(tunes)} tunes written after were not trained on")
     return poems, notes
 

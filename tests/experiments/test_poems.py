@@ -11,7 +11,7 @@ import pytest
 from data.example import Example
 from data.files import read_examples
 from experiments.poem_forms import form_rows, gallery_text
-from experiments.poems import halves
+from experiments.poems import few_of_each_tune, halves
 from oumg.relative import ESTIMATES
 
 SMALL = (
@@ -135,6 +135,8 @@ def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path
         (["+exp=oumg_poetry", "k=0"], "k must leave at least 1 character, but is 0"),
         (["+exp=oumg_poetry", "input=line"], "an input must be a tune or a poem, but is 'line'"),
         (["+exp=oumg_poetry", "inputs=49"], "inputs must be at most the 48 held-out poems"),
+        (["+exp=oumg_poetry", "per_tune=0"], "the poems per tune must be at least 1, but are 0"),
+        (["+exp=oumg_poetry", "per_tune=2", "inputs=25"], "the 23 held-out poems, 2 of a tune, that fit"),
         (["+exp=oumg_poetry", "inputs=3"], "4 inputs are needed at least, but 3 held-out poems are 3"),
         (["+exp=oumg_poetry", "kinds=[lstm]"], "kinds must be a list of some of bilstm, bert"),
         (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be a list of whole numbers from 0 to 2**32 - 1"),
@@ -160,6 +162,16 @@ def test_halves_share_no_input() -> None:
     assert (len({p.group for p in first}), len({p.group for p in second})) == (2, 3)
     assert not {p.group for p in first} & {p.group for p in second}
     assert {*first, *second} == set(poems)
+
+
+def test_a_tune_with_many_poems_gives_as_many_as_it_may() -> None:
+    poems = [Example(f"{tune}{i}", text="春。", prefix=tune) for tune, n in (("甲", 9), ("乙", 2)) for i in range(n)]
+    assert few_of_each_tune(poems, None) == poems
+    kept = few_of_each_tune(poems, 3)
+    assert [poem.prefix for poem in kept] == ["甲"] * 3 + ["乙"] * 2
+    assert kept == few_of_each_tune(poems[::-1], 3)[::-1]
+    assert [poem.id for poem in kept[:3]] != ["甲0", "甲1", "甲2"]
+    assert set(few_of_each_tune(poems, 2)) < set(kept)
 
 
 def test_form_scores_by_hand() -> None:
