@@ -5,7 +5,6 @@ written in three symbols for every token that it has to write: its kind, its phr
 phrase are still to come.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -130,12 +129,3 @@ def line_finals(text: str) -> list[str]:
     """
     bare = ["".join(c for c in line if c not in MARKS) for line in lines(text)]
     return [line[-1] for line in bare if line]
-
-
-def common_forms(texts: Sequence[str]) -> dict[Form, int]:
-    """How many of the poems have each form, the commonest first."""
-    counts: dict[Form, int] = {}
-    for text in texts:
-        form = Form.of(text)
-        counts[form] = counts.get(form, 0) + 1
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))

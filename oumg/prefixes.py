@@ -28,17 +28,6 @@ def prefix_lengths(tokens: int, most: int | None = None, generator: np.random.Ge
     return lengths.tolist()
 
 
-def prefixes(
-    ids: Sequence[int], most: int | None = None, generator: np.random.Generator | None = None
-) -> list[list[int]]:
-    """The beginnings of a text that `prefix_lengths` chooses, as token ids.
-
-    >>> prefixes([7, 8, 9])
-    [[7, 8], [7, 8, 9]]
-    """
-    return [list(ids[:length]) for length in prefix_lengths(len(ids), most, generator)]
-
-
 def prefix_texts(
     texts: Sequence[LabelledText],
     encode: Callable[[str], Sequence[int]],

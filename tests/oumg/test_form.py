@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oumg.form import MARKS, Form, Kind, common_forms, lines, phrases
+from oumg.form import MARKS, Form, Kind, lines, phrases
 from oumg.form_scores import finals, keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate, tones
 
 POEM = "春花秋月何时了，往事知多少。小楼昨夜又东风，故国不堪回首月明中。"
@@ -44,13 +44,6 @@ def test_slots_count_down() -> None:
 def test_what_is_no_poem_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Form.of(text)
-
-
-def test_forms_are_counted() -> None:
-    assert list(common_forms(["春。", "春花。", "秋月。"]).items()) == [
-        (Form(((2, "。"),)), 2),
-        (Form(((1, "。"),)), 1),
-    ]
 
 
 def test_broken_forms() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discriminators.data_module import LabelledText
-from oumg.prefixes import prefix_lengths, prefix_texts, prefixes
+from oumg.prefixes import prefix_lengths, prefix_texts
 
 
 def characters(text: str) -> list[int]:
@@ -18,7 +18,6 @@ def spelled(ids) -> str:
 @pytest.mark.parametrize(("n", "lengths"), [(5, [2, 3, 4, 5]), (2, [2]), (1, []), (0, [])])
 def test_lengths_of_the_specification(n: int, lengths: list[int]):
     assert prefix_lengths(n) == lengths
-    assert prefixes(range(n)) == [list(range(length)) for length in lengths]
 
 
 def test_a_draw_is_part_of_all_prefixes_in_order_and_without_repetition():
