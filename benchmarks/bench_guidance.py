@@ -16,7 +16,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList, PreTrainedTokenizerFast
 
-from oumg.bilstm_guide import new_token_bilstm
+from discriminators.discriminator import new_token_bilstm
 from oumg.causal_guide import CausalGuide, CausalLSTM
 from oumg.guidance import Guidance
 

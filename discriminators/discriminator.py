@@ -11,14 +11,17 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from tqdm import tqdm
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from data.faults import MissingModel
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, Pooling
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, Truncation, clean, read
-from discriminators.vocabulary import Kind, Vocabulary, load_vocabulary, train_vocabulary
+from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget
 from language_models.encoders import load_encoder, readable_tokens
+from language_models.loading import loaded
 
 SETTINGS = "discriminator.json"
 
@@ -119,7 +122,7 @@ class Discriminator:
 
 def new_bilstm(
     texts: Iterable[Segments],
-    tokens: Kind = "bpe",
+    tokens: str = "bpe",
     vocabulary_size: int = 8000,
     min_count: int = 2,
     max_tokens: int = 1024,
@@ -128,14 +131,49 @@ def new_bilstm(
     dropout: float = 0.3,
     truncation: Truncation = "window",
 ) -> Discriminator:
-    """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`.
+    """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`, or that of another model.
 
-    `tokens` and `vocabulary_size` as in `train_vocabulary`; the weights depend on torch's seed.
+    `tokens` are one of `LEARNED`, with `vocabulary_size` and `min_count` as in `train_vocabulary`, or the tokenizer of
+    a Hugging Face model by folder or hub name, see `new_token_bilstm`. The weights depend on torch's seed.
+
+    Raises MissingModel for another name.
     """
+    texts = list(texts)
+    arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
+    if tokens not in LEARNED:
+        try:
+            tokenizer = loaded(AutoTokenizer.from_pretrained, tokens)
+        except MissingModel as fault:
+            what = f"tokens are {', '.join(LEARNED)} or those of a model, but {fault.what}"
+            raise MissingModel(fault.name, what, fault.fetchable) from fault
+        return new_token_bilstm(texts, tokenizer, max_tokens, truncation, **arguments)
     segments = (clean(segment) for text in texts for segment in text)
     vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
-    arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     network = AttentionBiLSTM(len(vocabulary), **arguments)
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments}, truncation)
+
+
+def new_token_bilstm(
+    texts: Sequence[Segments],
+    tokenizer: PreTrainedTokenizerBase,
+    max_tokens: int = 1024,
+    truncation: Truncation = "window",
+    **arguments: Any,
+) -> Discriminator:
+    """An untrained attention Bi-LSTM over the tokens of another model, such as a generator that it is to guide.
+
+    Tokens that are not in `texts`, which it is to learn, are unknown and say nothing: their embedding is 0 and stays 0.
+    A random one would be noise, which Eq. 5 of OUMG stretches to the full strength.
+
+    `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
+    """
+    vocabulary = borrowed_vocabulary(tokenizer, max_tokens)
+    network = AttentionBiLSTM(len(vocabulary), **arguments)
+    ids = {i for segment in vocabulary.encode([clean(s) for text in texts for s in text]) for i in segment}
+    unseen = torch.ones(len(vocabulary), dtype=torch.bool)
+    unseen[[*ids, vocabulary.layout.separator]] = False
+    with torch.no_grad():
+        network.embedding.weight[unseen] = 0.0
     return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments}, truncation)
 
 

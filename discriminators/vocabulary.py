@@ -1,17 +1,18 @@
-"""Vocabulary: the tokens of a model that is trained from scratch, learned from its training text."""
+"""Vocabulary: the tokens of a model that is trained from scratch, learned from its training text or borrowed."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
 import jieba
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerBase
 
 from discriminators.segments import Layout
 
-Kind = Literal["characters", "jieba", "words", "bpe"]
+LEARNED = ("characters", "jieba", "words", "bpe")
+BORROWED = "tokenizer"
 SPECIAL = ["<pad>", "<unk>", "<sep>"]  # ids 0, 1 and 2
 
 
@@ -20,18 +21,23 @@ class Vocabulary:
     """Tokens and their ids; text that spells a special token is read as plain text.
 
     Attributes:
-        kind: `characters`; `jieba` words; `words`, which are runs of word characters and single other marks; or `bpe`,
-            byte-level byte-pair encoding, which knows no unknown token.
-        tokenizer: the trained tokenizer.
+        kind: `characters`; `jieba` words; `words`, which are runs of word characters and single other marks; `bpe`,
+            byte-level byte-pair encoding, which knows no unknown token; or `tokenizer`, one of another model.
+        tokenizer: the trained tokenizer, or that of the other model.
         max_tokens: the longest sequence to read at once.
     """
 
-    kind: Kind
+    kind: str
     tokenizer: Tokenizer
     max_tokens: int
 
     def __len__(self) -> int:
-        return self.tokenizer.get_vocab_size()
+        return self.first + max(self.tokenizer.get_vocab().values()) + 1
+
+    @property
+    def first(self) -> int:
+        """The id of the tokenizer's first token: another model's tokens come after the special ones here."""
+        return len(SPECIAL) if self.kind == BORROWED else 0
 
     @property
     def layout(self) -> Layout:
@@ -44,7 +50,7 @@ class Vocabulary:
         encoded = self.tokenizer.encode_batch_fast(
             pieces, is_pretokenized=self.kind == "jieba", add_special_tokens=False
         )
-        return [e.ids for e in encoded]
+        return [[self.first + i for i in e.ids] for e in encoded]
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as json."""
@@ -60,13 +66,13 @@ def load_vocabulary(path: Path) -> Vocabulary:
     return Vocabulary(content["kind"], tokenizer, content["max_tokens"])
 
 
-def train_vocabulary(segments: Iterable[str], kind: Kind, size: int, max_tokens: int, min_count: int = 2) -> Vocabulary:
+def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: int, min_count: int = 2) -> Vocabulary:
     """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
 
-    Raises ValueError for an unknown kind.
+    Raises ValueError for an unknown kind, also for `tokenizer`, which is not learned (see `borrowed_vocabulary`).
     """
-    if kind not in get_args(Kind):
-        raise ValueError(f"the kind of a vocabulary must be one of {', '.join(get_args(Kind))}, but is {kind!r}")
+    if kind not in LEARNED:
+        raise ValueError(f"what a vocabulary learns must be one of {', '.join(LEARNED)}, but is {kind!r}")
     if kind == "bpe":
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -93,6 +99,20 @@ def train_vocabulary(segments: Iterable[str], kind: Kind, size: int, max_tokens:
         tokenizer.train_from_iterator(_jieba_iterator(segments) if kind == "jieba" else segments, trainer)
     tokenizer.encode_special_tokens = True
     return Vocabulary(kind, tokenizer, max_tokens)
+
+
+def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Vocabulary:
+    """The tokens of another model, read without what its tokenizer adds, pads or cuts.
+
+    Raises ValueError for a tokenizer that is written in Python only.
+    """
+    if not tokenizer.is_fast:
+        raise ValueError(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
+    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    own.encode_special_tokens = True
+    own.no_padding()
+    own.no_truncation()
+    return Vocabulary(BORROWED, own, max_tokens)
 
 
 def _jieba_iterator(segments: Iterable[str]) -> Iterator[list[str]]:

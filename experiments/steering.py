@@ -27,12 +27,11 @@ from data.splits import share, split_by
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
-from discriminators.discriminator import Discriminator
+from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from experiments.contracts import Run
 from experiments.language_model_plans import CausalPlan, Corpus, Pretrained, causal_model
 from language_models.causal import CausalLM
-from oumg.bilstm_guide import new_token_bilstm
 from oumg.bridge import written
 from oumg.causal_guide import SETTINGS as GUIDE
 from oumg.causal_guide import CausalGuide, GuideShape, token_ids, train_causal_guide

@@ -1,23 +1,20 @@
 """The exact guide: an attention Bi-LSTM that reads prefix + candidate as a whole text (OUMG, section 3.3).
 
 What its forward half knows of a prefix is kept; its backward half has to read the prefix again behind each candidate,
-so that a candidate costs as many steps as the prefix is long.
+so that a candidate costs as many steps as the prefix is long. Such a discriminator reads a text without blanks at its
+ends, so that as a guide it should read the prompt too (`reads="text"`).
 """
 
-from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from discriminators.bilstm import AttentionBiLSTM
-from discriminators.discriminator import Discriminator
-from discriminators.segments import Segments, clean
-from discriminators.vocabulary import SPECIAL, Vocabulary
+from discriminators.vocabulary import BORROWED, SPECIAL, Vocabulary
 from oumg.causal_lstm import Pool, attend, input_table, lstm_cell, recurrent, tanh
 
 SILENT = -1  # what the guide reads of a special token: nothing
@@ -42,7 +39,7 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
     size = len(tokenizer)
     special = torch.tensor(sorted(set(tokenizer.all_special_ids)), dtype=torch.long)
     if vocabulary.tokenizer.get_vocab() == tokenizer.get_vocab():
-        found = torch.arange(size)
+        found = vocabulary.first + torch.arange(size)
     else:
         spelled = tokenizer.batch_decode([[i] for i in range(size)], clean_up_tokenization_spaces=False)
         spoken = sorted(set(range(size)) - set(special.tolist()))
@@ -60,41 +57,10 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
     return torch.cat([found, found.new_full((1,), SILENT)])
 
 
-def new_token_bilstm(
-    texts: Sequence[Segments],
-    tokenizer: PreTrainedTokenizerBase,
-    max_tokens: int = 1024,
-    **arguments: Any,
-) -> Discriminator:
-    """An untrained attention Bi-LSTM over the tokens of a generator, for `train_discriminator`.
-
-    Tokens that are not in `texts`, which it is to learn, are unknown and say nothing: their embedding is 0 and stays 0.
-    A random one would be noise, which Eq. 5 stretches to the full strength. A text is read without blanks at its ends,
-    so that such a guide should read the prompt too (`reads="text"`).
-
-    `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
-    """
-    own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
-    own.encode_special_tokens = True
-    own.no_padding()
-    own.no_truncation()
-    vocabulary = Vocabulary("bpe", own, max_tokens)
-    network = AttentionBiLSTM(len(vocabulary), **arguments)
-    network.embedding.padding_idx = None  # 0 may be any token of a generator; what stands at padding has no weight
-    ids = {i for segment in vocabulary.encode([clean(s) for text in texts for s in text]) for i in segment}
-    unseen = torch.ones(len(vocabulary), dtype=torch.bool)
-    unseen[list(ids)] = False
-    with torch.no_grad():
-        if 0 in ids:
-            network.embedding.weight[0].normal_()
-        network.embedding.weight[unseen] = 0.0
-    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments})
-
-
 def known_tokens(network: AttentionBiLSTM, vocabulary: Vocabulary) -> Bool[Tensor, " vocabulary"]:
-    """Which of its tokens a Bi-LSTM knows: not `<unk>`, nor those that `new_token_bilstm` was not shown."""
+    """Which of its tokens a Bi-LSTM knows: not `<unk>`, nor those of another model that it was not shown."""
     known = network.embedding.weight.any(dim=1)
-    if vocabulary.kind != "bpe":
+    if vocabulary.kind not in ("bpe", BORROWED):
         known[SPECIAL.index("<unk>")] = False
     return known
 

@@ -10,7 +10,6 @@ import jieba
 import numpy as np
 
 from discriminators.segments import clean
-from discriminators.vocabulary import Kind
 
 TEMPLATE_SHARE = 0.95  # [R] what so many texts of an origin begin or end with is no part of what they say
 CJK = "\u3040-\u30ff\u3400-\u9fff"
@@ -23,10 +22,10 @@ def plain(text: str) -> str:
     return clean(unicodedata.normalize("NFC", text))
 
 
-def pieces(text: str, tokens: Kind) -> list[str]:
+def pieces(text: str, tokens: str) -> list[str]:
     """The text in units of length, each with the blanks after it: characters, jieba words, or words and marks.
 
-    A CJK character is a word of its own; byte pairs are not known before training and are counted as words.
+    A CJK character is a word of its own; byte pairs and a tokenizer's tokens are counted as words.
 
     >>> pieces("Well, 好的!", "words"), pieces("a b", "characters")
     (['Well', ', ', '好', '的', '!'], ['a ', 'b'])

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from discriminators.vocabulary import Kind, load_vocabulary, train_vocabulary
+from discriminators.vocabulary import borrowed_vocabulary, load_vocabulary, train_vocabulary
+from language_models.tiny import train_tokenizer
 
 TEXT = ["don't stop, stop", "stop <sep> now now", "明月几时有 把酒问青天", "明月 明月"]
 
 
-def spelled(segment: str, kind: Kind) -> list[str]:
+def spelled(segment: str, kind: str) -> list[str]:
     vocabulary = train_vocabulary([*TEXT, segment], kind, 500, 64, min_count=1)
     return [str(vocabulary.tokenizer.id_to_token(i)) for i in vocabulary.encode([segment])[0]]
 
@@ -22,7 +23,7 @@ def test_what_a_token_is():
 
 
 @pytest.mark.parametrize("kind", ["characters", "jieba", "words", "bpe"])
-def test_special_tokens_are_reserved_and_saved_alike(kind: Kind, tmp_path: Path):
+def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
     vocabulary = train_vocabulary(TEXT, kind, 500, 64, min_count=1)
     assert [vocabulary.tokenizer.id_to_token(i) for i in range(3)] == ["<pad>", "<unk>", "<sep>"]
     assert vocabulary.layout.separator == 2
@@ -43,6 +44,21 @@ def test_rare_words_are_unknown_and_bytes_never():
     assert 1 not in train_vocabulary(TEXT, "bpe", 300, 64).encode(["zebra 龍 🙂"])[0]
 
 
-def test_unknown_kind():
-    with pytest.raises(ValueError, match="one of characters, jieba, words, bpe, but is 'letters'"):
-        train_vocabulary(TEXT, "letters", 9, 9)  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize("kind", ["letters", "tokenizer"])
+def test_what_cannot_be_trained(kind: str):
+    with pytest.raises(ValueError, match=f"one of characters, jieba, words, bpe, but is '{kind}'"):
+        train_vocabulary(TEXT, kind, 9, 9)
+
+
+def test_tokens_of_another_model_stand_behind_the_special_ones(tmp_path: Path):
+    tokenizer = train_tokenizer(TEXT, 300, sentinels=())
+    tokenizer.model_max_length = 2
+    vocabulary = borrowed_vocabulary(tokenizer, 64)
+    words = ["don't stop", "now </s> <sep>"]
+    plain = tokenizer(words, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    assert vocabulary.encode(words) == [[i + 3 for i in ids] for ids in plain]
+    assert len(vocabulary) == len(tokenizer) + 3
+    assert vocabulary.layout.separator == 2
+    vocabulary.save(tmp_path / "v.json")
+    kept = load_vocabulary(tmp_path / "v.json")
+    assert (kept.encode(words), kept.kind, len(kept)) == (vocabulary.encode(words), "tokenizer", len(vocabulary))

@@ -10,6 +10,8 @@ import pytest
 
 from data.example import Example
 from data.files import write_examples
+from discriminators.vocabulary import load_vocabulary
+from language_models.tiny import train_tokenizer
 from oumg.relative import ESTIMATES
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
@@ -97,6 +99,18 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
 
 def times(stages: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in stages.iterdir() if path.is_dir()}
+
+
+def test_the_bi_lstm_reads_the_tokens_of_another_model(
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("+exp=oumg", *data(files), *TOY, "outputs=outputs")
+    train_tokenizer([" ".join(WORDS)], 300, sentinels=()).save_pretrained(tmp_path / "theirs")
+    assert run_here(*command, f"tokens={tmp_path / 'theirs'}", "run_dir=run") == 0
+    kept = load_vocabulary(tmp_path / "run/models/discriminator_bilstm_seed_0/vocabulary.json")
+    assert kept.kind == "tokenizer"
+    assert run_here(*command, "tokens=no/such", "run_dir=other") == 2
+    assert "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model" in capsys.readouterr().err
 
 
 def test_what_is_wrong_is_told_by_file_and_line_before_anything_is_written(

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedTokenizerFast, TopKLogitsWarper, set_seed
 
-from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from language_models.causal import CausalLM
 from language_models.tiny import TinyGPT2, tiny_t5, train_tokenizer
-from oumg.bilstm_guide import OtherTokens, new_token_bilstm
+from oumg.bilstm_guide import OtherTokens
 from oumg.bridge import bridge, written
 from oumg.causal_guide import CausalGuide
 from oumg.causal_lstm import CausalLSTM
@@ -121,6 +121,8 @@ def plain_judge(judge: CausalGuide | Discriminator, lm: CausalLM) -> Callable[[t
         if not kept:
             return 0.0
         row = torch.tensor([kept])
+        if isinstance(judge, Discriminator):
+            row += 3  # behind the three special tokens of the discriminator
         return float(judge.network(row, torch.ones_like(row, dtype=torch.bool)).flatten()[-1])
 
     return logit
