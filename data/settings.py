@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeGuard
 
 LARGEST_SEED = 2**32 - 1
 
@@ -23,7 +23,7 @@ def listed(name: str, values: object, rule: str, holds: Callable[[Any], bool]) -
     return found
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number.
 
     >>> is_number(0), is_number(True), is_number(float("inf"))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
+from data.settings import is_count, is_number
 from mars.masking import Template
 from mars.planning import Rule
 
@@ -31,13 +32,13 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         """Raises ValueError for values out of range."""
-        for name, least in (("planning_steps", 0), ("max_guess", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, but is {getattr(self, name)}")
+        for name in ("planning_steps", "max_guess"):
+            if not is_count(value := getattr(self, name), least=0):
+                raise ValueError(f"{name} must be a whole number from 0 on, but is {value!r}")
         for name in ("xi", "largest_shift", "eta"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be greater than 0, but is {value}")
+            value: object = getattr(self, name)
+            if (value is not None or name != "eta") and not (is_number(value) and value > 0):
+                raise ValueError(f"{name} must be a number greater than 0, but is {value!r}")
         if self.reward not in get_args(Rule):
             raise ValueError(f"reward must be one of {', '.join(get_args(Rule))}, but is {self.reward!r}")
 

@@ -247,7 +247,7 @@ def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[floa
         ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
         ({"language_model": "x", "ratios": 0.2}, "ratios must be a list of numbers from 0 to below 1"),
         ({"language_model": "x", "q": 0.0}, "q must be above 0"),
-        ({"language_model": "x", "max_guess": -1, "augmenter": "naive"}, "max_guess must be at least 0"),
+        ({"language_model": "x", "max_guess": -1, "augmenter": "naive"}, "max_guess must be a whole number from 0 on"),
         ({"language_model": "x", "reward": "dot"}, "reward must be one of log_probability, cosine, but is 'dot'"),
     ],
 )
