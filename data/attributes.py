@@ -72,12 +72,9 @@ def builtin_reviews(
         seed: of all of them.
     """
     check_sizes(train=train, held_out=held_out, rated=rated)
-    rated_sets = (RatedSet("builtin_reviews", reviews.rated_reviews(rated, seed), synthetic=True),) if rated else ()
-    exclude = {example.text for each in rated_sets for example in each.examples}
-    generated = reviews.generate_reviews(train + held_out, seed, verdicts, exclude)
-    return LabelledData(
-        "builtin_reviews", generated[:train], generated[train:], rated_sets, synthetic=True, labels=SENTIMENTS
-    )
+    judged = reviews.rated_reviews(rated, seed) if rated else ()
+    generated = reviews.generate_reviews(train + held_out, seed, verdicts, {example.text for example in judged})
+    return _generated("builtin_reviews", generated, train, judged, SENTIMENTS)
 
 
 def builtin_news(
@@ -85,10 +82,17 @@ def builtin_news(
 ) -> LabelledData:
     """Generated news of four topics; arguments as in `builtin_reviews`."""
     check_sizes(train=train, held_out=held_out, rated=rated)
-    rated_sets = (RatedSet("builtin_news", news.rated_news(rated, seed), synthetic=True),) if rated else ()
-    exclude = {example.text for each in rated_sets for example in each.examples}
-    generated = news.generate_news(train + held_out, seed, verdicts, exclude)
-    return LabelledData("builtin_news", generated[:train], generated[train:], rated_sets, synthetic=True, labels=TOPICS)
+    judged = news.rated_news(rated, seed) if rated else ()
+    generated = news.generate_news(train + held_out, seed, verdicts, {example.text for example in judged})
+    return _generated("builtin_news", generated, train, judged, TOPICS)
+
+
+def _generated(
+    name: str, texts: tuple[Example, ...], train: int, rated: tuple[Example, ...], labels: tuple[str, ...]
+) -> LabelledData:
+    """The first `train` texts to train on, the others held out; no rated set where nothing is rated."""
+    rated_sets = (RatedSet(name, rated, synthetic=True),) if rated else ()
+    return LabelledData(name, texts[:train], texts[train:], rated_sets, synthetic=True, labels=labels)
 
 
 def own_texts(

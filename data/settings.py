@@ -46,6 +46,17 @@ def is_count(value: object, least: int = 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Raises ValueError for a setting that is no whole number, or too small.
+
+    >>> check_count("k", 0)
+    Traceback (most recent call last):
+    ValueError: k must be a whole number from 1 on, but is 0
+    """
+    if not is_count(value, least):
+        raise ValueError(f"{name} must be a whole number from {least} on, but is {value!r}")
+
+
 def seeds(values: object, name: str = "seeds") -> list[int]:
     """Seeds. Raises ValueError as `listed` does."""
     rule = "whole numbers from 0 to 2**32 - 1"

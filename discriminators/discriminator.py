@@ -138,7 +138,6 @@ def new_bilstm(
 
     Raises MissingModel for another name.
     """
-    texts = list(texts)
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     if tokens not in LEARNED:
         try:
@@ -146,7 +145,7 @@ def new_bilstm(
         except MissingModel as fault:
             what = f"tokens are {', '.join(LEARNED)} or those of a model, but {fault.what}"
             raise MissingModel(fault.name, what, fault.fetchable) from fault
-        return new_token_bilstm(texts, tokenizer, max_tokens, truncation, **arguments)
+        return new_token_bilstm(list(texts), tokenizer, max_tokens, truncation, **arguments)
     segments = (clean(segment) for text in texts for segment in text)
     vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
     network = AttentionBiLSTM(len(vocabulary), **arguments)

@@ -1,4 +1,4 @@
-"""Training of a discriminator by Lightning: binary cross-entropy, best weights by held-out loss, resumable."""
+"""Training of a discriminator by Lightning: binary cross-entropy, best weights by held-out loss or AUC, resumable."""
 
 import json
 import shutil

@@ -26,7 +26,7 @@ from data.example import Example
 from data.faults import InputFaults
 from data.rated import RatedSet
 from data.scores import Metric, Scores
-from data.settings import counts, is_count
+from data.settings import check_count, counts
 from data.signature import MODEL_LIBRARIES, signature
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
@@ -88,8 +88,7 @@ class Analyses:
 
     def __post_init__(self) -> None:
         counts(self.numbers, "analyses.numbers")
-        if not is_count(self.example, least=0):
-            raise ValueError(f"analyses.example must be a whole number from 0 on, but is {self.example!r}")
+        check_count("analyses.example", self.example, least=0)
 
 
 def ctrleval(

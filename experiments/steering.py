@@ -22,7 +22,7 @@ from transformers import LogitsProcessorList, PreTrainedTokenizerBase
 from data.attributes import LabelledData
 from data.example import Example
 from data.faults import InputFaults
-from data.settings import counts, is_count, is_number, is_text, listed, seeds
+from data.settings import check_count, counts, is_number, is_text, listed, seeds
 from data.splits import share, split_by
 from data.stages import fingerprint
 from discriminators.data_module import LabelledText
@@ -146,8 +146,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name in ("inputs", "samples", "new_tokens", "batch_size", "prompt_words"):
-            if not is_count(getattr(self, name)):
-                raise ValueError(f"sampling.{name} must be a whole number from 1 on, but is {getattr(self, name)!r}")
+            check_count(f"sampling.{name}", getattr(self, name))
         seeds(self.seeds, "sampling.seeds")
         if self.prompts is not None:
             listed("sampling.prompts", self.prompts, "texts to continue, none blank", is_text)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
-from data.settings import is_count, is_number
+from data.settings import check_count, is_number
 from mars.masking import Template
 from mars.planning import Rule
 
@@ -33,8 +33,7 @@ class Augmentation:
     def __post_init__(self) -> None:
         """Raises ValueError for values out of range."""
         for name in ("planning_steps", "max_guess"):
-            if not is_count(value := getattr(self, name), least=0):
-                raise ValueError(f"{name} must be a whole number from 0 on, but is {value!r}")
+            check_count(name, getattr(self, name), least=0)
         for name in ("xi", "largest_shift", "eta"):
             value: object = getattr(self, name)
             if (value is not None or name != "eta") and not (is_number(value) and value > 0):
