@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader
 
 from language_models.batching import pad
 from language_models.learning_curve import LearningCurve
+from language_models.muon import Muon
 from language_models.seq2seq import decoder_inputs
 
 NOT_LEARNED = -100  # what torch's cross-entropy leaves out
@@ -192,7 +193,7 @@ class LanguageModelTraining(pl.LightningModule):
             torch.optim.AdamW(others, self.schedule.learning_rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
         ]
         if muon is not None:
-            optimizers.append(torch.optim.Muon(hidden, muon, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
+            optimizers.append(Muon(hidden, muon, weight_decay=decay))
         total = int(self.trainer.estimated_stepping_batches)
         warm = max(1, round(total * self.schedule.warm_up))
 

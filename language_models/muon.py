@@ -1,0 +1,74 @@
+"""Muon (Jordan et al. 2024), with an orthogonalisation that is fast on any processor.
+
+`torch.optim.Muon` (as of torch 2.13) always orthogonalises in bfloat16. A CPU without AVX512-BF16 or AMX emulates
+bfloat16 products, which take 20 to 190 times as long as float32 ones there. Here the iteration runs in float32 on CPUs.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+
+EPSILON = 1e-7  # keeps a zero gradient from dividing by zero
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum with orthogonalised updates, by the rule of `torch.optim.Muon(adjust_lr_fn="match_rms_adamw")`.
+
+    Args:
+        parameters: matrices.
+        lr: learning rate on AdamW's scale, because an update has the root mean square of AdamW's.
+        weight_decay: decoupled, as AdamW's.
+        momentum: share of the old direction that is kept (Nesterov).
+
+    Raises ValueError for a parameter that is not a matrix.
+    """
+
+    def __init__(
+        self, parameters: Iterable[torch.nn.Parameter], lr: float, weight_decay: float = 0.1, momentum: float = 0.95
+    ) -> None:
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
+        for parameter in (p for group in self.param_groups for p in group["params"]):
+            if parameter.ndim != 2:
+                raise ValueError(f"Muon updates matrices, but a parameter has the shape {tuple(parameter.shape)}")
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:
+        """Updates every matrix that has a gradient; returns what `closure` returns, where one is given."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, parameter.grad, **{k: group[k] for k in ("lr", "weight_decay", "momentum")})
+        return loss
+
+    def _update(
+        self, parameter: torch.Tensor, gradient: torch.Tensor, lr: float, weight_decay: float, momentum: float
+    ) -> None:
+        state = self.state[parameter]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(gradient)
+        buffer = state["momentum_buffer"].lerp_(gradient, 1 - momentum)
+        update = orthogonalise(gradient.lerp(buffer, momentum))
+        parameter.mul_(1 - lr * weight_decay)
+        parameter.add_(update.to(parameter.dtype), alpha=-lr * 0.2 * max(parameter.shape) ** 0.5)  # Liu et al. 2025
+
+
+def orthogonalise(matrix: Float[torch.Tensor, "rows columns"], steps: int = 5) -> Float[torch.Tensor, "rows columns"]:
+    """Moves the singular values of a matrix close to 1 (most end between 0.7 and 1.2), by Newton-Schulz iteration.
+
+    Runs in float32 on CPUs and in bfloat16 elsewhere. The coefficients of the quintic are Jordan's.
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = matrix.float() if matrix.device.type == "cpu" else matrix.bfloat16()
+    is_tall = x.shape[0] > x.shape[1]
+    x = x.T if is_tall else x
+    x = x / x.norm().clamp(min=EPSILON)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.T if is_tall else x
