@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import readable
-from data.example import Example
-from data.faults import ExampleFaults
-from data.scores import Scores
-from data.selection import Need, having, references_of
-from data.signature import MODEL_LIBRARIES, signature
+from core.example import Example
+from core.faults import ExampleFaults
+from core.scores import Scores
+from core.selection import Need, having, references_of
+from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 
 Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f"]

@@ -10,11 +10,11 @@ from bert_score import BERTScorer
 from bert_score.utils import model2layers
 from transformers import AutoConfig
 
-from data.example import Example
-from data.faults import ExampleFaults
-from data.scores import Scores
-from data.selection import having, references_of
-from data.signature import MODEL_LIBRARIES, signature
+from core.example import Example
+from core.faults import ExampleFaults
+from core.scores import Scores
+from core.selection import having, references_of
+from core.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source, readable_tokens
 from language_models.loading import loaded
 

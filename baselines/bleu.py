@@ -7,10 +7,10 @@ from typing import Literal
 
 from sacrebleu.metrics.bleu import BLEU
 
-from data.example import Example
-from data.scores import Scores
-from data.selection import rated_by_references
-from data.signature import signature
+from core.example import Example
+from core.scores import Scores
+from core.selection import rated_by_references
+from core.signature import signature
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 

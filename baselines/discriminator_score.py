@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from baselines.likelihood import NO_TOKENS
-from data.example import Example
-from data.faults import ExampleFaults, InputFaults
-from data.scores import Scores
-from data.selection import having
-from data.signature import MODEL_LIBRARIES, signature
+from core.example import Example
+from core.faults import ExampleFaults, InputFaults
+from core.scores import Scores
+from core.selection import having
+from core.signature import MODEL_LIBRARIES, signature
 from discriminators.discriminator import SETTINGS, Discriminator
 
 

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from data.example import Example
-from data.scores import Scores
-from data.signature import MODEL_LIBRARIES, Setting, signature
+from core.example import Example
+from core.scores import Scores
+from core.signature import MODEL_LIBRARIES, Setting, signature
 
 NO_TOKENS = "the text has no tokens to score"
 

@@ -11,11 +11,11 @@ from typing import Any
 from nltk.corpus import wordnet
 from nltk.translate.meteor_score import meteor_score
 
-from data.example import Example
-from data.faults import InputFaults
-from data.scores import Scores
-from data.selection import rated_by_references
-from data.signature import signature
+from core.example import Example
+from core.faults import InputFaults
+from core.scores import Scores
+from core.selection import rated_by_references
+from core.signature import signature
 
 
 class NoSynonyms:

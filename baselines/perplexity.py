@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from baselines.likelihood import likelihood_scores
-from data.example import Example
-from data.faults import ExampleFaults
-from data.scores import Scores
-from data.selection import Need, having
+from core.example import Example
+from core.faults import ExampleFaults
+from core.scores import Scores
+from core.selection import Need, having
 from language_models.causal import UNLIMITED, CausalLM, Truncation, continuation_log_probabilities, fit_continuations
 from language_models.infilling import Convention, convention_of, encode_infills
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from data.example import Example
-from data.scores import Scores
-from data.signature import signature
-from data.stages import fingerprint
+from core.example import Example
+from core.scores import Scores
+from core.signature import signature
+from core.stages import fingerprint
 
 
 @dataclass(frozen=True)

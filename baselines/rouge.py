@@ -9,10 +9,10 @@ from typing import Literal, get_args
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
-from data.example import Example
-from data.scores import Scores
-from data.selection import rated_by_references
-from data.signature import signature
+from core.example import Example
+from core.scores import Scores
+from core.selection import rated_by_references
+from core.signature import signature
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 Tokens = Literal["ascii", "unicode"]

@@ -10,10 +10,10 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from baselines.word_count import words
-from data.example import Example
-from data.scores import Scores
-from data.selection import having, references_of
-from data.signature import MODEL_LIBRARIES, signature
+from core.example import Example
+from core.scores import Scores
+from core.selection import having, references_of
+from core.signature import MODEL_LIBRARIES, signature
 from language_models.causal import Truncation
 from language_models.embedders import Embedder, load_embedder
 

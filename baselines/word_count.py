@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.example import Example
-from data.scores import Scores
-from data.signature import signature
+from core.example import Example
+from core.scores import Scores
+from core.signature import signature
 
 
 def words(text: str) -> int:

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
+from core.example import Example
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import splitter
-from data.example import Example
 from language_models.infilling import PEGASUS
 from language_models.seq2seq import Seq2SeqLM
 

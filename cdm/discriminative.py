@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from cdm.pair import Pair, turns_of
 from cdm.segments import Gap, infilling_task
-from data.example import Example
-from data.faults import InputFaults
-from data.scores import Scores
-from data.signature import MODEL_LIBRARIES, signature
+from core.example import Example
+from core.faults import InputFaults
+from core.scores import Scores
+from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
 
 Pooling = Literal["average", "sum", "max", "min", "classifier"]

@@ -8,10 +8,10 @@ import numpy as np
 
 from cdm.negatives import Negatives
 from cdm.pair import turns_of
-from data.example import Example
-from data.faults import InputFaults
-from data.scores import Scores
-from data.signature import MODEL_LIBRARIES, signature
+from core.example import Example
+from core.faults import InputFaults
+from core.scores import Scores
+from core.signature import MODEL_LIBRARIES, signature
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS, Discriminator
 

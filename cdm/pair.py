@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdm.infilling import TokenisedDialogues, held_out_nll
 from cdm.segments import InfillingTask
-from data.example import Example
+from core.example import Example
 from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM
 

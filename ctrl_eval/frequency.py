@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from data.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, shown
 from data.files import read_text, written_aside
 
 

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
+from core.example import Example
+from core.faults import ExampleFaults, shown
+from core.scores import Scores
+from core.signature import MODEL_LIBRARIES, signature
+from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_weight
 from ctrl_eval.frequency import WordFrequencies, check_length, load_frequencies, normalised_isf, target_isf
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from ctrl_eval.sentences import Splitter, english, splitter
-from data.example import Example
-from data.faults import ExampleFaults, shown
-from data.scores import Scores
-from data.signature import MODEL_LIBRARIES, signature
-from data.stages import fingerprint
 from language_models.causal import CausalLM, continuation_log_probabilities
 from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from language_models.label_words import label_word_log_probabilities

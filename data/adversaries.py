@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from data.example import Example
+from core.example import Example
 
 MARKS = r"!-&(-,./:-@\[-`{-~"
 # What stands between blanks, without the marks around it: 10,000 and 's are whole, so that BLEU's tokenizer (13a) makes

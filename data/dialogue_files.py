@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from data.example import Example
-from data.faults import InputFaults, fault, shown
+from core.example import Example
+from core.faults import InputFaults, fault, shown
 from data.files import UTTERANCE_END, check_suffix, located_examples, numbered_lines, read_text
 
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")

@@ -18,9 +18,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from data.example import Example
-from data.faults import InputFaults, fault, shown, suggestion
-from data.scores import Scores
+from core.example import Example
+from core.faults import InputFaults, fault, shown, suggestion
+from core.scores import Scores
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))

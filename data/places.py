@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from core.faults import InputFaults, fault
 from data.download import fetch, how_to_place
-from data.faults import InputFaults, fault
 
 
 def place(root: Path | str, name: str) -> Path | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from data.example import Example
+from core.example import Example
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, shown
 from data.files import numbered_lines, read_text
 
 

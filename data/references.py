@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from data.example import Example
+from core.example import Example
 from data.rated import RatedSet
 
 

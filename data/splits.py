@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from data.example import Example
+from core.example import Example
 
 Content: TypeAlias = str | tuple[str, ...] | None
 Key: TypeAlias = Callable[[Example], Content]

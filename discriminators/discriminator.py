@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from data.faults import MissingModel
+from core.faults import MissingModel
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, Pooling
 from discriminators.bilstm import AttentionBiLSTM

@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
-from data.stages import fingerprint
+from core.stages import fingerprint
 from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import SETTINGS, Discriminator
 from discriminators.segments import Segments

@@ -8,7 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.listing import CONFIGS, descriptions, group_options
+# As a script this file puts its own folder on the path, where experiments/mars would hide mars: the repository instead.
+HERE = Path(__file__).resolve().parent
+sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
+
+from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
 
 USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
 
@@ -39,11 +43,11 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
         )
         return 2
 
-    from experiments.configuration import ConfigurationFault, compose_run
+    from experiments.runner.configuration import ConfigurationFault, compose_run
 
     try:
         if arguments.multirun:
-            from experiments.sweep import run_sweep
+            from experiments.runner.sweep import run_sweep
 
             return run_sweep(arguments.settings, folders)
         config = compose_run(arguments.settings, folders)
@@ -52,7 +56,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
 
             print(OmegaConf.to_yaml(config), end="")
             return 0
-        from experiments.execution import execute
+        from experiments.runner.execution import execute
 
         more = [f"--config-dir={folder}" for folder in arguments.config_dir]
         return execute(config, [*more, *arguments.settings])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.loading import loaded
 from language_models.model import LanguageModel

@@ -15,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from data.faults import shown
+from core.faults import shown
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.causal import UNLIMITED, Truncation
 from language_models.loading import loaded

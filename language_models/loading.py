@@ -8,7 +8,7 @@ import huggingface_hub.constants
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 
-from data.faults import MissingModel
+from core.faults import MissingModel
 
 Loaded = TypeVar("Loaded")
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from data.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, shown
 from data.files import numbered_lines, read_text
 from language_models.encoders import load_encoder
 

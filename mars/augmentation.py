@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from tqdm import tqdm
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from language_models.batching import batches_by_budget, halving_on_out_of_memory
 from language_models.causal import CausalLM
 from mars.cloze import Augmentation, Augmented, Fill, Job

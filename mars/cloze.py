@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
-from data.settings import check_count, is_number
+from core.settings import check_count, is_number
 from mars.masking import Template
 from mars.planning import Rule
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from filelock import FileLock
 
-from data.faults import ExampleFaults
-from data.stages import fingerprint
+from core.faults import ExampleFaults
+from core.stages import fingerprint
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank
 

@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from data.example import Example
-from data.scores import Scores
-from data.selection import having, references_of
-from data.settings import ascending_ratios
-from data.signature import MODEL_LIBRARIES, signature
-from data.stages import fingerprint
+from core.example import Example
+from core.scores import Scores
+from core.selection import having, references_of
+from core.settings import ascending_ratios
+from core.signature import MODEL_LIBRARIES, signature
+from core.stages import fingerprint
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM

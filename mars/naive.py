@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from language_models.identity import weights_fingerprint
 from language_models.masked import MaskedLM, most_likely_at_masks
 from mars.cloze import Augmented, Fill, Job

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from data.faults import InputFaults, shown
+from core.faults import InputFaults, shown
 from mars.english import PartOfSpeech, builtin_tags
 
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from data.stages import fingerprint
+from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.data_module import Batch, BatchOrder, LabelledText, RowBatches, split_by_group
 from discriminators.segments import Row

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import Logger
 
-from data.example import Example
-from data.faults import InputFaults, fault, read_all, shown
+from core.example import Example
+from core.faults import InputFaults, fault, read_all, shown
+from core.stages import Stages, fingerprint
 from data.files import located_examples
 from data.splits import split_by
-from data.stages import Stages, fingerprint
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
@@ -359,4 +359,5 @@ def _trained(
         },
         build,
         together=True,
+        version=1,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from data.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, shown
 from data.files import read_text
 
 TEXT, MASK = "<text>", "<mask>"

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from core.example import Example
 from data.builtin.damage import by_word_count, foreign_turn
-from data.example import Example
 
 RESERVED_SHARE = 8  # one possible beginning in so many is kept for the rated set
 LEAST, MOST = 3, 7  # sentences of a text

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
+from core.example import Example
 from data.builtin.damage import (
     Turns,
     by_word_count,
@@ -21,7 +22,6 @@ from data.builtin.damage import (
 )
 from data.builtin.dialogue_grammar import Dialogue, fact_values, random_dialogue
 from data.builtin.dialogue_world import TOPICS
-from data.example import Example
 
 LEVELS = 5
 RESERVED_SHARE = 8  # one possible dialogue in so many is kept for the rated set

@@ -9,6 +9,7 @@ import random
 from collections.abc import Collection
 from dataclasses import replace
 
+from core.example import Example
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, generate, rated, slots
 from data.builtin.news_world import (
     ADDITIONS,
@@ -30,7 +31,6 @@ from data.builtin.news_world import (
     WOMEN,
     Occasion,
 )
-from data.example import Example
 
 LABELS = tuple(TOPICS)
 SUBJECT_SHARE, PLAN_SHARE, SECOND_SHARE, QUOTE_SHARE, ADDITION_SHARE, CROWD_SHARE = 0.7, 0.5, 0.6, 0.6, 0.4, 0.5

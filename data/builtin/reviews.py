@@ -8,6 +8,7 @@ the thing again. What is said fits the kind of the thing, and its sentiment is s
 import random
 from collections.abc import Collection, Iterator, Mapping
 
+from core.example import Example
 from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, generate, rated
 from data.builtin.review_world import (
     CITIES,
@@ -29,7 +30,6 @@ from data.builtin.review_world import (
     WOMEN,
     Kind,
 )
-from data.example import Example
 
 LABELS = ("negative", "positive")
 PLAN_SHARE, SECOND_SHARE, RELATIVE_SHARE, LATER_SHARE, CONCESSION_SHARE = 0.6, 0.7, 0.6, 0.6, 0.3

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
+from core.example import Example
 from data.builtin.story_world import (
     ALIKE,
     ENDINGS,
@@ -25,7 +26,6 @@ from data.builtin.story_world import (
     TROUBLES,
     WOMEN,
 )
-from data.example import Example
 
 RESERVED_SHARE = 8  # one possible context in so many is kept for the rated set
 REACTION_SHARE = 0.5  # how many contexts have a fourth sentence

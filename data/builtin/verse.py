@@ -9,6 +9,7 @@ import random
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from core.example import Example
 from data.builtin.verse_words import (
     MODIFIERS_LEVEL,
     MODIFIERS_OBLIQUE,
@@ -17,7 +18,6 @@ from data.builtin.verse_words import (
     THEMES,
     Theme,
 )
-from data.example import Example
 
 RHYMING = "韵"
 

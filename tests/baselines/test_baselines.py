@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from baselines.likelihood import NO_TOKENS, Likelihood, likelihood_scores
 from baselines.published import Published
 from baselines.word_count import WordCount, words
-from data.example import Example
-from data.scores import Metric
+from core.example import Example
+from core.scores import Metric
 
 V = f"v={version('judging-generated-text')}"
 

@@ -19,9 +19,9 @@ from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminator
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance, sentences
-from data.example import Example
-from data.faults import ExampleFaults, InputFaults
-from data.scores import Metric
+from core.example import Example
+from core.faults import ExampleFaults, InputFaults
+from core.scores import Metric
 from discriminators.discriminator import new_bilstm
 from language_models.causal import CausalLM
 from language_models.encoders import Encoder

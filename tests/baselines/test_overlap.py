@@ -10,9 +10,9 @@ import pytest
 from baselines.bleu import Bleu
 from baselines.meteor import Meteor
 from baselines.rouge import Rouge
-from data.example import Example
-from data.faults import ExampleFaults, InputFaults
-from data.scores import Metric, Scores
+from core.example import Example
+from core.faults import ExampleFaults, InputFaults
+from core.scores import Metric, Scores
 
 
 def one(metric: Metric, text: str, *references: str) -> float:

@@ -17,7 +17,7 @@ from cdm.discriminative import (
     summary,
 )
 from cdm.pair import SEPARATOR, Pair
-from data.example import Example
+from core.example import Example
 
 
 def steps(momentum: list[float], turn: list[int] | None = None) -> Steps:

@@ -11,12 +11,12 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
 
+from core.example import Example
+from core.faults import ExampleFaults
 from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
-from data.example import Example
-from data.faults import ExampleFaults
 from language_models.causal import CausalLM
 from language_models.infilling import BART, T5
 from language_models.seq2seq import Seq2SeqLM

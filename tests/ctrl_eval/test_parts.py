@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.faults import InputFaults
 from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight
 from ctrl_eval.frequency import (
     check_length,
@@ -21,7 +22,6 @@ from ctrl_eval.frequency import (
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
 from ctrl_eval.sentences import english, splitter
-from data.faults import InputFaults
 from language_models.infilling import BART, PEGASUS, T5, Infill, convention_of
 from language_models.tiny import train_tokenizer
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
+from core.example import Example
 from data.adversaries import reordered, retrieved
 from data.builtin.stories import rated_stories
-from data.example import Example
 
 EXAMPLES = rated_stories(60, 0)
 

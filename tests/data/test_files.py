@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from data.example import Example
-from data.faults import InputFaults
+from core.example import Example
+from core.faults import InputFaults
+from core.scores import Scores
 from data.files import located_examples, read_examples, write_examples, write_scores, written_aside
-from data.scores import Scores
 
 FORMS = (".jsonl", ".csv", ".tsv")
 

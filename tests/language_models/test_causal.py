@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from language_models.causal import (
     CausalLM,
     Pair,

@@ -8,7 +8,7 @@ import huggingface_hub.constants
 import pytest
 from transformers import AutoConfig, AutoTokenizer
 
-from data.faults import InputFaults, MissingModel
+from core.faults import InputFaults, MissingModel
 from language_models.causal import CausalLM
 from language_models.encoders import Encoder, load_encoder
 from language_models.loading import loaded

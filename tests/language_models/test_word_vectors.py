@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.faults import InputFaults
+from core.faults import InputFaults
 from language_models.embedders import load_embedder
 from language_models.encoders import load_encoder
 from language_models.word_vectors import WordVectors

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from language_models.causal import CausalLM
 from mars.augmentation import augment
 from mars.cloze import Augmentation, Augmented, Job

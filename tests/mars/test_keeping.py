@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from mars.cloze import Augmented, Fill, Job
 from mars.keeping import kept_or_augmented
 from mars.masking import Blank, Kept

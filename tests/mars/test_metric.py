@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from data.example import Example
-from data.faults import ExampleFaults, InputFaults
+from core.example import Example
+from core.faults import ExampleFaults, InputFaults
 from language_models.tiny import TinyBert, TinyGPT2
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept

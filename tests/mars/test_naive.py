@@ -2,7 +2,7 @@
 
 import pytest
 
-from data.faults import ExampleFaults
+from core.faults import ExampleFaults
 from language_models.masked import MaskedLM, most_likely_at_masks
 from language_models.tiny import TinyBert
 from mars.cloze import Job

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from data.faults import InputFaults
+from core.faults import InputFaults
 from mars.english import PartOfSpeech, builtin_tags
 from mars.tagging import load_tagger
 from mars.words import is_punctuation, words

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from pytorch_lightning import Trainer
 
-from data.example import Example
-from data.faults import InputFaults
+from core.example import Example
+from core.faults import InputFaults
+from core.stages import Stages
 from data.files import write_examples
-from data.stages import Stages
 from discriminators.discriminator import new_bilstm
 from discriminators.training import TrainingSettings
 from oumg.comparison import Contest, Judge, Terms, Verdict, contest, judged, labelled, read_contest, text_set

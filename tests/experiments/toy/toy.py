@@ -10,12 +10,12 @@ import pytorch_lightning
 import torch
 from matplotlib.figure import Figure
 
-from data.example import Example
-from data.faults import InputFaults
+from core.example import Example
+from core.faults import InputFaults
+from core.scores import Scores
 from data.rated import RatedSet
-from data.scores import Scores
-from experiments.contracts import Outcome, Run, ScoredSet
-from experiments.evaluation import evaluate
+from experiments.report.evaluation import evaluate
+from experiments.runner.contracts import Outcome, Run, ScoredSet
 
 log = logging.getLogger("experiments.toy")
 
@@ -78,7 +78,7 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
     axes.plot(count, [s.ratings["quality"] for s in sentences], "o")
     axes.set(xlabel="words", ylabel="rating")
     stage = run.stages.get(
-        "weight", {"gamma": gamma}, lambda folder: torch.save(model.state_dict(), folder / "weight.pt")
+        "weight", {"gamma": gamma}, lambda folder: torch.save(model.state_dict(), folder / "weight.pt"), version=1
     )
     return Outcome(
         signature=f"toy|gamma:{gamma}",

@@ -1,0 +1,1 @@
+"""One loader per public set, and loaders of a user's own files."""

@@ -1,0 +1,164 @@
+"""The released evaluation set of CTRLEval: controlled texts rated by people (Ke et al. 2022, section 4.1).
+
+`root` is the folder that holds `ctrleval/`, or this folder itself.
+"""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from core.example import Example
+from core.faults import fault, read_all, shown
+from core.settings import some_of
+from data.files import numbered_lines, read_text
+from data.places import needed
+from data.rated import RatedSet
+from data.records import sound
+from data.sets.attributes import (
+    HELD_OUT_FRACTION,
+    SENTIMENTS,
+    SETS,
+    TOPICS,
+    LabelledData,
+    load_labelled,
+    split_labelled,
+)
+
+log = logging.getLogger(__name__)
+
+Part = Literal["sentiment", "topic"]
+FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "sentiment": ("ctrleval/data_senti.txt", SENTIMENTS),
+    "topic": ("ctrleval/data_topic.txt", TOPICS),
+}
+IWF = "ctrleval/iwf_full.txt"
+ASPECTS = ("coherence", "consistency", "attribute_relevance")
+COLUMNS = ("label", "prefix", "text", *ASPECTS)
+LOWEST, HIGHEST = 1.0, 5.0
+MODELS, SAMPLES = 4, 3  # texts of each label and prefix
+
+
+def ctrleval(
+    root: Path | str,
+    part: Part,
+    download: bool = False,
+    assume_system_order: bool = False,
+    attributes: Path | str | None = None,
+    sets: Sequence[str] | None = None,
+    held_out_fraction: float = HELD_OUT_FRACTION,
+    seed: int = 0,
+) -> LabelledData:
+    """Texts rated by people (CTRLEval, Tables 3-4); if asked for, labelled texts to train a discriminator on.
+
+    Args:
+        root: the folder of the public sets.
+        part: "sentiment" (360 texts) or "topic" (960).
+        download: whether missing files that have a known checksum are fetched into `root`; the released IWF table is
+            then fetched too.
+        assume_system_order: see `load_ctrleval`.
+        attributes: the folder that holds `attributes/`; None reads no texts to train on.
+        sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
+        held_out_fraction: the part of the texts to train on that is kept out of it.
+        seed: of the choice of that part.
+
+    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, ValueError for an
+    unknown part, or a set that has other labels.
+    """
+    labels = _labels(part)
+    names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)
+    some_of(names, [name for name, each in SETS.items() if each.labels == labels], f"sets for {part}")
+    readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
+    rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
+    if download:
+        log.info("the released IWF table, for PEGASUS: %s", needed(root, IWF, download))
+    train, held_out = split_labelled(labelled, held_out_fraction, seed)
+    return LabelledData(f"ctrleval_{part}", train, held_out, (rated,), synthetic=False, labels=labels)
+
+
+def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> RatedSet:
+    """Texts with the prefix and the label that their model was given, each rated 1 to 5, the mean of five people.
+
+    Ids `ctrleval-sentiment-000` and on, by row. `group` names the label and the prefix; twelve texts answer each.
+
+    The files do not say which of four models (CTRL, PPLM, GeDi, CoCon) wrote a text. With `assume_system_order`,
+    `system` is "model 1" to "model 4" in turn within each group. This is an assumption: in the sentiment part, ratings
+    of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p below 1e-9), and not by
+    blocks of three rows (p above 0.1). Which model is which is not known.
+
+    Raises InputFaults with all faults of the file: a row of other than six columns, an unknown label, a text that does
+    not begin with its prefix, a rating that is no number from 1 to 5; with `assume_system_order`, a group that is not
+    twelve rows in a run.
+    """
+    labels = _labels(part)
+    path = needed(root, FILES[part][0], download)
+    faults: list[str] = []
+    rows: list[tuple[int, list[str]]] = []
+    for line, content in numbered_lines(read_text(path, faults)):
+        cells = content.rstrip("\r").split("\t")
+        problems = _problems(cells, labels)
+        faults += [fault(path, line, problem) for problem in problems]
+        rows += [] if problems else [(line, cells)]
+    runs = _runs([(label, prefix) for _, (label, prefix, *_) in rows]) if assume_system_order and not faults else []
+    for start, end in runs:
+        if end - start != MODELS * SAMPLES:
+            rule = f"with assume_system_order, each prefix has {MODELS * SAMPLES} texts in a run for each label"
+            faults.append(fault(path, rows[start][0], f"{rule}, found {end - start} of {shown(rows[start][1][1])}"))
+    system = {i: f"model {(i - start) % MODELS + 1}" for start, end in runs for i in range(start, end)}
+    examples = [
+        Example(
+            f"ctrleval-{part}-{i:03d}",
+            text=text,
+            prefix=prefix,
+            label=label,
+            system=system.get(i),
+            group=f"{label}: {prefix}",
+            ratings={aspect: float(rating) for aspect, rating in zip(ASPECTS, ratings, strict=True)},
+        )
+        for i, (_, (label, prefix, text, *ratings)) in enumerate(rows)
+    ]
+    return RatedSet(f"ctrleval_{part}", sound(examples, faults), synthetic=False)
+
+
+def _labels(part: str) -> tuple[str, ...]:
+    if part not in FILES:
+        raise ValueError(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
+    return FILES[part][1]
+
+
+def _problems(cells: list[str], labels: tuple[str, ...]) -> list[str]:
+    """What is wrong with a row."""
+    if len(cells) != len(COLUMNS):
+        return [f"a row must have {', '.join(COLUMNS)} between tabs, found {len(cells)} columns"]
+    label, prefix, text, *ratings = cells
+    problems: list[str] = []
+    if label not in labels:
+        problems.append(f"a label must be one of {', '.join(labels)}, found {shown(label)}")
+    if not prefix.strip() or not text.startswith(prefix):
+        problems.append(f"a text must begin with its prefix {shown(prefix)}, found {shown(text)}")
+    problems += [
+        f"{aspect} must be a number from {LOWEST:g} to {HIGHEST:g}, found {shown(rating)}"
+        for aspect, rating in zip(ASPECTS, ratings, strict=True)
+        if not LOWEST <= _number(rating) <= HIGHEST
+    ]
+    return problems
+
+
+def _number(cell: str) -> float:
+    """The number, or NaN where there is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _runs(keys: list[tuple[str, str]]) -> list[tuple[int, int]]:
+    """Start and end of each run of equal keys.
+
+    >>> _runs([("a", "x"), ("a", "x"), ("b", "x")])
+    [(0, 2), (2, 3)]
+    """
+    starts = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]
+    return list(zip(starts, [*starts[1:], len(keys)], strict=True))

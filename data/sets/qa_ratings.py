@@ -1,0 +1,86 @@
+"""Answers to questions, rated by people for correctness (Lee et al. 2021, KPQA; a substitute for MOCHA).
+
+`root` is the folder that holds `qa_ratings/` (and `roc_stories/`), or this folder itself.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from core.example import Example
+from core.faults import fault, read_all, shown
+from core.settings import some_of
+from data.places import needed
+from data.rated import RatedSet
+from data.records import NUMBER, TEXT, read_records, sound
+from data.references import ReferenceData
+from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
+
+SETS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
+
+
+def qa_ratings(
+    root: Path | str,
+    download: bool = False,
+    sets: Sequence[str] = SETS,
+    plain_stories: bool = False,
+    held_out_fraction: float = HELD_OUT_FRACTION,
+    seed: int = 0,
+) -> ReferenceData:
+    """Rated answers (a substitute for the question answering of MARS, Table 3), one rated set for each data set.
+
+    Args:
+        root: the folder of the public sets.
+        download: whether missing files that have a known checksum are fetched into `root`.
+        sets: any of "semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"; only the first has passages.
+        plain_stories: whether plain ROC stories are read to train a small model on; the sets have no such texts.
+        held_out_fraction: the part of them that is kept for the held-out loss.
+        seed: of the choice of that part.
+
+    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched.
+    """
+    some_of(sets, SETS, "sets")
+    stories = [partial(load_roc_plain, root, download)] if plain_stories else []
+    parts = read_all([*(partial(load_qa_ratings, root, name, download) for name in sets), *stories])
+    plain = [story for part in parts[len(sets) :] for story in part]
+    train, held_out = split_plain(plain, held_out_fraction, seed)
+    return ReferenceData("qa_ratings", train, held_out, tuple(parts[: len(sets)]), synthetic=False)
+
+
+def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> RatedSet:
+    """The answers of one set; `context` is the passage, where there is one, and the question.
+
+    `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
+    Answers to the same question have one `group`.
+    """
+    path = needed(root, f"qa_ratings/{name}.jsonl", download)
+    faults: list[str] = []
+    examples: list[Example] = []
+    groups: dict[str, str] = {}
+    kinds = {
+        "id": TEXT,
+        "system": TEXT.or_null(),
+        "context": TEXT.or_null(),
+        "question": TEXT,
+        "candidate": TEXT,
+        "references": TEXT.list_of(),
+        "score": NUMBER,
+        "score_scale": NUMBER.list_of(),
+    }
+    for line, record in read_records(path, kinds, faults):
+        if not min(record["score_scale"]) <= record["score"] <= max(record["score_scale"]):
+            found = f"{shown(record['score'])} outside {shown(record['score_scale'])}"
+            faults.append(fault(path, line, f'"score" must be on its scale, found {found}'))
+        context = " ".join(part for part in (record["context"], record["question"]) if part)
+        examples.append(
+            Example(
+                record["id"],
+                text=record["candidate"],
+                context=context,
+                references=record["references"],
+                system=record["system"],
+                group=groups.setdefault(context, record["id"]),
+                ratings={"correctness": float(record["score"])},
+            )
+        )
+    return RatedSet(name, sound(examples, faults), synthetic=False)

@@ -1,0 +1,88 @@
+"""Chinese verse: the built-in one, and the lyrics (ci) of the Song dynasty.
+
+`root` is the folder that holds `songci/`, or this folder itself.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.example import Example
+from core.faults import fault, shown
+from core.settings import check_sizes
+from data.builtin.verse import generate_verse
+from data.places import needed
+from data.records import TEXT, read_records, sound
+from data.splits import share, split_by
+
+log = logging.getLogger(__name__)
+
+HELD_OUT_FRACTION = 0.1
+FILE = "songci/songci.jsonl"
+MARKS = "，。、！？；："
+
+
+@dataclass(frozen=True)
+class VerseData:
+    """What an experiment on verse reads: poems to train on and held-out ones; `group` is the tune of a poem.
+
+    `synthetic` says whether they are generated.
+    """
+
+    name: str
+    train: tuple[Example, ...]
+    held_out: tuple[Example, ...]
+    synthetic: bool
+
+
+def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> VerseData:
+    """Generated verse: no network, no files. The held-out poems are new, their twelve tunes are not."""
+    check_sizes(train=train, held_out=held_out)
+    poems = generate_verse(train + held_out, seed=seed)
+    kept, out = split_by(poems, lambda poem: poem.text, held_out, seed)
+    return VerseData("builtin_verse", kept, out, synthetic=True)
+
+
+def songci(
+    root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
+) -> VerseData:
+    """Song Ci (OUMG, Tables 1-2), split by tune as SongNet splits: no held-out poem has the tune of one to train on.
+
+    Args:
+        root: the folder of the public sets.
+        download: whether missing files that have a known checksum are fetched into `root`.
+        held_out_fraction: the part of the tunes that is held out.
+        seed: of the choice of that part.
+
+    Raises InputFaults when the file is missing or wrong, DownloadFault when it cannot be fetched.
+    """
+    poems = load_songci(root, download)
+    train, held_out = split_by(poems, _tune, share(poems, _tune, held_out_fraction), seed)
+    return VerseData("songci", train, held_out, synthetic=False)
+
+
+def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
+    """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their marks.
+
+    A poem is left out, and counted in the log, where a mark is missing at its end or stands at its beginning or after
+    another mark: its form cannot be told.
+    """
+    path = needed(root, FILE, download)
+    faults: list[str] = []
+    poems: list[Example] = []
+    dropped = 0
+    for line, record in read_records(path, {"id": TEXT, "cipai": TEXT, "lines": TEXT.list_of()}, faults):
+        text = "".join(record["lines"])
+        if any(mark in text for mark in "\n\r\t "):
+            faults.append(fault(path, line, f'"lines" must hold no blanks, found {shown(text)}'))
+        elif text[-1] not in MARKS or any(a in MARKS and b in MARKS for a, b in zip("，" + text, text, strict=False)):
+            dropped += 1
+        else:
+            poems.append(Example(record["id"], text=text, prefix=record["cipai"], group=record["cipai"]))
+    if dropped:
+        log.info("%s: %d poems left out, whose form cannot be told", path, dropped)
+    return sound(poems, faults)
+
+
+def _tune(poem: Example) -> str | None:
+    return poem.group

@@ -1,0 +1,125 @@
+"""Stories: the built-in ones, and ROC stories with continuations that people rated.
+
+`root` is the folder that holds `roc_stories/`, or this folder itself.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+from core.example import Example
+from core.faults import fault, read_all, shown
+from core.settings import check_sizes
+from data.builtin.stories import generate_stories, rated_stories
+from data.files import numbered_lines, read_text
+from data.places import needed
+from data.rated import RatedSet
+from data.records import NUMBER, TEXT, read_records, sound
+from data.references import ReferenceData
+from data.splits import share, split_by
+
+HELD_OUT_FRACTION = 0.1
+SENTENCE_END = re.compile(r"(?<= [.!?])\s+")  # the sets are tokenised: a blank stands before the mark
+
+RATED = "roc_stories/mans_roc.jsonl"
+PLAIN = "roc_stories/roc_plain.txt"
+
+
+def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> ReferenceData:
+    """Generated stories: no network, no files; the quality of the rated endings is known by construction.
+
+    `train` + `held_out` stories are generated; those of `held_out` contexts, of which few have a second story, are kept
+    out of the training. No context of a rated ending is among them.
+    """
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True),) if rated else ()
+    known = {str(example.context) for each in rated_sets for example in each.examples}
+    generated = generate_stories(train + held_out, seed=seed, exclude=known)
+    kept, out = split_by(generated, lambda example: example.context, held_out, seed)
+    return ReferenceData("builtin_stories", kept, out, rated_sets, synthetic=True)
+
+
+def roc_stories(
+    root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
+) -> ReferenceData:
+    """Plain ROC stories to train on, rated by MANS (a substitute for the stories of MARS, Table 3).
+
+    Args:
+        root: the folder of the public sets.
+        download: whether missing files that have a known checksum are fetched into `root`.
+        held_out_fraction: the part of the plain stories that is kept for the held-out loss.
+        seed: of the choice of that part.
+
+    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, ValueError where a
+    rated story's reference is also one to train on.
+    """
+    rated, plain = read_all(
+        [partial(load_mans_roc, root, download=download), partial(load_roc_plain, root, download=download)]
+    )
+    references = {_words(f"{e.context} {reference}"): e.id for e in rated.examples for reference in e.references}
+    both = [references[text] for text in (_words(example.text) for example in plain) if text in references]
+    if both:
+        raise ValueError(f"a reference must not be a story to train on too, but those of {', '.join(both)} are")
+    train, held_out = split_plain(plain, held_out_fraction, seed)
+    return ReferenceData("roc_stories", train, held_out, (rated,), synthetic=False)
+
+
+def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
+    """MANS (Guan et al. 2021): 200 first sentences, each continued by five systems and rated by five annotators.
+
+    `context` is the first sentence, the reference the continuation by a person, `ratings["overall"]` the mean of the
+    five ratings of 1 to 5.
+    """
+    path = needed(root, RATED, download)
+    faults: list[str] = []
+    texts = dict.fromkeys(("id", "prompt", "reference", "system", "text"), TEXT)
+    examples: list[Example] = []
+    for line, record in read_records(path, {**texts, "ratings": NUMBER.list_of(), "mean_rating": NUMBER}, faults):
+        if abs(fmean(record["ratings"]) - record["mean_rating"]) > 1e-6:
+            found = f"{shown(record['mean_rating'])} for {shown(record['ratings'])}"
+            faults.append(fault(path, line, f'"mean_rating" must be the mean of "ratings", found {found}'))
+        examples.append(
+            Example(
+                record["id"],
+                text=record["text"],
+                context=record["prompt"],
+                references=(record["reference"],),
+                system=record["system"],
+                group=record["id"].removesuffix(f"-{record['system']}"),
+                ratings={"overall": float(record["mean_rating"])},
+            )
+        )
+    return RatedSet("mans_roc", sound(examples, faults), synthetic=False)
+
+
+def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
+    """Plain ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last of them."""
+    path = needed(root, PLAIN, download)
+    faults: list[str] = []
+    examples: list[Example] = []
+    for line, text in numbered_lines(read_text(path, faults)):
+        if not text.strip():
+            faults.append(fault(path, line, f"a line must be a story, found {shown(text)}"))
+            continue
+        beginning = SENTENCE_END.split(text.strip())[:-1]
+        examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))
+    return sound(examples, faults)
+
+
+def split_plain(
+    stories: Sequence[Example], held_out_fraction: float, seed: int
+) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """Training and held-out part of plain stories; a repeated story stands on one side."""
+    held_out = share(stories, _text, held_out_fraction)
+    return split_by(stories, _text, held_out, seed)
+
+
+def _text(example: Example) -> str:
+    return example.text
+
+
+def _words(text: str) -> str:
+    """The text without what two copies of one story may differ in: case and blanks."""
+    return " ".join(text.split()).casefold()

@@ -1,0 +1,83 @@
+"""Evaluation: the agreement of scores with the ratings of a set, as rows of the table."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from core.scores import Scores
+from data.rated import RatedSet
+from experiments.runner.contracts import Row
+from meta_eval.agreement import Estimate, agreement, length_correlation
+
+
+def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[Row]:
+    """One row per metric and rated aspect.
+
+    A metric that scores a rated aspect by name is compared on it; a metric with one aspect is compared on every rated
+    one. Of several aspects, those that nobody rated have no row. An example without a rating in an aspect is left out
+    of that aspect. Intervals draw whole groups where every example names its group.
+
+    Args:
+        scores: by metric name, in the order of the examples.
+        rated: the examples and their ratings.
+
+    Raises ValueError when a metric has not one score per example, or nothing of a metric can be compared.
+    """
+    aspects = list(dict.fromkeys(aspect for example in rated.examples for aspect in example.ratings))
+    rows: list[Row] = []
+    for metric, scored in scores.items():
+        if len(scored) != len(rated.examples):
+            raise ValueError(
+                f"one score per example, but {metric} has {len(scored)} for {len(rated.examples)} of {rated.name}"
+            )
+        compared = [aspect for aspect in aspects if aspect in scored.values or len(scored.values) == 1]
+        if not compared:
+            raise ValueError(
+                f"{metric} scores {', '.join(scored.values)}, but {rated.name} is rated for {', '.join(aspects)}: "
+                "there is nothing to compare"
+            )
+        rows += [_row(metric, scored, rated, aspect) for aspect in compared]
+    return rows
+
+
+def published_scores(rated: RatedSet) -> dict[str, Scores]:
+    """The published scores that come with a set, by metric; an example that has none is NaN with a reason."""
+    found: dict[str, Scores] = {}
+    for metric, by_id in rated.published.items():
+        values = [by_id.get(example.id, math.nan) for example in rated.examples]
+        reasons = ["no published score" if math.isnan(value) else None for value in values]
+        found[metric] = Scores({"published": np.array(values)}, f"{metric}|published beside {rated.name}", reasons)
+    return found
+
+
+def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> Row:
+    values = scored.values[aspect] if aspect in scored.values else next(iter(scored.values.values()))
+    at = [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
+    examples = [rated.examples[i] for i in at]
+    groups = [example.group for example in examples]
+    found = agreement(
+        values[at],
+        [example.ratings[aspect] for example in examples],
+        groups=None if None in groups else groups,
+    )
+    return Row(
+        metric=metric,
+        set=rated.name,
+        aspect=aspect,
+        n=found.n,
+        pearson=found.pearson.value,
+        pearson_interval=_bounds(found.pearson),
+        spearman=found.spearman.value,
+        spearman_interval=_bounds(found.spearman),
+        kendall=found.kendall.value,
+        kendall_interval=_bounds(found.kendall),
+        word_count_spearman=length_correlation(values[at], [len(example.full_text.split()) for example in examples]),
+        unscored=found.unscored,
+        truncated=sum(scored.dropped_tokens[i] > 0 for i in at),
+        synthetic=rated.synthetic,
+    )
+
+
+def _bounds(estimate: Estimate) -> tuple[float, float]:
+    return estimate.low, estimate.high

@@ -1,0 +1,56 @@
+"""Report: report.html, the outcome of a run on one page without external resources."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from datetime import datetime
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+
+from data.files import written_aside
+from experiments.report.results import Circumstances, grouped, is_synthetic, library_versions, shown_columns
+from experiments.runner.contracts import Outcome
+from experiments.runner.terminal import interval, number
+
+TEMPLATE = Path(__file__).with_name("page.html.jinja")
+
+
+def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
+    """Writes report.html; the plots lie in `plots/` already."""
+    with written_aside(folder / "report.html") as file:
+        file.write(render(outcome, circumstances, folder / "plots"))
+
+
+def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
+    """The page as HTML, its pictures inlined."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"number": number, "interval": interval, "duration": duration}
+    pictures = {name: base64.b64encode((plots / f"{name}.png").read_bytes()).decode("ascii") for name in outcome.plots}
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        run=circumstances,
+        started=datetime.fromisoformat(circumstances.started).isoformat(" ", "minutes"),
+        command=shlex.join(circumstances.command),
+        outcome=outcome,
+        groups=grouped(outcome.rows),
+        shown_columns=shown_columns,
+        synthetic=is_synthetic(outcome),
+        pictures=pictures,
+        versions=library_versions(),
+        total=max(sum(circumstances.timings.values()), circumstances.seconds),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds for a reader.
+
+    >>> duration(0.42), duration(75), duration(7322)
+    ('0.4 s', '1 min 15 s', '2 h 02 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

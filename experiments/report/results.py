@@ -1,0 +1,219 @@
+"""Results: what a run folder holds, written from an Outcome.
+
+Every file is written aside and renamed when whole, `results.json` last: where it lies, the run is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.files import written_aside
+from experiments.runner.contracts import Outcome, Row
+
+LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
+WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models")
+
+
+def cells(row: Row | Mapping[str, Any]) -> dict[str, Any]:
+    """A row with intervals as `pearson_low`, `pearson_high` and so on: one text or number per column."""
+    values = row if isinstance(row, Mapping) else {field.name: getattr(row, field.name) for field in fields(row)}
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if name.endswith("_interval"):
+            of = name.removesuffix("_interval")
+            flat |= {f"{of}_low": value[0], f"{of}_high": value[1]}
+        elif isinstance(value, str | int | float):
+            flat[name] = value
+    return flat
+
+
+def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns of a table of another kind that are shown, their intervals beside them."""
+    return [name for name in cells(rows[0]) if name in rows[0]] if rows else []
+
+
+COLUMNS = tuple(
+    cells(Row("", "", "", 0, 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), 0.0, 0, 0, False))
+)  # the columns of the table, in order
+
+
+def ranked(rows: Sequence[Row]) -> list[Row]:
+    """The rows by set and aspect, as they first appear, the best Spearman first and an undefined one last."""
+    order = list(dict.fromkeys((row.set, row.aspect) for row in rows))
+    best = {id(row): -math.inf if math.isnan(row.spearman) else row.spearman for row in rows}
+    return sorted(rows, key=lambda row: (order.index((row.set, row.aspect)), -best[id(row)], row.metric))
+
+
+def grouped(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The ranked rows by set and aspect."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in ranked(rows):
+        groups.setdefault((row.set, row.aspect), []).append(row)
+    return groups
+
+
+def strict(value: Any) -> Any:
+    """`value` for JSON: NaN and infinities, which JSON lacks, become None; numpy's numbers Python's; tuples lists."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What is known of a run beside its outcome.
+
+    Attributes:
+        experiment: its name.
+        description: its one line.
+        seed: of all generators.
+        command: the words of the command line that gives this run again.
+        started: ISO date and time with zone.
+        seconds: wall-clock time of the whole run.
+        timings: seconds by step.
+        config: YAML, every value resolved.
+    """
+
+    experiment: str
+    description: str
+    seed: int
+    command: tuple[str, ...]
+    started: str
+    seconds: float
+    timings: Mapping[str, float]
+    config: str
+
+
+def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
+    """The content of results.json."""
+    return strict(
+        {
+            "experiment": circumstances.experiment,
+            "description": circumstances.description,
+            "signature": outcome.signature,
+            "synthetic": is_synthetic(outcome),
+            "notes": list(outcome.notes),
+            "table": [
+                *({f.name: getattr(row, f.name) for f in fields(row)} for row in ranked(outcome.rows)),
+                *(row for table in outcome.tables for row in table.rows),
+            ],
+            "figures": dict(outcome.figures),
+            "files": [str(file) for file in outcome.files],
+            "timings": {step: round(seconds, 3) for step, seconds in circumstances.timings.items()},
+            "seconds": round(circumstances.seconds, 3),
+            "seed": circumstances.seed,
+            "command": list(circumstances.command),
+            "started": circumstances.started,
+            "versions": {"judging-generated-text": version("judging-generated-text"), **library_versions()},
+        }
+    )
+
+
+def is_synthetic(outcome: Outcome) -> bool:
+    """Whether the experiment says so, or any of its sets is generated by this project."""
+    return outcome.synthetic or any(scored.rated.synthetic for scored in outcome.scored)
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of the libraries that can change a number."""
+    return {name: version(name) for name in LIBRARIES}
+
+
+def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """One record per set and example: its ratings, the scores of every metric by aspect, and why a score is null."""
+    for scored in outcome.scored:
+        for i, example in enumerate(scored.rated.examples):
+            yield {
+                "set": scored.rated.name,
+                "id": example.id,
+                "ratings": dict(example.ratings),
+                "scores": {m: {a: float(v[i]) for a, v in s.values.items()} for m, s in scored.scores.items()},
+                "dropped_tokens": {m: s.dropped_tokens[i] for m, s in scored.scores.items() if s.dropped_tokens[i]},
+                "reasons": {m: s.reasons[i] for m, s in scored.scores.items() if s.reasons[i] is not None},
+            }
+
+
+def may_write_into(folder: Path) -> bool:
+    """Whether the folder is new, empty, or holds an earlier run; another one is not ours to clear."""
+    return not folder.exists() or (folder / "run.log").is_file() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def begin_folder(folder: Path) -> None:
+    """Makes the run folder, or clears an old one of what a run writes; kept stages lie elsewhere."""
+    for name in WRITTEN:
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_models(outcome: Outcome, folder: Path) -> None:
+    """Puts the model folders into `models/`, as hard links where the file system can."""
+    if not outcome.models:
+        return
+    aside = folder / ".models.partial"
+    shutil.rmtree(aside, ignore_errors=True)
+    for name, source in outcome.models.items():
+        shutil.copytree(source, aside / name, copy_function=_link)
+    _take_place(aside, folder / "models")
+
+
+def write_plots(outcome: Outcome, folder: Path) -> None:
+    """Draws the plots into `plots/name.png` and closes them."""
+    if not outcome.plots:
+        return
+    from matplotlib import pyplot
+
+    aside = folder / ".plots.partial"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    for name, figure in outcome.plots.items():
+        figure.savefig(aside / f"{name}.png", dpi=150, bbox_inches="tight", facecolor="white")
+        pyplot.close(figure)
+    _take_place(aside, folder / "plots")
+
+
+def write_scores(outcome: Outcome, folder: Path) -> None:
+    """Writes scores.jsonl, where a set was scored."""
+    if not outcome.scored:
+        return
+    with written_aside(folder / "scores.jsonl") as file:
+        for line in score_lines(outcome):
+            file.write(json.dumps(strict(line), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_json(content: Any, path: Path) -> None:
+    """Writes strict JSON."""
+    with written_aside(path) as file:
+        file.write(json.dumps(strict(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _take_place(aside: Path, final: Path) -> None:
+    if final.exists():
+        shutil.rmtree(final)
+    aside.rename(final)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without hard links
+        shutil.copy2(source, target)

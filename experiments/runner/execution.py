@@ -1,0 +1,207 @@
+"""Execution: one run, from its checked configuration to its run folder and exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import InstantiationException
+from omegaconf import DictConfig, OmegaConf
+from rich.markup import escape
+
+from core.faults import InputFaults, MissingModel
+from core.stages import Stages
+from experiments.report import page, results
+from experiments.report.results import Circumstances
+from experiments.runner import terminal
+from experiments.runner.configuration import ConfigurationFault, check_targets, leaves
+from experiments.runner.contracts import Outcome, Run
+from experiments.runner.journal import Journal, hush_libraries, journal
+
+FINE, FAILED, BAD_INPUT = 0, 1, 2
+
+log = logging.getLogger(__name__)
+
+
+def execute(config: DictConfig, overrides: Sequence[str]) -> int:
+    """Runs the experiment of a resolved configuration; returns the exit code.
+
+    0: fine. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
+    2: bad input or settings; nothing is written.
+
+    Raises KeyboardInterrupt for Ctrl-C, also where a library has turned it into something else.
+    """
+    settle_libraries(network=config.network)
+    folder = Path(config.run_dir).resolve()
+    with journal() as kept:
+        try:
+            _run(config, folder, tuple(overrides), kept)
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            return _ended(error, config, folder, kept)
+    return FINE
+
+
+def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal) -> int:
+    """Says why a run ended early; returns the exit code."""
+    built = not isinstance(error, InstantiationException)
+    while isinstance(error, InstantiationException) and error.__cause__ is not None:
+        error = error.__cause__  # Hydra wraps what a built part raises
+    trace = "".join(traceback.format_exception(error))
+    if os.environ.get("HYDRA_FULL_ERROR"):
+        print(trace, file=sys.stderr)
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
+        log.info("interrupted")
+        raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
+    if isinstance(error, MissingModel):
+        return _say(_missing_model(error, config), BAD_INPUT)
+    if isinstance(error, ConfigurationFault | InputFaults) or (isinstance(error, ValueError) and not built):
+        return _say(str(error), BAD_INPUT)
+    from experiments.runner.tracking import is_first_process
+
+    if is_first_process():
+        if not kept.writes:  # it failed while its parts were built
+            try:
+                _begin(folder, kept)
+            except ConfigurationFault as fault:
+                return _say(f"{fault}\nfailed: {type(error).__name__}: {error}", FAILED)
+        kept.add(trace)
+    where = f"the traceback is in {_short(folder)}/run.log"
+    return _say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{where}", FAILED)
+
+
+def _missing_model(fault: MissingModel, config: DictConfig) -> str:
+    """The fault with the settings that ask for this model, and the one that fetches it."""
+    settings = [(key, value) for key, value in leaves(OmegaConf.to_container(config)) if value == fault.name]
+    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith("experiment."))
+    fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
+    return f"{asked or fault.name}: {fault.what}{fetch}"
+
+
+def settle_libraries(network: bool) -> None:
+    """Environment settings that libraries read when they are imported; what the user has set stays."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    os.environ.setdefault("WANDB_SILENT", "true")
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forks of data loaders would warn
+    if not network:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    if not terminal.watched():
+        os.environ.setdefault("TQDM_DISABLE", "1")
+
+
+def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Journal) -> None:
+    started, clock = datetime.now().astimezone(), time.perf_counter()
+    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
+        raise ConfigurationFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
+    if not results.may_write_into(folder):
+        raise ConfigurationFault(
+            f"run_dir must be a new or empty folder, or one of an earlier run (with run.log), but {folder} is not"
+        )
+    plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
+    for part in ("experiment", "trainer", "logger"):
+        check_targets(plain[part], part)  # imports what will be built
+    hush_libraries()
+
+    import pytorch_lightning
+    from hydra.utils import instantiate
+
+    from experiments.runner.tracking import is_first_process
+
+    pytorch_lightning.seed_everything(config.seed, workers=True, verbose=False)
+    tracking = instantiate(config.logger)
+    trainer = instantiate(config.trainer)
+    experiment = instantiate(config.experiment)  # reads the input: faults are found here
+
+    first = is_first_process()
+    if first:
+        _begin(folder, kept)
+        with (folder / "config.yaml").open("w", encoding="utf-8") as file:
+            file.write(OmegaConf.to_yaml(config))
+    command = ("python", "experiments/run.py", *overrides)
+    log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
+    run = Run(
+        name=config.name,
+        folder=folder,
+        stages=Stages(Path(config.stages_dir), first=first),
+        seed=config.seed,
+        trainer=partial(
+            trainer,
+            default_root_dir=folder,
+            enable_progress_bar=terminal.watched(),
+            enable_model_summary=False,
+            logger=False,
+        ),
+        loggers=tracking.loggers,
+        progress=terminal.progress,
+    )
+    exit_code = FAILED
+    tracking.open(folder, config.name, plain)
+    try:
+        outcome = experiment(run)
+        if not isinstance(outcome, Outcome):
+            raise TypeError(
+                f"an experiment must return an Outcome, but {config.name} returned {type(outcome).__name__}"
+            )
+        circumstances = Circumstances(
+            experiment=config.name,
+            description=config.description,
+            seed=config.seed,
+            command=command,
+            started=started.isoformat(timespec="seconds"),
+            seconds=time.perf_counter() - clock,
+            timings=run.timings,
+            config=OmegaConf.to_yaml(config),
+        )
+        if first:
+            results.write_plots(outcome, folder)
+            results.write_models(outcome, folder)
+            results.write_scores(outcome, folder)
+            page.write_report(outcome, circumstances, folder)
+            results.write_json(results.results(outcome, circumstances), folder / "results.json")
+            tracking.publish(outcome, folder)
+            _summarise(outcome, circumstances, folder)
+        exit_code = FINE
+    finally:
+        tracking.close(exit_code)
+
+
+def _begin(folder: Path, kept: Journal) -> None:
+    try:
+        results.begin_folder(folder)
+    except OSError as error:
+        raise ConfigurationFault(f"run_dir cannot be written: {error}") from error
+    kept.write_to(folder / "run.log")
+
+
+def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
+    out = terminal.console()
+    for table in terminal.agreement_tables(outcome.rows, out.width):
+        out.print(table)
+    for table in terminal.other_tables(outcome.tables):
+        out.print(table)
+    if outcome.figures:
+        out.print(terminal.plain_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
+    for note in outcome.notes:
+        out.print(f"[bold yellow]![/] {escape(note)}")
+    for file in outcome.files:
+        out.print(f"wrote {_short(file)}")
+    out.print(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html")
+
+
+def _say(message: str, exit_code: int) -> int:
+    print(message, file=sys.stderr)
+    return exit_code
+
+
+def _short(path: Path) -> str:
+    """The path from here, where it lies below."""
+    path = path.resolve()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

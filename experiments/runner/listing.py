@@ -1,0 +1,28 @@
+"""Listing: the experiments and config groups there are, read from the names and texts of the files alone."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+
+
+def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
+    """The names in every config group, by group, over several config folders."""
+    options: dict[str, set[str]] = {}
+    for folder in folders:
+        for file in folder.glob("*/**/*.yaml"):
+            group = file.relative_to(folder).parent.as_posix()
+            options.setdefault(group, set()).add(file.stem)
+    return {group: sorted(names) for group, names in sorted(options.items())}
+
+
+def descriptions(folders: Sequence[Path]) -> dict[str, str]:
+    """The one-line `description:` of every experiment, by name; read as text, since --help waits for no parser."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for file in sorted((folder / "exp").glob("**/*.yaml")):
+            line = re.search(r"^description: *(.+?) *$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            name = file.relative_to(folder / "exp").with_suffix("").as_posix()
+            found[name] = line.group(1).strip("\"'") if line else ""
+    return found

@@ -1,0 +1,147 @@
+"""Tracking: where the metrics of trainings and the results of a run are sent: Weights & Biases, CSV files, nowhere.
+
+Each is chosen by `logger=` and built by Hydra. Processes other than the first of a distributed run send nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+from pytorch_lightning.utilities import rank_zero_only
+
+from experiments.report.results import COLUMNS, cells
+from experiments.runner.contracts import Outcome
+
+if TYPE_CHECKING:
+    import wandb
+
+
+class Tracking(Protocol):
+    """Opened before the experiment, asked for loggers by it, told its outcome, closed with the exit code."""
+
+    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
+        """Begins a tracked run in the run folder."""
+        ...
+
+    def loggers(self, training: str) -> list[Logger]:
+        """The Lightning loggers of one named training."""
+        ...
+
+    def publish(self, outcome: Outcome, folder: Path) -> None:
+        """Sends the table, the plots and the models, which lie in the run folder."""
+        ...
+
+    def close(self, exit_code: int) -> None:
+        """Ends the tracked run."""
+        ...
+
+
+def is_first_process() -> bool:
+    """False in the other processes of a distributed run, which write nothing."""
+    return rank_zero_only.rank == 0  # pyright: ignore[reportFunctionMemberAccess]
+
+
+class NoTracking:
+    """No tracking."""
+
+    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None: ...
+
+    def loggers(self, training: str) -> list[Logger]:
+        return []
+
+    def publish(self, outcome: Outcome, folder: Path) -> None: ...
+
+    def close(self, exit_code: int) -> None: ...
+
+
+class CsvTracking(NoTracking):
+    """Lightning's CSVLogger: `csv/TRAINING/metrics.csv` in the run folder."""
+
+    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
+        self.folder = folder
+
+    def loggers(self, training: str) -> list[Logger]:
+        return [CSVLogger(self.folder, name="csv", version=training)]
+
+
+class WandbTracking:
+    """One Weights & Biases run per run folder, which it lies in.
+
+    Args:
+        project: the W&B project.
+        entity: user or team, or None for the account's default.
+        mode: "offline" (nothing leaves the machine; `wandb sync` sends it later) or "online".
+        tags: of the run.
+
+    Raises ValueError for another mode.
+    """
+
+    def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
+        if mode not in ("offline", "online", "disabled"):
+            raise ValueError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
+        self.settings = {"project": project, "entity": entity, "mode": mode, "tags": tags}
+        self.name = ""
+        self.run: wandb.Run | None = None
+
+    def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
+        self.name = name
+        if not is_first_process():
+            return
+        import wandb
+
+        self.run = wandb.init(
+            **self.settings,  # pyright: ignore[reportArgumentType]
+            dir=folder,
+            name=f"{name}/{folder.name}",
+            group=name,
+            config=dict(config),
+            settings=wandb.Settings(console="off", silent=True),  # run.log has what is printed
+        )
+        self.run.define_metric("trainer/global_step")
+        self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+
+    def loggers(self, training: str) -> list[Logger]:
+        return [_TrainingLogger(experiment=self.run, prefix=training)]
+
+    def publish(self, outcome: Outcome, folder: Path) -> None:
+        if self.run is None:
+            return
+        import wandb
+
+        table = wandb.Table(columns=list(COLUMNS), data=[list(cells(row).values()) for row in outcome.rows])
+        plots = {f"plots/{name}": wandb.Image(str(folder / "plots" / f"{name}.png")) for name in outcome.plots}
+        others = {
+            f"tables/{table.title}": wandb.Table(
+                columns=list(cells(table.rows[0])), data=[list(cells(row).values()) for row in table.rows]
+            )
+            for table in outcome.tables
+            if table.rows
+        }
+        self.run.log({"results": table, **others, **plots})
+        for name in outcome.models:
+            artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
+            artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # it stays there
+            self.run.log_artifact(artifact)
+        self.run.summary.update(
+            {"signature": outcome.signature, "notes": list(outcome.notes), "figures": dict(outcome.figures)}
+        )
+
+    def close(self, exit_code: int) -> None:
+        if self.run is not None:
+            self.run.finish(exit_code=exit_code)
+
+
+class _TrainingLogger(WandbLogger):
+    """Metrics as `training/metric` and hyperparameters below `training`: no training overwrites another."""
+
+    LOGGER_JOIN_CHAR = "/"
+
+    @rank_zero_only
+    def log_hyperparams(self, params: dict[str, Any] | Namespace) -> None:
+        params = vars(params) if isinstance(params, Namespace) else params
+        self.experiment.config.update({self._prefix: {k: str(v) for k, v in params.items()}}, allow_val_change=True)

@@ -1,0 +1,1 @@
+"""Tools: scoring and augmenting a user's own files, counting a corpus."""

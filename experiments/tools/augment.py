@@ -1,0 +1,72 @@
+"""Augment: write the augmented references of a file of one's own, for reading (`+exp=augment`)."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.example import Example
+from core.faults import ExampleFaults
+from data.files import located_examples, written_aside
+from experiments.runner.contracts import Outcome, Run
+from mars.cloze import Fill
+from mars.keeping import json_numbers
+from mars.metric import MARS, AugmentedReference, RefusedReference
+
+
+def augment(run: Run, examples: Sequence[Example], given: str, output: Path, metric: MARS) -> Outcome:
+    """Writes `output` (JSONL): for each reference and masking ratio its template, the filled text and its fills.
+
+    A reference that cannot be augmented has one line with the reason. Perplexities and KL are rounded to four digits.
+
+    Raises InputFaults, by file and line, where no example has references.
+    """
+    with run.timed("augmentation"):
+        try:
+            references = metric.augmented(examples)
+        except ExampleFaults as faults:
+            raise faults.located(given, [line for line, _ in located_examples(given)]) from None
+    with written_aside(output) as file:
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for row in references for line in lines_of(row))
+    rows = [row for row in references if not isinstance(row, RefusedReference)]
+    filled = [one.augmented for row in rows for one in row if one.augmented.fills]
+    figures: dict[str, float] = {
+        "references": len(references),
+        "augmented references": len(filled),
+        "references without context": sum(not row[0].context for row in rows),
+        "references with a cut context": sum(any(one.augmented.dropped_context for one in row) for row in rows),
+    }
+    if filled:
+        figures["mean KL of guided from plain (nats)"] = float(np.mean([one.kl for one in filled]))
+    refused = len(references) - len(rows)
+    notes = [f"{refused} of {len(references)} references could not be augmented; {output} says why"] if refused else []
+    return Outcome(signature=metric.signature, figures=figures, notes=notes, files=[output])
+
+
+def lines_of(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator[dict[str, Any]]:
+    """What is written of one reference."""
+    if isinstance(row, RefusedReference):
+        yield {"reference": row.reference, "reason": row.reason, "context": row.context}
+        return
+    for one in row:
+        yield {
+            "reference": one.reference,
+            "ratio": one.ratio,
+            "template": one.shown,
+            "text": one.augmented.text,
+            "fills": [_shown(fill) for fill in one.augmented.fills],
+            "kl": _rounded(one.augmented.kl),
+            "dropped_context": one.augmented.dropped_context,
+            "context": one.context,
+        }
+
+
+def _shown(fill: Fill) -> dict[str, Any]:
+    known = json_numbers(fill.perplexities)
+    return {"text": fill.text, "perplexities": [None if value is None else _rounded(value) for value in known]}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

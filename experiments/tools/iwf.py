@@ -1,0 +1,48 @@
+"""IWF: count a corpus for the weights of CTRLEval, by any model's tokenizer (`+exp=iwf`)."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from transformers import AutoTokenizer
+
+from core.faults import InputFaults
+from ctrl_eval.frequency import count_frequencies
+from ctrl_eval.sentences import splitter
+from data.files import read_examples, read_text
+from experiments.runner.contracts import Outcome, Run
+from language_models.loading import loaded
+
+
+def corpus_texts(path: str) -> list[str]:
+    """The texts of a .jsonl, .csv or .tsv file, or the lines of a .txt file.
+
+    Raises InputFaults for what is wrong with the file, and for one without text.
+    """
+    file = Path(path)
+    if file.suffix != ".txt":
+        return [example.full_text for example in read_examples(file)]
+    faults: list[str] = []
+    lines = [line.strip() for line in read_text(file, faults).splitlines() if line.strip()]
+    if faults:
+        raise InputFaults(faults)
+    return lines
+
+
+def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
+    """Counts in how many sentences of the texts each token of the model occurs, and writes the table (Eq. 7)."""
+    split = splitter(sentence_split)
+    sentences = [sentence for text in texts for sentence in split(text)]
+    with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
+        table = count_frequencies(_told(sentences, advance), loaded(AutoTokenizer.from_pretrained, model))
+    table.save(output)
+    return Outcome(
+        signature=f"iwf|corpus={table.corpus}|tokenizer={model}",
+        figures={"sentences": table.sentences, "tokens seen": int((table.iwf > 0).sum()), "tokens": len(table.iwf)},
+        files=[output],
+    )
+
+
+def _told(sentences: list[str], advance: Callable[[int], None]) -> Iterator[str]:
+    for sentence in sentences:
+        yield sentence
+        advance(1)

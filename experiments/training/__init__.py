@@ -1,0 +1,1 @@
+"""Training: the models that experiments train and keep."""

@@ -1,0 +1,363 @@
+"""Built-in reviews and news: what is true in them, what each damage does, and what does not tell the quality."""
+
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from core.example import Example
+from data.builtin import controlled, news_world, review_world
+from data.builtin.controlled import (
+    ABLE,
+    CARELESS,
+    SYSTEMS,
+    Prompt,
+    Sentence,
+    World,
+    _all_of,
+    _incoherent,
+    _labels_of,
+    _lent,
+    _prompts,
+    _retold,
+    joined,
+    prompt_of,
+    slots,
+)
+from data.builtin.news import NEWS, generate_news, rated_news
+from data.builtin.reviews import REVIEWS, generate_reviews, rated_reviews
+from data.sets.attributes import LabelledData, builtin_news, builtin_reviews
+
+ASPECTS = ("coherence", "consistency", "attribute_relevance")
+WORLDS = pytest.mark.parametrize("world", [REVIEWS, NEWS], ids=["reviews", "news"])
+GENERATORS = pytest.mark.parametrize("generate", [generate_reviews, generate_news], ids=["reviews", "news"])
+
+
+@cache
+def rated(name: str, seed: int) -> tuple[Example, ...]:
+    return (rated_reviews if name == "review" else rated_news)(400, seed)
+
+
+@cache
+def drawn(name: str) -> tuple[tuple[Prompt, str, tuple[Sentence, ...]], ...]:
+    """Undamaged texts with what is known of them."""
+    world = REVIEWS if name == "review" else NEWS
+    rng = random.Random(7)
+    prompts = islice(_prompts(world, rng, reserved=False), 1000)
+    labels = [world.labels[i % len(world.labels)] for i in range(1000)]
+    return tuple(
+        (p, label, tuple(world.tell(rng, p, _all_of(label)))) for p, label in zip(prompts, labels, strict=True)
+    )
+
+
+def digest(examples: Iterable[Example]) -> str:
+    lines = (json.dumps([e.id, e.text, e.prefix, e.label, e.system, e.group, dict(e.ratings)]) for e in examples)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def words(text: str) -> list[str]:
+    return [word.strip('.,:!"').lower() for word in text.split()]
+
+
+def rho(a: Sequence[float], b: Sequence[float]) -> float:
+    return float(np.asarray(spearmanr(a, b))[0])
+
+
+# ---- generation ----------------------------------------------------------------------------------------------------
+
+
+def test_same_seed_same_bytes() -> None:
+    assert digest(generate_reviews(50, seed=1, verdicts=0.5)) == "d53af794eda58c47"
+    assert digest(generate_news(50, seed=1, verdicts=0.5)) == "741223fbc0381e6e"
+    assert digest(rated_reviews(40, seed=1)) == "54e8338769bb5d0a"
+    assert digest(rated_news(40, seed=1)) == "9dcd9707fb55dce5"
+
+
+@GENERATORS
+def test_first_texts_stay_when_more_are_asked_for(generate: Callable[..., tuple[Example, ...]]) -> None:
+    assert generate(10, 3, verdicts=0.5) == generate(20, 3, verdicts=0.5)[:10]
+    assert generate(0, 3) == ()
+    assert generate(5, 3) != generate(5, 4)
+
+
+@GENERATORS
+def test_20000_distinct_texts_of_few_words(generate: Callable[..., tuple[Example, ...]]) -> None:
+    texts = generate(20_000, 1)
+    assert len({e.text for e in texts}) == len(texts) == 20_000
+    counts = Counter(word for e in texts for word in words(e.text))
+    assert 700 <= len(counts) <= 1100
+    assert min(counts.values()) >= 50  # every word is seen often enough to be learned
+    labels = Counter(e.label for e in texts)
+    assert len(set(labels.values())) == 1
+
+
+@WORLDS
+def test_a_text_begins_with_its_prefix_and_has_three_to_seven_sentences(world: World) -> None:
+    for prompt, _, told in drawn(world.name):
+        text = joined(told)
+        assert text.startswith(prompt.prefix)
+        assert text != prompt.prefix
+        assert 3 <= len(told) <= 7
+        assert "{" not in text
+        assert all(re.match(r'["A-Z]', s.text) and re.search(r'[.!]"?$', s.text) for s in told)
+    whole = [told[0].text == prompt.prefix for prompt, _, told in drawn(world.name)]
+    assert 0.1 < np.mean(whole) < 0.5  # some prefixes are whole sentences
+
+
+@WORLDS
+def test_the_thing_and_the_facts_stay_the_same(world: World) -> None:
+    names = {"review": review_world.NAMES, "news": news_world.CITIES}[world.name]
+    people = {"review": review_world.WOMEN + review_world.MEN, "news": news_world.LAST_NAMES}[world.name]
+    for prompt, _, told in drawn(world.name):
+        said = set(words(joined(told)))
+        assert said & {n.lower() for n in names} <= {prompt.facts[s].lower() for s in (world.name_slot, "city")}
+        assert len(said & {p.lower() for p in people}) <= 1
+        assert prompt.facts[world.name_slot] in told[-1].text
+        assert not {"he", "she"} <= said
+
+
+def test_pronouns_fit_the_person() -> None:
+    for prompt, _, told in drawn("review"):
+        text = set(words(joined(told)))
+        assert not text & ({"he", "his"} if prompt.facts["kin"] in review_world.WOMEN else {"she", "her"})
+        if text & {"she", "he", "her", "his"}:
+            assert prompt.facts["kin"] in joined(told)
+
+
+def pattern(*templates: str) -> re.Pattern[str]:
+    """What sentences of these templates look like, whatever fills their slots."""
+    return re.compile("|".join(re.sub(r"\\{\w+\\}", ".+", re.escape(template)) for template in templates))
+
+
+def stages(name: str, noun: str) -> list[re.Pattern[str]]:
+    if name == "review":
+        w = review_world
+        sides = [(*phrases["positive"], *phrases["negative"]) for phrases in (w.SECONDS, w.RELATIVES)]
+        last = [(*phrases["positive"], *phrases["negative"]) for phrases in (w.CONCESSIONS, w.ENDINGS)]
+        return [pattern(*phrases) for phrases in (w.PLANS, w.FIRSTS, *sides, w.LATERS, *last)]
+    w, o = news_world, news_world.OCCASIONS[noun]
+    ordered = (w.SUBJECTS, w.PLANS, o.firsts, o.seconds, w.QUOTES, w.ADDITIONS, o.crowds, w.ASIDES, o.endings)
+    return [pattern(*phrases) for phrases in ordered]
+
+
+@WORLDS
+def test_what_is_told_comes_in_one_order(world: World) -> None:
+    counts: Counter[int] = Counter()
+    for prompt, _, told in drawn(world.name):
+        ordered = stages(world.name, prompt.facts["noun"])
+        places = [next(k for k, stage in enumerate(ordered) if stage.fullmatch(s.text)) for s in told[1:]]
+        assert places == sorted(set(places))
+        assert places[-1] == len(ordered) - 1
+        counts.update(places)
+    assert sorted(counts) == list(range(7 if world is REVIEWS else 9))
+    assert 0 < min(counts.values()) < 500  # what may be left out cannot be told from what is there
+
+
+@WORLDS
+def test_the_label_is_carried_by_many_phrases(world: World) -> None:
+    by_label: dict[str, Counter[str]] = {label: Counter() for label in world.labels}
+    for e in (generate_reviews if world is REVIEWS else generate_news)(4000, 5):
+        by_label[str(e.label)].update(set(words(e.text)))
+    n = 4000 / len(world.labels)
+    for label, counts in by_label.items():
+        assert max(c for w, c in counts.items() if all(w not in o for k, o in by_label.items() if k != label)) < 0.5 * n
+        assert not {word for each in world.label_words.values() for word in each} & set(counts)
+
+
+@WORLDS
+def test_a_text_without_aside_carries_one_label(world: World) -> None:
+    others = [[s.label for s in told if s.label not in (None, label)] for _, label, told in drawn(world.name)]
+    assert set(map(len, others)) == {0, 1}  # an aside is one sentence
+    assert 0.05 < np.mean([len(o) for o in others]) < 0.4
+
+
+@GENERATORS
+def test_verdicts_say_the_label_before_or_after_the_same_texts(generate: Callable[..., tuple[Example, ...]]) -> None:
+    plain, said = generate(1000, 6), generate(1000, 6, verdicts=0.5)
+    world = REVIEWS if generate is generate_reviews else NEWS
+    places = Counter()
+    for a, b in zip(plain, said, strict=True):
+        assert (a.id, a.label) == (b.id, b.label)
+        assert a.text in b.text
+        before, after = b.text.split(a.text)
+        places[bool(before), bool(after)] += 1
+        assert b.prefix == (None if before else a.prefix)
+        if before or after:
+            said_words = {word for label in world.labels for word in world.label_words[label] if word in words(b.text)}
+            assert said_words <= set(world.label_words[str(b.label)])
+    assert set(places) == {(False, False), (True, False), (False, True)}
+    assert 400 < places[False, False] < 600
+    assert all(b.prefix for b in plain)
+    assert generate(50, 6, verdicts=1.0)[0].text not in {e.text for e in plain}
+
+
+@GENERATORS
+def test_excluded_texts_do_not_come(generate: Callable[..., tuple[Example, ...]]) -> None:
+    first = generate(20, 5)
+    unwanted = {first[0].text, first[7].text}
+    assert not unwanted & {e.text for e in generate(20, 5, exclude=unwanted)}
+
+
+def test_slots_and_prompts_by_hand() -> None:
+    assert slots("{a} {b}.", "c") == {"a", "b"}
+    prompt = prompt_of({"name": "Ora", "noun": "lamp", "kin": "son"}, ("The {name} {noun}", " of {subject} and {kin}."))
+    assert (prompt.prefix, prompt.rest, prompt.told) == (
+        "The Ora lamp",
+        " of {subject} and son.",
+        {"name", "noun", "subject", "kin"},
+    )
+
+
+@WORLDS
+def test_the_world_is_whole(world: World) -> None:
+    if world is NEWS:
+        assert {topic: len(subjects) for topic, subjects in news_world.TOPICS.items()} == dict.fromkeys(NEWS.labels, 6)
+        assert len(news_world.OCCASIONS) == 12
+        clauses = [c for subjects in news_world.TOPICS.values() for s in subjects for c in s.clauses]
+        assert len(clauses) == len(set(clauses)) == 4 * 6 * 5
+        frames = [f for o in news_world.OCCASIONS.values() for f in (*o.firsts, *o.seconds, *o.crowds)]
+        assert len(set(frames)) == 12 * 6
+        assert all("{clause}" in frame for frame in frames)
+        assert all("{city}" in ending for o in news_world.OCCASIONS.values() for ending in o.endings)
+    else:
+        assert len(review_world.KINDS) == 22
+        for kind in review_world.KINDS.values():
+            assert len(kind.parts) == 4
+            assert len(kind.uses) == 2
+            assert all(len(said) == 2 for part in kind.parts.values() for said in part.values())
+        assert len(set(review_world.NAMES)) == len(review_world.NAMES) >= 40
+    assert set(world.label_words) == set(world.labels)
+    assert all("{word}" in verdict for verdict in world.verdicts)
+
+
+# ---- the rated set -------------------------------------------------------------------------------------------------
+
+
+@WORLDS
+def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(world: World) -> None:
+    examples = rated(world.name, 0)
+    assert len({e.text for e in examples}) == len({e.id for e in examples}) == 400
+    for start in range(0, 400, 4):
+        four = examples[start : start + 4]
+        assert [e.system for e in four] == list(SYSTEMS)
+        assert len({(e.prefix, e.label, e.group) for e in four}) == 1
+        assert four[0].group == f"{four[0].label}: {four[0].prefix}"
+        assert four[0].label == world.labels[start // 4 % len(world.labels)]
+    assert len({e.group for e in examples}) == 100
+    for e in examples:
+        assert e.prefix is not None
+        assert e.text.startswith(e.prefix)
+        assert 4 <= len(re.findall(r'[.!]"?(?: |$)', e.text)) <= 7
+    assert rated_reviews(6, 0)[5].system == "fluent"
+
+
+@WORLDS
+def test_systems_have_the_levels_of_their_shares(world: World) -> None:
+    found: Counter[tuple[str | None, str, float]] = Counter()
+    for seed in range(4):
+        found.update((e.system, a, round(e.ratings[a], 2)) for e in rated(world.name, seed) for a in ASPECTS)
+    for system, able in SYSTEMS.items():
+        for aspect in ASPECTS:
+            shares = (ABLE if aspect in able else CARELESS)[aspect]
+            for level in set(shares):
+                rating = round(1 - level / max(shares), 2)
+                assert found[system, aspect, rating] / 400 == pytest.approx(shares.count(level) / 8, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@WORLDS
+def test_neither_length_nor_another_aspect_tells_the_quality(world: World, seed: int) -> None:
+    examples = rated(world.name, seed)
+    ratings = {aspect: [e.ratings[aspect] for e in examples] for aspect in ASPECTS}
+    for aspect in ASPECTS:
+        assert abs(rho([len(e.text.split()) for e in examples], ratings[aspect])) < 0.05
+        assert abs(rho([len(e.text) for e in examples], ratings[aspect])) < 0.1
+    for a, b in (("coherence", "consistency"), ("coherence", ASPECTS[2]), ("consistency", ASPECTS[2])):
+        assert abs(rho(ratings[a], ratings[b])) < 0.15
+
+
+@WORLDS
+def test_training_texts_are_never_rated_ones(world: World) -> None:
+    generate = generate_reviews if world is REVIEWS else generate_news
+    train = {e.text for seed in (0, 1) for e in generate(8000, seed)}
+    for seed in range(4):
+        assert train.isdisjoint(e.text for e in rated(world.name, seed))
+    rng = random.Random(0)
+    assert all(p.is_reserved for p in islice(_prompts(world, rng, reserved=True), 50))
+    assert not any(p.is_reserved for p, _, _ in drawn(world.name))
+
+
+@WORLDS
+def test_consistency_is_a_matter_of_what_the_rest_names(world: World) -> None:
+    rng = random.Random(3)
+    for prompt in islice(_prompts(world, rng, reserved=True), 60):
+        name, kind = (prompt.facts[slot] for slot in (world.name_slot, world.kind_slots[0]))
+        for level in (0, 1, 2):
+            told = _retold(world, rng, prompt, level, _all_of(world.labels[0]), 50)
+            assert told[0].text.startswith(prompt.prefix)
+            assert (name in told[-1].text) == (level == 0)
+            assert {s.about[0] for s in told} == {told[0].about[0]}
+            assert (told[0].about[0] == kind) == (level < 2)
+
+
+@WORLDS
+def test_the_length_asked_for_is_met(world: World) -> None:
+    rng = random.Random(4)
+    prompts = islice(_prompts(world, rng, reserved=True), 40)
+    lengths = [len(joined(_retold(world, rng, p, 0, _all_of(world.labels[0]), 50)).split()) for p in prompts]
+    assert np.mean([length == 50 for length in lengths]) > 0.9
+
+
+def test_labels_by_hand() -> None:
+    rng = random.Random(0)
+    assert list(_labels_of(0, "a", "b", rng)(3)) == ["a"] * 3
+    assert list(_labels_of(2, "a", "b", rng)(3)) == ["b"] * 3
+    assert sorted(_labels_of(1, "a", "b", rng)(4)) == ["a", "a", "b", "b"]
+    assert {sorted(_labels_of(1, "a", "b", random.Random(i))(3))[1] for i in range(9)} == {"a", "b"}
+
+
+@WORLDS
+def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> None:
+    rng = random.Random(9)
+    lenders = _lent(world, rng)
+    kinds: Counter[str] = Counter()
+    for _, _, told in drawn(world.name)[:300]:
+        if len(told) < controlled.LEAST_RATED:
+            continue
+        before = [s.text for s in told]
+        assert _incoherent(told, 0, rng, lenders) == before
+        for level in (1, 2, 3):
+            after = _incoherent(told, level, rng, lenders)
+            assert after[0] == before[0]
+            foreign = [text for text in after if text not in before]
+            displaced = sum(a != b and b in before for a, b in zip(before, after, strict=True))
+            wanted = round((len(told) - 1) * level / 3)
+            assert displaced in (0, 2)
+            assert len(foreign) == min(wanted - displaced, sum(not s.naming for s in told[1:]))
+            kinds.update(foreign=len(foreign), displaced=displaced)
+            assert all(s.text in after for s in told if s.naming)
+            here = {thing for s in told for thing in s.about}
+            assert all(any(here.isdisjoint(s.about) for s in lenders if s.text == text) for text in foreign)
+    assert kinds["foreign"] > kinds["displaced"] > 100
+
+
+@pytest.mark.parametrize("build", [builtin_reviews, builtin_news])
+def test_what_an_experiment_reads(build: Callable[..., LabelledData]) -> None:
+    made = build(train=300, held_out=40, rated=40, seed=2)
+    assert (len(made.train), len(made.held_out), len(made.rated[0].examples)) == (300, 40, 40)
+    assert made.synthetic
+    assert made.rated[0].synthetic
+    assert made.rated[0].name == made.name == build.__name__
+    assert list(made.labels) == sorted({str(e.label) for e in made.train})
+    parts = [{e.text for e in part} for part in (made.train, made.held_out, made.rated[0].examples)]
+    assert len(set.union(*parts)) == 380
+    assert any(e.prefix is None for e in made.train)
+    assert all(e.prefix for e in build(train=50, held_out=0, rated=4, verdicts=0.0).train)

@@ -1,0 +1,371 @@
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from core.example import Example
+from data.builtin.damage import (
+    Fact,
+    by_word_count,
+    contradicted_fact,
+    foreign_turn,
+    garbled_words,
+    repeated_turn,
+    swapped_turns,
+)
+from data.builtin.dialogue_grammar import BOTH, Dialogue, fact_values
+from data.builtin.dialogue_world import CLOSINGS, LISTS, OPENINGS, TOPICS, Block
+from data.builtin.dialogues import _dialogues, _lent_turns, generate_dialogues, rated_dialogues
+
+SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
+DAMAGES = {"foreign_turn", "swapped_turns", "contradicted_fact", "repeated_turn", "garbled_words"}
+
+
+@cache
+def annotated() -> tuple[Dialogue, ...]:
+    return tuple(islice(_dialogues(random.Random(11), reserved=False), 5000))
+
+
+@cache
+def clean_of_rated(seed: int, n: int = 400) -> tuple[tuple[str, ...], ...]:
+    return tuple(d.turns for d in islice(_dialogues(random.Random(seed), reserved=True), n))
+
+
+@cache
+def rated(seed: int) -> tuple[Example, ...]:
+    return rated_dialogues(400, seed)
+
+
+def words(turns: Iterable[str]) -> list[str]:
+    return [token.strip(".,?") for turn in turns for token in turn.split()]
+
+
+def rho(a: Sequence[float], b: Sequence[float]) -> float:
+    return float(np.asarray(spearmanr(a, b))[0])
+
+
+def digest(examples: Iterable[Example]) -> str:
+    lines = (json.dumps([e.id, e.turns, e.label, e.group, dict(e.ratings)]) for e in examples)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+# ---- generation ----------------------------------------------------------------------------------------------------
+
+
+def test_same_seed_same_bytes() -> None:
+    assert digest(generate_dialogues(50, seed=1)) == "ef452c34b6dc3b5c786774b93586185f448a28fd54527d07670aa7a00160897c"
+    assert digest(rated_dialogues(50, seed=1)) == "3302eb0128ab85f3c460b365b5d80e79a43c144b2abaed3e654f36a922e812f1"
+
+
+def test_prefix_stays_when_more_are_asked_for() -> None:
+    assert generate_dialogues(10, 3) == generate_dialogues(20, 3)[:10]
+    assert generate_dialogues(0, 3) == ()
+    assert generate_dialogues(5, 3) != generate_dialogues(5, 4)
+
+
+def test_ids_and_shape() -> None:
+    examples = generate_dialogues(300, 2)
+    assert [e.id for e in examples[:2]] == ["builtin-2-0", "builtin-2-1"]
+    assert all(6 <= len(e.turns) <= 12 for e in examples)
+    assert {len(e.turns) for e in examples} == set(range(6, 13))
+    assert all(5 <= len(turn.split()) <= 12 for e in examples for turn in e.turns)
+    assert all(not e.text and not e.ratings and e.label is None for e in examples)
+
+
+def test_20000_distinct_dialogues() -> None:
+    examples = generate_dialogues(20_000, 1)
+    assert len({e.turns for e in examples}) == 20_000
+
+
+def test_excluded_dialogues_do_not_come() -> None:
+    first = generate_dialogues(20, 5)
+    unwanted = [first[0].turns, first[7].turns]
+    rest = generate_dialogues(18, 5, exclude=unwanted)
+    assert [e.turns for e in rest] == [e.turns for i, e in enumerate(first) if i not in (0, 7)]
+
+
+def test_training_and_rated_dialogues_are_disjoint_for_equal_and_other_seeds() -> None:
+    train = {e.turns for seed in (0, 1) for e in generate_dialogues(3000, seed)}
+    for seed in (0, 1, 2):
+        assert train.isdisjoint(clean_of_rated(seed))
+        assert train.isdisjoint(e.turns for e in rated(seed))
+
+
+def test_small_vocabulary_and_short_turns() -> None:
+    turns = [turn for d in annotated() for turn in d.turns]
+    assert 450 <= len(set(words(turns))) <= 650
+    assert 7.5 <= sum(len(turn.split()) for turn in turns) / len(turns) <= 9
+    assert all(re.fullmatch(r"[a-z]+[,.?]?", token) for turn in turns for token in turn.split())
+
+
+def test_no_turn_comes_twice_in_a_dialogue() -> None:
+    assert all(len(set(d.turns)) == len(d.turns) for d in annotated())
+
+
+def test_facts_stand_where_they_are_said_to() -> None:
+    for d in annotated()[:500]:
+        for turn, facts in zip(d.turns, d.facts, strict=True):
+            for fact in facts:
+                assert turn.split()[fact.position].strip(".,?") == fact.value
+
+
+def test_no_dialogue_contradicts_itself_or_the_world() -> None:
+    for d in annotated():
+        values: dict[tuple[int, str], str] = {}
+        for fact in (fact for facts in d.facts for fact in facts):
+            assert values.setdefault((fact.owner, fact.kind), fact.value) == fact.value
+        topic = TOPICS[d.topic]
+        for owner in (0, 1):
+            known = {kind: values[owner, kind] for kind in topic.kinds if (owner, kind) in values}
+            rows = [dict(zip(topic.kinds, row, strict=True)) for row in topic.rows]
+            assert any(known.items() <= row.items() for row in rows)
+            assert not known or topic.kinds[0] in known
+        assert values.get((0, "name")) != values.get((1, "name"))
+        assert values.get((BOTH, "topic"), d.topic) == d.topic
+
+
+def test_speakers_call_one_another_by_name() -> None:
+    for d in annotated()[:500]:
+        names = [{f.value for f in facts if f.kind == "name"} for facts in d.facts]
+        assert names[0] == names[0] & set(LISTS["name"])
+        assert names[0] != names[1]
+        for i, said in enumerate(names):
+            assert said <= names[i % 2]
+
+
+def test_facts_are_taken_up_again() -> None:
+    world_facts = 0
+    for d in annotated():
+        mentions = Counter(key for facts in d.facts for key in dict.fromkeys((f.owner, f.kind) for f in facts))
+        again = [kind for (_, kind), turns in mentions.items() if turns > 1]
+        assert again
+        world_facts += any(kind in TOPICS[d.topic].kinds for kind in again)
+    assert world_facts > 0.9 * len(annotated())
+
+
+# ---- the world and its phrases -------------------------------------------------------------------------------------
+
+
+def all_blocks() -> list[Block]:
+    return [*OPENINGS, *CLOSINGS, *(b for t in TOPICS.values() for b in t.blocks + t.closings)]
+
+
+def test_tables_are_whole_and_keys_differ() -> None:
+    for topic in TOPICS.values():
+        assert all(len(row) == len(topic.kinds) for row in topic.rows)
+        assert len({row[0] for row in topic.rows}) == len(topic.rows) >= 8
+    kinds = [kind for topic in TOPICS.values() for kind in topic.kinds] + list(LISTS) + ["topic"]
+    assert len(kinds) == len(set(kinds))
+    assert all(re.fullmatch("[a-z]+", value) for values in fact_values().values() for value in values)
+
+
+@pytest.mark.parametrize("block", all_blocks(), ids=lambda b: b[0][0])
+def test_paraphrases_bring_the_same_news(block: Block) -> None:
+    assert len(block) in (2, 3)
+    for turn in block:
+        assert len(turn) == len(set(turn)) == 2
+        news = [{m.group(2, 3) for m in SLOT.finditer(phrase) if m.group(1)} for phrase in turn]
+        assert news[0] == news[1]
+
+
+def test_every_phrase_is_used() -> None:
+    def skeleton(d: Dialogue, i: int) -> str:
+        tokens = d.turns[i].split()
+        for fact in d.facts[i]:
+            tokens[fact.position] = tokens[fact.position].replace(fact.value, f"<{fact.kind}>")
+        return " ".join(tokens)
+
+    used = {skeleton(d, i) for d in annotated() for i in range(len(d.turns))}
+    written = {SLOT.sub(r"<\3>", phrase) for block in all_blocks() for turn in block for phrase in turn}
+    assert used == written
+
+
+def test_articles_fit() -> None:
+    text = " ".join(turn for d in annotated() for turn in d.turns)
+    assert not re.search(r"\ba [aeiou]", text)
+    assert set(re.findall(r"\ban (\w+)", text)) <= {"old", "animal"}
+
+
+# ---- damages -------------------------------------------------------------------------------------------------------
+
+TALK = ("do you have a pet?", "i have a cat.", "what does your cat eat?", "my cat eats fish.", "bye.")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_foreign_turn_by_hand(seed: int) -> None:
+    pool = by_word_count(["it will rain today.", "my cat eats fish.", "rome is in the south of italy."])
+    assert foreign_turn(TALK, random.Random(seed), pool) in (
+        ("do you have a pet?", "it will rain today.", *TALK[2:]),
+        (*TALK[:3], "it will rain today.", "bye."),
+    )
+    assert foreign_turn(TALK, random.Random(seed), pool, free=[4]) == (*TALK[:4], "it will rain today.")
+
+
+def test_foreign_turn_needs_a_turn_that_is_not_there_yet() -> None:
+    assert foreign_turn(TALK, random.Random(0), by_word_count(["bye."])) is None
+    assert foreign_turn(TALK, random.Random(0), {}) is None
+    assert foreign_turn(TALK, random.Random(0), by_word_count(["so."]), free=[]) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_swapped_turns_moves_a_question(seed: int) -> None:
+    swapped = swapped_turns(TALK, random.Random(seed))
+    assert swapped is not None
+    moved = [i for i in range(5) if swapped[i] != TALK[i]]
+    assert len(moved) == 2
+    assert (swapped[moved[0]], swapped[moved[1]]) == (TALK[moved[1]], TALK[moved[0]])
+    assert {0, 2} & set(moved)
+    assert swapped_turns(TALK, random.Random(seed), free=[1, 3]) == tuple(TALK[i] for i in (0, 3, 2, 1, 4))
+
+
+def test_swapped_turns_needs_two_different_ones() -> None:
+    assert swapped_turns(("yes.", "yes."), random.Random(0)) is None
+    assert swapped_turns(TALK, random.Random(0), free=[2]) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_repeated_turn_by_hand(seed: int) -> None:
+    assert repeated_turn(TALK, random.Random(seed)) in (
+        (*TALK[:2], TALK[0], *TALK[3:]),
+        (*TALK[:3], TALK[1], TALK[4]),
+    )
+    nearest = repeated_turn(TALK, random.Random(seed), free=[4])
+    assert nearest in ((*TALK[:4], TALK[1]), (*TALK[:4], TALK[3]))
+    assert repeated_turn(TALK, random.Random(seed), free=[0]) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_garbled_words_shuffles_without_a_vocabulary(seed: int) -> None:
+    garbled = garbled_words(("well , i have a cat !", "cat cat."), random.Random(seed))
+    assert garbled is not None
+    assert garbled[0] != "well , i have a cat !"
+    assert garbled[1] == "cat cat."
+    tokens = garbled[0].split()
+    assert (tokens[1], tokens[6]) == (",", "!")
+    assert sorted(tokens) == ["!", ",", "a", "cat", "have", "i", "well"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_garbled_words_draws_from_the_vocabulary(seed: int) -> None:
+    garbled = garbled_words(TALK, random.Random(seed), vocabulary=["red", "do", "i", "what", "my"])
+    assert garbled is not None
+    changed = [i for i in range(5) if garbled[i] != TALK[i]]
+    assert len(changed) == 1
+    assert changed != [4]  # one word cannot be garbled
+    assert len(garbled[changed[0]].split()) == len(TALK[changed[0]].split())
+    assert garbled[changed[0]][-1] == TALK[changed[0]][-1]
+
+
+def test_garbled_words_needs_different_words() -> None:
+    assert garbled_words(("yes yes.", "no!"), random.Random(0)) is None
+    ways = {garbled_words(("yes no.",), random.Random(seed), vocabulary=["yes"]) for seed in range(20)}
+    assert ways == {None, ("no yes.",)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_contradicted_fact_by_hand(seed: int) -> None:
+    cat = Fact(1, "pet", "cat", 3)
+    facts = [[], [cat], [Fact(1, "pet", "cat", 3)], [Fact(1, "pet", "cat", 1), Fact(1, "food", "fish", 3)], []]
+    values = {"pet": ["cat", "dog"], "food": ["fish", "hay"]}
+    damaged = contradicted_fact(TALK, random.Random(seed), facts, values)
+    assert damaged in (
+        (TALK[0], "i have a dog.", *TALK[2:]),
+        (*TALK[:2], "what does your dog eat?", *TALK[3:]),
+        (*TALK[:3], "my dog eats fish.", TALK[4]),
+    )
+    # The food is said once only, and with one free turn nothing is left to contradict.
+    assert contradicted_fact(TALK, random.Random(seed), facts, values, free=[3]) is None
+    assert contradicted_fact(TALK, random.Random(seed), facts, {"pet": ["cat"], "food": []}) is None
+
+
+# ---- the rated set -------------------------------------------------------------------------------------------------
+
+
+def test_rated_levels_in_equal_shares() -> None:
+    examples = rated(0)
+    assert Counter(e.ratings["quality"] for e in examples) == dict.fromkeys((0.0, 0.25, 0.5, 0.75, 1.0), 80)
+    assert [e.id for e in examples[:2]] == ["builtin-rated-0-0", "builtin-rated-0-1"]
+    assert len({e.group for e in examples}) == 400
+    kinds = Counter(kind for e in examples if e.label for kind in e.label.split("+"))
+    assert set(kinds) == DAMAGES
+    assert min(kinds.values()) > 0.15 * kinds.total()
+
+
+def test_level_is_the_number_of_damages_on_different_turns() -> None:
+    for seed in range(3):
+        for e, clean in zip(rated(seed), clean_of_rated(seed), strict=True):
+            kinds = e.label.split("+") if e.label else []
+            changed = [i for i, (new, old) in enumerate(zip(e.turns, clean, strict=True)) if new != old]
+            assert len(kinds) == len(set(kinds)) == round(4 * (1 - e.ratings["quality"]))
+            assert len(changed) == len(kinds) + ("swapped_turns" in kinds)
+            assert len(words(e.turns)) == len(words(clean))
+            assert ("repeated_turn" in kinds) == (len(set(e.turns)) < len(e.turns))
+            assert e.label is not None or e.turns == clean
+
+
+def test_single_damages_are_what_they_are_called() -> None:
+    for e, clean in ((e, c) for s in range(5) for e, c in zip(rated(s), clean_of_rated(s), strict=True)):
+        changed = [i for i, (new, old) in enumerate(zip(e.turns, clean, strict=True)) if new != old]
+        match e.label:
+            case "swapped_turns":
+                i, j = changed
+                assert (e.turns[i], e.turns[j]) == (clean[j], clean[i])
+            case "foreign_turn":
+                assert e.turns[changed[0]] not in clean
+                assert len(e.turns[changed[0]].split()) == len(clean[changed[0]].split())
+            case "repeated_turn":
+                assert e.turns[changed[0]] in e.turns[: changed[0]]
+            case "garbled_words":
+                moved = sum(
+                    a != b for a, b in zip(words([e.turns[changed[0]]]), words([clean[changed[0]]]), strict=True)
+                )
+                assert moved >= 3
+            case "contradicted_fact":
+                new, old = words([e.turns[changed[0]]]), words([clean[changed[0]]])
+                (was,) = {b for a, b in zip(new, old, strict=True) if a != b}
+                assert any(was in words([turn]) for i, turn in enumerate(e.turns) if i != changed[0])
+            case _:
+                pass
+
+
+def test_contradicted_value_is_said_nowhere_else() -> None:
+    for d in annotated()[:300]:
+        damaged = contradicted_fact(d.turns, random.Random(0), d.facts, fact_values())
+        assert damaged is not None
+        (i,) = (i for i in range(len(damaged)) if damaged[i] != d.turns[i])
+        before, after = words([d.turns[i]]), words([damaged[i]])
+        pairs = {(a, b) for a, b in zip(before, after, strict=True) if a != b}
+        ((was, now),) = pairs
+        (kind,) = {f.kind for f in d.facts[i] if f.value == was and before[f.position] == was != after[f.position]}
+        assert now in fact_values()[kind]
+        assert now not in {f.value for facts in d.facts for f in facts if f.kind == kind}
+
+
+def test_foreign_turns_are_of_another_topic() -> None:
+    lenders = annotated()[:200]
+    own = {turn for d in lenders if d.topic == "pets" for turn in d.turns}
+    lent = set(_lent_turns(lenders, "pets"))
+    assert len(lent) > 500
+    assert lent.isdisjoint(own)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_length_does_not_tell_the_quality(seed: int) -> None:
+    quality = [e.ratings["quality"] for e in rated(seed)]
+    word_counts = [len(words(e.turns)) for e in rated(seed)]
+    characters = [len(e.full_text) for e in rated(seed)]
+    assert abs(rho(word_counts, quality)) < 0.05
+    assert abs(rho(characters, quality)) < 0.1
+
+
+def test_small_rated_sets() -> None:
+    assert rated_dialogues(0, 1) == ()
+    assert len({e.ratings["quality"] for e in rated_dialogues(3, 1)}) == 3

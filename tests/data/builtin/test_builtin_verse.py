@@ -1,0 +1,131 @@
+"""Built-in verse: forms, rhymes and tones, confirmed by pypinyin."""
+
+import hashlib
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pypinyin import Style, lazy_pinyin
+
+from core.example import Example
+from data.builtin.verse import PATTERNS, RHYMING, TUNES, generate_verse
+from data.builtin.verse_words import MODIFIERS_LEVEL, MODIFIERS_OBLIQUE, PERSON_VERBS, RHYMES, THEMES
+
+RHYME_OF = {word: final for final, words in RHYMES.items() for word in words}
+
+
+@cache
+def poems() -> tuple[Example, ...]:
+    return generate_verse(2400, 1)
+
+
+def tone(word: str) -> str:
+    """平 or 仄, of the last character, read as it is read in the word."""
+    return "平" if lazy_pinyin(word, style=Style.TONE3)[-1][-1] in "12" else "仄"
+
+
+def phrases(poem: Example) -> list[str]:
+    """The phrases of a poem with their marks, cut by the form of its tune."""
+    found, at = [], 0
+    for length, _ in TUNES[str(poem.group)]:
+        found.append(poem.text[at : at + length + 1])
+        at += length + 1
+    assert at == len(poem.text)
+    return found
+
+
+def test_same_seed_same_bytes() -> None:
+    text = "\n".join(f"{e.id} {e.prefix} {e.label} {e.text}" for e in generate_verse(50, seed=1))
+    assert (
+        hashlib.sha256(text.encode()).hexdigest() == "9d5557d667f00f1aa0aa30fa7af8efacbadda79e801d95af07763c36542f587a"
+    )
+
+
+def test_prefix_stays_and_seeds_differ() -> None:
+    assert generate_verse(10, 3) == generate_verse(30, 3)[:10]
+    assert generate_verse(0, 3) == ()
+    assert generate_verse(5, 3) != generate_verse(5, 4)
+
+
+def test_excluded_poems_do_not_come() -> None:
+    first = generate_verse(30, 5)
+    assert first[3].text not in {e.text for e in generate_verse(30, 5, exclude={first[3].text})}
+
+
+def test_20000_distinct_poems_of_few_characters() -> None:
+    many = generate_verse(20_000, 2)
+    assert len({e.text for e in many}) == 20_000
+    assert 250 <= len({character for e in many for character in e.text}) <= 400
+
+
+def test_tunes_in_turn_and_themes() -> None:
+    assert Counter(e.group for e in poems()) == dict.fromkeys(TUNES, 200)
+    assert all(e.prefix == e.group for e in poems())
+    assert set(Counter(e.label for e in poems())) == set(THEMES)
+
+
+def test_patterns_and_forms() -> None:
+    assert len(TUNES) == 12
+    assert len(set(TUNES.values())) == 12  # the form alone tells the tune
+    assert TUNES["听松引"] == ((5, "，"), (5, "。"), (7, "，"), (5, "。"))
+    for pattern in PATTERNS.values():
+        assert all(set(phrase[:-1]) <= {"平", "仄", "中", RHYMING} and phrase[-1] in "，。" for phrase in pattern)
+        assert all(3 <= len(phrase) - 1 <= 7 for phrase in pattern)
+        assert all((RHYMING in phrase) == (phrase[-1] == "。") for phrase in pattern)
+        assert pattern[-1].endswith("韵。")
+
+
+def test_every_poem_keeps_the_form_of_its_tune() -> None:
+    for poem in poems():
+        for phrase, (length, mark) in zip(phrases(poem), TUNES[str(poem.group)], strict=True):
+            assert len(phrase) == length + 1
+            assert phrase[-1] == mark
+            assert all("\u4e00" <= character <= "\u9fff" for character in phrase[:-1])
+
+
+def test_lines_of_a_poem_rhyme_on_different_words() -> None:
+    for poem in poems():
+        ends = [phrase[-3:-1] for phrase in phrases(poem) if phrase[-1] == "。"]
+        assert len({RHYME_OF[end] for end in ends}) == 1
+        assert len(set(ends)) == len(ends)
+
+
+def test_words_end_in_the_tones_of_the_pattern() -> None:
+    tones = dict.fromkeys((*MODIFIERS_LEVEL, *RHYME_OF), "平") | dict.fromkeys(MODIFIERS_OBLIQUE, "仄")
+    for theme in THEMES.values():
+        tones |= dict.fromkeys(theme.level, "平") | dict.fromkeys(theme.oblique, "仄")
+    for poem in poems():
+        for phrase, pattern in zip(phrases(poem), PATTERNS[str(poem.group)], strict=True):
+            for i, wanted in enumerate(pattern[:-1]):
+                if wanted != "中":
+                    assert tones[phrase[i - 1 : i + 1]] == ("平" if wanted == RHYMING else wanted)
+
+
+def test_pypinyin_confirms_tones() -> None:
+    for theme in THEMES.values():
+        assert [w for w in theme.level if tone(w) != "平"] == []
+        assert [w for w in theme.oblique if tone(w) != "仄"] == []
+        assert len(set(theme.level)) == len(set(theme.oblique)) == 12
+    assert [w for w in MODIFIERS_LEVEL if tone(w) != "平"] == []
+    assert [w for w in MODIFIERS_OBLIQUE if tone(w) != "仄"] == []
+
+
+@pytest.mark.parametrize("final", RHYMES)
+def test_pypinyin_confirms_rhymes(final: str) -> None:
+    words = RHYMES[final]
+    assert len(set(words)) == len(words) == 16
+    assert {lazy_pinyin(w, style=Style.FINALS, strict=True)[-1] for w in words} == {final}
+    assert {tone(w) for w in words} == {"平"}
+
+
+def test_themes_have_their_own_words() -> None:
+    words = [w for theme in THEMES.values() for w in (*theme.level, *theme.oblique)]
+    assert len(set(words)) == len(words)
+    assert set(words).isdisjoint(RHYME_OF)
+    assert len(set(PERSON_VERBS)) == len(PERSON_VERBS)
+
+
+def test_tune_names_are_invented(shared_data: Path) -> None:
+    known = (shared_data / "songci/cipai.txt").read_text("utf-8").split()
+    assert set(known).isdisjoint(TUNES)

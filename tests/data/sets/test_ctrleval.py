@@ -1,0 +1,242 @@
+"""The released set of CTRLEval and labelled texts: the public files, their faults, and what an experiment reads."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import f_oneway
+
+from core.example import Example
+from core.faults import InputFaults
+from data.by_hand import TEXTS_BY_HAND
+from data.download import ORIGINS, DownloadFault
+from data.sets.attributes import SETS, load_labelled
+from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
+
+ROW = "positive\tThe lake\tThe lake  is calm.\t4.4\t2\t3.2"
+TOPIC_ROW = "science\tIn brief,\tIn brief, atoms split.\t5\t1\t3"
+
+
+def write(path: Path, *lines: str, end: str = "\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(f"{line}{end}" for line in lines).encode())
+    return path
+
+
+def faults_of(load: Callable[[], object], path: Path) -> list[str]:
+    with pytest.raises(InputFaults) as found:
+        load()
+    return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+# ---- the shared copies ---------------------------------------------------------------------------------------------
+
+
+def test_the_sentiment_part_is_what_its_readme_says(shared_data: Path) -> None:
+    rated = load_ctrleval(shared_data, "sentiment")
+    assert (rated.name, len(rated.examples), rated.synthetic) == ("ctrleval_sentiment", 360, False)
+    assert Counter(e.label for e in rated.examples) == {"positive": 180, "negative": 180}
+    assert set(Counter(e.group for e in rated.examples).values()) == {12}
+    assert len({e.prefix for e in rated.examples}) == 15
+    assert all(e.prefix and e.text.startswith(e.prefix) and e.system is None for e in rated.examples)
+    for aspect, low, high in (("coherence", 2.4, 5.0), ("consistency", 2.0, 4.8), ("attribute_relevance", 2.0, 4.8)):
+        ratings = [e.ratings[aspect] for e in rated.examples]
+        assert (min(ratings), max(ratings)) == (low, high)
+    first = rated.examples[0]
+    assert (first.id, first.label, first.prefix) == ("ctrleval-sentiment-000", "positive", "Once upon a time")
+    assert dict(first.ratings) == {"coherence": 4.4, "consistency": 2.4, "attribute_relevance": 3.2}
+    assert load_ctrleval(shared_data / "ctrleval", "sentiment") == rated
+
+
+def test_rows_of_four_models_take_turns(shared_data: Path) -> None:
+    rated = load_ctrleval(shared_data, "sentiment", assume_system_order=True)
+    assert Counter(e.system for e in rated.examples) == {f"model {i}": 90 for i in (1, 2, 3, 4)}
+
+    def p_value(key: Callable[[int], int]) -> float:
+        values = [[e.ratings["coherence"] for i, e in enumerate(rated.examples) if key(i) == k] for k in range(4)]
+        return float(np.asarray(f_oneway(*values))[1])
+
+    assert p_value(lambda i: i % 12 % 4) < 1e-9  # what the assumption rests on
+    assert p_value(lambda i: i % 12 // 3) > 0.1
+
+
+def test_labelled_texts_are_what_their_readme_says(shared_data: Path) -> None:
+    counts = {name: len(load_labelled(shared_data, name)) for name in SETS}
+    assert counts == {"rt_polarity": 7941, "sst2_dev": 872, "newsgroups": 1111, "ag_news": 5989}
+    for name, each in SETS.items():
+        assert {e.label for e in load_labelled(shared_data / "attributes", name)} == set(each.labels)
+    assert all(e.group for e in load_labelled(shared_data, "newsgroups"))
+
+
+def test_what_an_experiment_reads(shared_data: Path) -> None:
+    alone = ctrleval(shared_data, "sentiment")
+    assert (alone.name, alone.train, alone.held_out, alone.synthetic) == ("ctrleval_sentiment", (), (), False)
+    assert alone.labels == ("negative", "positive")
+    trained = ctrleval(shared_data / "ctrleval", "sentiment", attributes=shared_data, sets=["sst2_dev"])
+    assert trained.rated == alone.rated
+    assert (len(trained.train), len(trained.held_out)) == (784, 88)
+    assert not {e.text for e in trained.train} & {e.text for e in trained.held_out}
+    both = ctrleval(shared_data, "sentiment", attributes=shared_data, held_out_fraction=0)
+    assert len(both.train) == 7941 + 872
+
+
+# ---- small files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_row_by_hand(tmp_path: Path, end: str) -> None:
+    write(tmp_path / "data_senti.txt", ROW, end=end)
+    assert load_ctrleval(tmp_path, "sentiment").examples == (
+        Example("ctrleval-sentiment-000", text="The lake  is calm.", prefix="The lake", label="positive",
+                group="positive: The lake",
+                ratings={"coherence": 4.4, "consistency": 2.0, "attribute_relevance": 3.2}),
+    )  # fmt: skip
+
+
+def test_the_topic_part_has_four_labels(tmp_path: Path) -> None:
+    write(tmp_path / "ctrleval/data_topic.txt", *[TOPIC_ROW] * 12, *[TOPIC_ROW.replace("science", "politics")] * 12)
+    made = ctrleval(tmp_path, "topic", assume_system_order=True)
+    assert made.labels == ("computers", "politics", "religion", "science")
+    assert [e.system for e in made.rated[0].examples[:5]] == ["model 1", "model 2", "model 3", "model 4", "model 1"]
+    assert {e.group for e in made.rated[0].examples} == {"science: In brief,", "politics: In brief,"}
+
+
+def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "data_senti.txt",
+        ROW,
+        "science\tA lake\tThe lake.\t4\t4\t4",
+        "positive\tThe lake",
+        ROW.replace("4.4", "5.2").replace("3.2", "x"),
+        "negative\t\tText.\t4\tnan\t4",
+    )
+    assert faults_of(lambda: load_ctrleval(tmp_path, "sentiment"), path) == [
+        '2: a label must be one of negative, positive, found "science"',
+        '2: a text must begin with its prefix "A lake", found "The lake."',
+        "3: a row must have label, prefix, text, coherence, consistency, attribute_relevance between tabs, "
+        "found 2 columns",
+        '4: coherence must be a number from 1 to 5, found "5.2"',
+        '4: attribute_relevance must be a number from 1 to 5, found "x"',
+        '5: a text must begin with its prefix "", found "Text."',
+        '5: consistency must be a number from 1 to 5, found "nan"',
+    ]
+
+
+def test_the_order_of_systems_is_assumed_for_twelve_rows_each(tmp_path: Path) -> None:
+    path = write(tmp_path / "data_senti.txt", *[ROW] * 12, *[ROW.replace("The", "A")] * 11)
+    load_ctrleval(tmp_path, "sentiment")
+    assert faults_of(lambda: load_ctrleval(tmp_path, "sentiment", assume_system_order=True), path) == [
+        '13: with assume_system_order, each prefix has 12 texts in a run for each label, found 11 of "A lake"',
+    ]
+
+
+def test_faults_of_labelled_texts(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "topic_newsgroups.jsonl",
+        json.dumps({"id": "a", "text": "t", "label": "sports"}),
+        json.dumps({"id": "b", "text": "t", "label": "science", "group": 3}),
+    )
+    load = partial(load_labelled, tmp_path, "newsgroups")
+    assert faults_of(load, path) == [
+        '1: "label" must be one of computers, politics, religion, science, found "sports"',
+        '2: "group" must be a text that says something, found 3',
+    ]
+
+
+def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
+    write(tmp_path / "data_senti.txt", "x")
+    write(tmp_path / "sentiment_sst2_dev.jsonl", "{")
+    with pytest.raises(InputFaults) as found:
+        ctrleval(tmp_path, "sentiment", attributes=tmp_path, sets=["sst2_dev"])
+    assert [Path(each.split(":")[0]).name for each in found.value.faults] == [
+        "data_senti.txt", "sentiment_sst2_dev.jsonl",
+    ]  # fmt: skip
+
+
+def test_unknown_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"sentiment or topic, but is 'own.yaml'; set data.part"):
+        ctrleval(tmp_path, "own.yaml")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(
+        ValueError, match=r"sets for topic must be a list of some of newsgroups, .* but is .'ag_news', 'squad'."
+    ):
+        ctrleval(tmp_path, "topic", attributes=tmp_path, sets=["ag_news", "squad"])
+    with pytest.raises(ValueError, match=r"one of rt_polarity, .*, but is 'squad'"):
+        load_labelled(tmp_path, "squad")
+
+
+def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(InputFaults, match=r"Fetch it with data\.download=true"):
+        load_ctrleval(tmp_path, "sentiment")
+    with pytest.raises(InputFaults, match=r"curl -LO https://raw.*/data_topic.txt"):
+        load_ctrleval(tmp_path, "topic")
+    with pytest.raises(DownloadFault, match="no origin with a known checksum"):
+        load_ctrleval(tmp_path, "topic", download=True)
+    with pytest.raises(InputFaults, match=r"curl -LO https://raw.*/rt-polarity.pos"):
+        load_labelled(tmp_path, "rt_polarity")
+
+
+def test_ratings_and_iwf_table_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[str] = []
+
+    def fetch(name: str, root: Path) -> Path:
+        fetched.append(name)
+        return write(Path(root) / name, ROW)
+
+    monkeypatch.setattr("data.places.fetch", fetch)
+    ctrleval(tmp_path, "sentiment", download=True)
+    assert fetched == ["ctrleval/data_senti.txt", IWF]
+    assert set(fetched) <= set(ORIGINS)
+
+
+# ---- by hand -------------------------------------------------------------------------------------------------------
+
+
+def shell(name: str, folder: Path) -> None:
+    """Runs the part of an entry that does not fetch, with this Python."""
+    kept = [line for line in TEXTS_BY_HAND[name].splitlines() if not line.startswith("curl")]
+    python = f'python() {{ "{sys.executable}" "$@"; }}\n'
+    subprocess.run(["bash", "-ec", python + "\n".join(kept)], cwd=folder, check=True, capture_output=True)
+
+
+def test_commands_for_sentiments_make_what_the_loader_reads(tmp_path: Path) -> None:
+    write(tmp_path / "test.tsv", "sentence\tlabel", "a fine film . \t1", "it 's dull . \t0")
+    write(tmp_path / "rt-polarity.pos", "fine , really . ", "a fine film . ", "fine , really . ")
+    write(tmp_path / "rt-polarity.neg", "it's dull . ", "clichés . ")
+    for name in ("sst2_dev", "rt_polarity"):
+        shell(SETS[name].file, tmp_path)
+    assert load_labelled(tmp_path, "sst2_dev") == (
+        Example("sst2-0000", text="a fine film .", label="positive"),
+        Example("sst2-0001", text="it 's dull .", label="negative"),
+    )
+    assert load_labelled(tmp_path, "rt_polarity") == (
+        Example("rt-pos-0000", text="fine , really .", label="positive"),
+        Example("rt-neg-0001", text="clichés .", label="negative"),
+    )
+
+
+def test_commands_for_topics_make_what_the_loader_reads(tmp_path: Path) -> None:
+    write(
+        tmp_path / "dev.tsv",
+        "It #39;s AT amp; T&lt;br&gt; who said\\so on  a day .\tSci/Tech",
+        "Too short .\tWorld",
+    )
+    shell(SETS["ag_news"].file, tmp_path)
+    assert load_labelled(tmp_path, "ag_news") == (
+        Example("ag-0000", text="It 's AT & T who said so on a day .", label="sci/tech"),
+    )
+    body = " ".join(f"w{i}" for i in range(25))
+    post = f"From: me\nSubject: x\n\n> quoted\n{body} a@b.c\n-- \nme"
+    for group in ("sci.space", "rec.autos", "alt.atheism"):
+        write(tmp_path / "mini_newsgroups" / group / "17", post)
+    write(tmp_path / "mini_newsgroups/sci.med/18", "From: me\n\nToo short.")
+    shell(SETS["newsgroups"].file, tmp_path)
+    assert load_labelled(tmp_path, "newsgroups") == (
+        Example("ng-alt.atheism-17", text=f"{body} <email>", label="religion", group="alt.atheism"),
+        Example("ng-sci.space-17", text=f"{body} <email>", label="science", group="sci.space"),
+    )

@@ -1,0 +1,369 @@
+"""Dialogues: lines of utterances, the public sets, a user's own, and the split."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import spearmanr
+
+import data.sets.dialogues
+from core.example import Example
+from core.faults import InputFaults
+from data.dialogue_files import read_dialogues, read_utt_lines
+from data.download import BY_HAND, ORIGINS, DownloadFault, Origin
+from data.files import write_examples
+from data.rated import RatedSet
+from data.sets.dialogues import builtin_dialogues, dstc9_dialogues, fed_dialogues, own_dialogues, split
+from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
+def faults_of(path: Path, content: str | bytes, scored: bool) -> list[str]:
+    with pytest.raises(InputFaults) as found:
+        read_utt_lines(write(path, content), scored)
+    return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+def test_lines_without_a_score(tmp_path: Path):
+    path = write(tmp_path / "talk.txt", b"\xef\xbb\xbfHi! </UTT>a\xe2\x80\xa8b</UTT>\r\nx</UTT>y</UTT>z</UTT>\r\n\r\n")
+    assert read_utt_lines(path, scored=False) == (
+        Example("talk-1", turns=("Hi! ", "a\u2028b")),
+        Example("talk-2", turns=("x", "y", "z")),
+    )
+
+
+def test_lines_with_a_score(tmp_path: Path):
+    path = write(tmp_path / "talk.txt", "Hi!</UTT>Yes.</UTT>2.6666666666666665\r\nx</UTT>y</UTT>1")
+    assert read_utt_lines(path, scored=True, aspect="coherence") == (
+        Example("talk-1", turns=("Hi!", "Yes."), ratings={"coherence": 2.6666666666666665}),
+        Example("talk-2", turns=("x", "y"), ratings={"coherence": 1.0}),
+    )
+
+
+def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
+    path = write(tmp_path / "talk.txt", "Hi!</UTT></UTT> </UTT>Yes.</UTT>1\n")
+    assert read_utt_lines(path, scored=True, drop_empty=True)[0].turns == ("Hi!", "Yes.")
+
+
+@pytest.mark.parametrize(
+    ("content", "scored", "expected"),
+    [
+        ("", False, ["0: the file is empty, found 0 bytes that say nothing"]),
+        ("Hi!</UTT>Yes.", False, ['1: nothing may follow the last </UTT> of an unrated dialogue, found "Yes."',
+                                  '1: a dialogue needs at least two turns, found ["Hi!"]']),
+        ("a</UTT>b</UTT>0.9\n", False, ['1: nothing may follow the last </UTT> of an unrated dialogue, found "0.9"']),
+        ("a</UTT>b</UTT>\n\nc</UTT>d</UTT>\n", False,
+         ['2: a line must hold utterances that each end with </UTT>, found ""']),
+        ("a</UTT>\na</UTT>b</UTT>\n", False, ['1: a dialogue needs at least two turns, found ["a"]']),
+        ("a</UTT></UTT>b</UTT>\n", False, ["1: an utterance must say something, but number 2 is empty"]),
+        ("a</UTT>b</UTT>good\nc</UTT>d</UTT>\ne</UTT>f</UTT>1_0\ng</UTT>h</UTT>nan\ni</UTT>j</UTT>inf\n", True, [
+            '1: the score after the last </UTT> must be a finite number, found "good"',
+            '2: the score after the last </UTT> must be a finite number, found ""',
+            '3: the score after the last </UTT> must be a finite number, found "1_0"',
+            '4: the score after the last </UTT> must be a finite number, found "nan"',
+            '5: the score after the last </UTT> must be a finite number, found "inf"',
+        ]),
+        (b"a</UTT>b</UTT>1\n\xffa</UTT>b</UTT>1\n", True, ["2: must be UTF-8, found byte 0xff at byte 1 of the line"]),
+    ],
+)  # fmt: skip
+def test_faults_of_lines(tmp_path: Path, content: str | bytes, scored: bool, expected: list[str]):
+    assert faults_of(tmp_path / "talk.txt", content, scored) == expected
+
+
+def spearman(rated: RatedSet, aspect: str) -> float:
+    published = [rated.published["deam"][example.id] for example in rated.examples]
+    found: Any = spearmanr(published, [example.ratings[aspect] for example in rated.examples])
+    return float(found.statistic)
+
+
+def test_fed_is_what_its_readme_says(shared_data: Path):
+    fed = load_fed(shared_data)
+    assert (fed.name, len(fed.examples), fed.synthetic) == ("fed", 125, False)
+    rows = [json.loads(line) for line in (shared_data / "fed/fed.jsonl").read_text("utf-8").splitlines()]
+    assert [(e.id, list(e.turns), e.ratings) for e in fed.examples] == [
+        (row["id"], row["utterances"], {"coherence": row["coherence"], "overall": row["overall"]}) for row in rows
+    ]
+    assert spearman(fed, "coherence") == pytest.approx(0.4682, abs=5e-5)
+    assert spearman(fed, "overall") == pytest.approx(0.5472, abs=5e-5)
+    assert load_fed(shared_data / "fed") == fed
+
+
+def test_dstc9_sample_is_what_its_readme_says(shared_data: Path):
+    dstc9 = load_dstc9(shared_data)
+    assert [example.id for example in dstc9.examples] == [f"dstc9-{11 * i:04d}" for i in range(200)]
+    assert all(turn.strip() for example in dstc9.examples for turn in example.turns)
+    assert spearman(dstc9, "coherence") == pytest.approx(0.1881, abs=5e-5)
+    assert spearman(dstc9, "overall") == pytest.approx(0.1200, abs=5e-5)
+
+
+def test_unrated_sets_have_the_rows_of_their_readme(shared_data: Path):
+    topical, persona, daily = (load(shared_data) for load in (load_topical_chat, load_persona_chat, load_daily_dialog))
+    counts = {name: sum(e.group == name for e in (*topical, *persona, *daily)) for name in (
+        "topicalchat_valid.txt", "topicalchat_test.txt", "personachat_valid.txt",
+        "dailydialog_validation.txt", "dailydialog_test.txt",
+    )}  # fmt: skip
+    assert list(counts.values()) == [969, 980, 897, 826, 809]
+    assert len({e.id for e in (*topical, *persona, *daily)}) == 4481
+    assert persona[0].id == "personachat_valid-1"
+    assert persona[0].system is None
+
+
+def test_public_data_is_split_without_loss(shared_data: Path):
+    fed = fed_dialogues(shared_data)
+    assert (fed.name, fed.synthetic, [rated.name for rated in fed.rated]) == ("fed", False, ["fed"])
+    assert len(fed.train) + len(fed.held_out) == 969 + 980 + 897
+    assert len(fed.held_out) == 285  # a tenth of 2846, rounded up
+    assert not {e.turns for e in fed.train} & {e.turns for e in fed.held_out}
+    daily = dstc9_dialogues(shared_data, training_sets=["daily_dialog"], held_out_fraction=0)
+    assert (len(daily.train), len(daily.held_out), daily.rated[0].name) == (1635, 0, "dstc9")
+
+
+def public(root: Path) -> Path:
+    """A small copy of the public layout, with the full form of DSTC9 and without published scores."""
+    for aspect, score in {"coherence": 1, "overall": 2}.items():
+        write(root / f"fed/fed_test_{aspect}.txt", f"f</UTT>g</UTT>{score}\nh</UTT>i</UTT>{score}\n")
+        write(root / f"dstc9/dstc9_test_{aspect}_averaged.txt", f"j</UTT></UTT>k</UTT>{score}\n")
+    for i, name in enumerate(name for name in BY_HAND if name.startswith("dialogue/")):
+        write(root / name, f"a{i}</UTT>b</UTT>\nc{i}</UTT>d</UTT>\n")
+    return root
+
+
+def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
+    root = public(tmp_path)
+    expected = (Example("dstc9-0000", turns=("j", "k"), ratings={"coherence": 1.0, "overall": 2.0}),)
+    assert load_dstc9(root) == RatedSet("dstc9", expected, synthetic=False)
+    write(root / "dstc9/dstc9_sample_coherence.txt", "x</UTT>y</UTT>1\n")
+    assert load_dstc9(root).examples == expected
+    write(root / "dstc9/deam_scores.tsv", "orig_line\tdeam_score\n0\t0.25\n")
+    assert load_dstc9(root).published == {"deam": {"dstc9-0000": 0.25}}
+
+
+def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
+    for aspect in ("coherence", "overall"):
+        write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
+    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv:0: no such file. It says which dialogues of dstc9"):
+        load_dstc9(tmp_path)
+    write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
+    assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
+    assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0011": 0.5, "dstc9-0022": 0.25}}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("line\tscore\n0\t1\n1\t2\n", '1: the header must be line, tab, deam_score, found ["line", "score"]'),
+        ("line\tdeam_score\n0\tx\n1\t2\n", '2: must be a new line number, a tab and a score, found ["0", "x"]'),
+        ("line\tdeam_score\n1\t1\n1\t2\n", '3: must be a new line number, a tab and a score, found ["1", "2"]'),
+        ("line\tdeam_score\n0\t1\n", "0: there must be a score for each of the 2 dialogues, found 1"),
+        ("line\tdeam_score\n0\t1\n2\t1\n", "0: must score the dialogues of fed, found other lines [2]"),
+    ],
+)
+def test_faults_of_published_scores(tmp_path: Path, content: str, expected: str):
+    path = write(public(tmp_path) / "fed/deam_scores.tsv", content)
+    with pytest.raises(InputFaults) as found:
+        load_fed(tmp_path)
+    assert found.value.faults == (f"{path}:{expected}",)
+
+
+def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Path):
+    path = write(public(tmp_path) / "fed/fed_test_overall.txt", "f</UTT>g</UTT>1\nother</UTT>i</UTT>1\n")
+    with pytest.raises(InputFaults, match="must be the dialogue of the same line of fed_test_coherence") as found:
+        load_fed(tmp_path)
+    assert found.value.faults[0].startswith(f"{path}:2: ")
+    write(path, "f</UTT>g</UTT>1\n")
+    with pytest.raises(InputFaults, match=r":0: must have the 2 dialogues of fed_test_coherence.txt, found 1"):
+        load_fed(tmp_path)
+
+
+def test_missing_files_are_named_together_with_the_way_to_get_them(tmp_path: Path):
+    with pytest.raises(InputFaults) as found:
+        fed_dialogues(tmp_path)
+    faults = found.value.faults
+    assert [fault.split(":0: ")[0] for fault in faults] == [
+        str(tmp_path / name)
+        for name in (
+            "fed/fed_test_coherence.txt",
+            "fed/fed_test_overall.txt",
+            "dialogue/topicalchat_valid.txt",
+            "dialogue/topicalchat_test.txt",
+            "dialogue/personachat_valid.txt",
+        )
+    ]
+    assert all("data.root=FOLDER" in fault for fault in faults)
+    assert all("data.download=true" in fault for fault in faults)
+    assert "clean_valid.txt" in faults[-1]
+
+
+def test_an_unknown_training_set_names_the_known_ones(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"some of topical_chat, persona_chat, daily_dialog, .* but is \['topic'\]"):
+        fed_dialogues(tmp_path, training_sets=["topic"])
+
+
+def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fetched: list[str] = []
+
+    def fetch(name: str, root: Path) -> Path:
+        fetched.append(name)
+        return write(root / name, content)
+
+    monkeypatch.setattr("data.places.fetch", fetch)
+    root = public(tmp_path)
+    path = root / "fed/fed_test_overall.txt"
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.raises(InputFaults, match=r"fed_test_overall.txt:0: no such file"):
+        fed_dialogues(root)
+    assert fetched == []
+    for _ in range(2):
+        assert len(fed_dialogues(root, download=True).rated[0].examples) == 2
+        assert fetched == ["fed/fed_test_overall.txt"]
+
+
+def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
+    root = public(tmp_path)
+    missing = [*root.glob("dstc9/*.txt"), *root.glob("dialogue/*.txt")]
+    for path in missing:
+        path.unlink()
+    with pytest.raises(InputFaults) as found:
+        dstc9_dialogues(root, download=True, training_sets=["topical_chat", "persona_chat", "daily_dialog"])
+    assert {fault.split(":0: no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
+
+
+def test_a_failed_download_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name, origin in ORIGINS.items():
+        closed = Origin("http://127.0.0.1:1/x", origin.sha256, origin.licence)
+        monkeypatch.setitem(ORIGINS, name, closed)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DownloadFault, match=r"http://127.0.0.1:1/x could not be fetched: the server cannot be reached"):
+        fed_dialogues(tmp_path, download=True)
+
+
+def shell(line: str, folder: Path) -> None:
+    """Runs the part of a `BY_HAND` entry that does not fetch, with this Python."""
+    commands = "\n".join(each for each in line.splitlines() if not each.startswith("curl"))
+    python = f'python() {{ "{sys.executable}" "$@"; }}\n'
+    subprocess.run(["bash", "-ec", python + commands], cwd=folder, check=True)
+
+
+def test_the_commands_that_place_files_by_hand_make_what_the_loaders_read(tmp_path: Path):
+    root = public(tmp_path)
+    for name in [name for name in BY_HAND if name.startswith("dialogue/")]:
+        (root / name).unlink()
+    folder = root / "dialogue"
+    write(folder / "clean_valid.txt", "".join(f"a{i}</UTT>b</UTT>\n" for i in range(2078)))
+    write(folder / "dialogues.txt", "Hi . __eou__ Hello ! __eou__\nSo ? __eou__ Yes . __eou__ \n")
+    talk = {"content": [{"message": " Hi!\nYou? "}, {"message": "Ünder."}]}
+    for part in ("freq", "rare"):
+        write(folder / f"test_{part}.json", json.dumps({part: talk, f"{part}2": talk}))
+    write(root / "fed/fed_test_overall_orig_preds.txt", "f g</UTT>0.5\nh i</UTT>1.5e-05\n")
+    write(root / "dstc9/dstc9_test_coherence_orig_preds.txt", "j k</UTT>0.25\n")
+    dialogues = [name for name in BY_HAND if name.startswith(("fed/", "dstc9/", "dialogue/"))]
+    for name in [name for name in dialogues if "averaged" not in name]:
+        shell(BY_HAND[name], root / name.split("/")[0])
+
+    topical = load_topical_chat(root)
+    assert len(topical) == 1078 + 4
+    assert topical[-1].turns == ("Hi! You?", "Ünder.")
+    assert [e.turns[0] for e in load_persona_chat(root)] == [f"a{i}" for i in range(1078, 2078)]
+    assert [e.turns for e in load_daily_dialog(root)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
+    assert load_fed(root).published == {"deam": {"fed-000": 0.5, "fed-001": 1.5e-05}}
+    assert load_dstc9(root).published == {"deam": {"dstc9-0000": 0.25}}
+
+
+def talks(n: int) -> tuple[Example, ...]:
+    return tuple(Example(f"e{i}", turns=(f"Number {i}?", "Yes.")) for i in range(n))
+
+
+def test_split_depends_on_content_and_seed_only():
+    train, held_out = split(talks(100), 10, seed=0)
+    assert (len(train), len(held_out)) == (90, 10)
+    backwards, kept = split(talks(100)[::-1], 10, seed=0)
+    assert (set(backwards), set(kept)) == (set(train), set(held_out))
+    assert set(split(talks(100), 10, seed=1)[1]) != set(held_out)
+    assert train == tuple(e for e in talks(100) if e in set(train))  # in their order
+
+
+def test_a_repeated_dialogue_never_stands_on_both_sides():
+    twice = [Example(f"{e.id}-{copy}", turns=e.turns) for e in talks(50) for copy in "ab"]
+    train, held_out = split(twice, 10, seed=0)
+    assert (len(train), len(held_out)) == (80, 20)
+    assert not {e.turns for e in train} & {e.turns for e in held_out}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".txt"])
+def test_own_dialogues_in_every_form(tmp_path: Path, suffix: str):
+    train, rated = tmp_path / f"train{suffix}", tmp_path / f"mine{suffix}"
+    good = tuple(Example(f"mine-{i}", turns=(f"R {i}", "No."), ratings={"rating": float(i)}) for i in (1, 2, 3))
+    if suffix == ".txt":
+        write(train, "".join(f"{'</UTT>'.join(e.turns)}</UTT>\n" for e in talks(20)))
+        write(rated, "".join(f"{'</UTT>'.join(e.turns)}</UTT>{e.ratings['rating']}\n" for e in good))
+    else:
+        write_examples(train, talks(20))
+        write_examples(rated, good)
+    own = own_dialogues(train, rated, held_out_fraction=0.1)
+    assert (own.name, own.synthetic, len(own.train), len(own.held_out)) == ("train", False, 18, 2)
+    assert own.rated == (RatedSet("mine", good, synthetic=False),)
+    assert own_dialogues(train).rated == ()
+    assert read_dialogues(rated, rated=True) == good
+
+
+def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):
+    train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\nc</UTT>d</UTT>\n")
+    rated = write(tmp_path / "rated.txt", "x</UTT>y</UTT>1\nC </UTT>d</UTT>0\n")
+    with pytest.raises(InputFaults) as found:
+        own_dialogues(train, rated)
+    what = f"a rated dialogue must not be one to train on too, found it at {train}:2"
+    assert found.value.faults == (f"{rated}:2: {what}",)
+
+
+def test_faults_of_both_own_files_come_together(tmp_path: Path):
+    train = write(tmp_path / "train.jsonl", '{"turns": ["a"]}\n')
+    rated = write(tmp_path / "rated.jsonl", '{"turns": ["a", "b"]}\n')
+    with pytest.raises(InputFaults) as found:
+        own_dialogues(train, rated)
+    assert found.value.faults == (
+        f'{train}:1: a dialogue needs at least two turns, found ["a"]',
+        f'{rated}:1: "ratings" is needed here, found null',
+    )
+
+
+def test_one_dialogue_cannot_be_split(tmp_path: Path):
+    train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\na</UTT>b</UTT>\n")
+    with pytest.raises(InputFaults, match="at least two different dialogues, found 1"):
+        own_dialogues(train)
+
+
+def test_another_suffix_lists_those_allowed(tmp_path: Path):
+    with pytest.raises(InputFaults, match=r'must end in one of .jsonl, .csv, .tsv, .txt, found ".json"'):
+        own_dialogues(tmp_path / "train.json")
+
+
+def test_held_out_fraction_is_a_fraction(tmp_path: Path):
+    train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\nc</UTT>d</UTT>\n")
+    with pytest.raises(ValueError, match="at least 0 and below 1, but is 10"):
+        own_dialogues(train, held_out_fraction=10)
+
+
+def test_builtin_dialogues_keep_rated_ones_apart():
+    made = builtin_dialogues(train=40, held_out=10, rated=20, seed=3)
+    assert (made.name, made.synthetic, len(made.train), len(made.held_out)) == ("builtin", True, 40, 10)
+    (rated,) = made.rated
+    assert (rated.name, rated.synthetic, len(rated.examples)) == ("builtin", True, 20)
+    assert all(0 <= example.ratings["quality"] <= 1 for example in rated.examples)
+    assert not {e.turns for e in rated.examples} & {e.turns for e in (*made.train, *made.held_out)}
+    assert builtin_dialogues(train=40, held_out=10, rated=20, seed=3) == made
+
+
+def test_builtin_dialogues_refuse_a_rated_one_to_train_on(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(data.sets.dialogues, "generate_dialogues", lambda n, seed, exclude: talks(n))
+    monkeypatch.setattr(data.sets.dialogues, "rated_dialogues", lambda n, seed: talks(n))
+    with pytest.raises(ValueError, match="must not be one to train on too, but e0, e1 of builtin are"):
+        builtin_dialogues(train=4, held_out=1, rated=2)

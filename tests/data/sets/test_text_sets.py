@@ -1,0 +1,406 @@
+"""Stories, summaries, answers and Song Ci: the public files, their faults, and what an experiment reads of them."""
+
+import csv
+import json
+import logging
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import data.sets.stories
+from core.example import Example
+from core.faults import InputFaults
+from data.by_hand import TEXT_LICENCES, TEXTS_BY_HAND
+from data.download import DownloadFault
+from data.places import needed, place
+from data.records import NUMBER, TEXT, read_records
+from data.sets.newsroom import load_newsroom, newsroom
+from data.sets.qa_ratings import load_qa_ratings, qa_ratings
+from data.sets.songci import builtin_verse, load_songci, songci
+from data.sets.stories import builtin_stories, load_mans_roc, load_roc_plain, roc_stories
+from data.splits import share, split_by
+
+MANS: dict[str, Any] = {
+    "id": "mans-roc-7-gpt",
+    "prompt": "a b .",
+    "reference": "c d .",
+    "system": "gpt",
+    "text": "e f .",
+    "ratings": [1, 2, 3],
+    "mean_rating": 2.0,
+}
+SUMMARY = {"text": "s", "coherence": 1, "fluency": 2, "informativeness": 3, "relevance": 4.0, "mean": 2.5}
+ARTICLE: dict[str, Any] = {
+    "id": "newsroom-1",
+    "source": "article",
+    "reference": "r",
+    "systems": dict.fromkeys(("textrank", "abstractive", "pointer_n", "lede3"), SUMMARY),
+}
+ANSWER: dict[str, Any] = {
+    "id": "avsd-1",
+    "system": None,
+    "context": "passage .",
+    "question": "who ?",
+    "candidate": "she",
+    "references": ["her", "anna"],
+    "score": 4.5,
+    "score_scale": [1.0, 5.0],
+}
+POEM: dict[str, Any] = {"id": "ci-1", "author": "甲", "cipai": "乙", "lines": ["春花，秋月。", "何时了。"]}
+
+
+def write(path: Path, *records: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def faults_of(load: Callable[[], object], path: Path) -> list[str]:
+    with pytest.raises(InputFaults) as found:
+        load()
+    return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+# ---- the shared copies ---------------------------------------------------------------------------------------------
+
+
+def test_mans_is_what_its_readme_says(shared_data: Path) -> None:
+    mans = load_mans_roc(shared_data)
+    assert (mans.name, len(mans.examples), mans.synthetic) == ("mans_roc", 1000, False)
+    by_system = {s: [e.ratings["overall"] for e in mans.examples if e.system == s] for s in Counter(
+        e.system for e in mans.examples
+    )}  # fmt: skip
+    means = {system: round(float(np.mean(ratings)), 2) for system, ratings in by_system.items()}
+    assert means == {"s2s": 1.86, "plan_write": 2.12, "fusion": 2.33, "gpt": 3.03, "gpt_kg": 3.21}
+    assert set(Counter(e.group for e in mans.examples).values()) == {5}
+    assert all(len(e.references) == 1 and e.context for e in mans.examples)
+    assert load_mans_roc(shared_data / "roc_stories") == mans
+
+
+def test_roc_stories_are_split_without_loss(shared_data: Path) -> None:
+    roc = roc_stories(shared_data)
+    assert (len(roc.train), len(roc.held_out)) == (3889, 433)
+    assert not {e.text for e in roc.train} & {e.text for e in roc.held_out}
+    sentences = Counter(len(e.text.removeprefix(str(e.context)).split(" . ")) for e in (*roc.train, *roc.held_out))
+    assert sentences[1] > 0.99 * 4322  # what is not in the context is one sentence
+    assert all(e.context and e.text.startswith(e.context) and not e.references for e in roc.train)
+    assert roc_stories(shared_data, held_out_fraction=0).held_out == ()
+
+
+def test_newsroom_sample_is_what_its_readme_says(shared_data: Path) -> None:
+    rated = load_newsroom(shared_data, systems=None)
+    assert len(rated.examples) == 6 * 7
+    for e in rated.examples:
+        four = [e.ratings[a] for a in ("coherence", "fluency", "informativeness", "relevance")]
+        assert e.ratings["mean"] == pytest.approx(np.mean(four))
+        assert e.id == f"{e.group}-{e.system}"
+    assert next(iter(rated.examples[0].ratings)) == "mean"  # the first aspect is the one that figures show
+    paper = newsroom(shared_data)
+    assert (paper.train, paper.held_out) == ((), ())
+    assert Counter(e.system for e in paper.rated[0].examples) == {"textrank": 6, "abstractive": 6, "pointer_n": 6}
+    assert len(newsroom(shared_data, plain_stories=True).train) == 3889
+
+
+def test_qa_ratings_are_what_their_readme_says(shared_data: Path) -> None:
+    qa = qa_ratings(shared_data)
+    sets = {rated.name: rated.examples for rated in qa.rated}
+    assert {name: len(examples) for name, examples in sets.items()} == {
+        "semeval_mhpg": 300, "narrativeqa_mhpg": 500, "msmarco": 1000, "avsd": 1000,
+    }  # fmt: skip
+    assert len({e.group for e in sets["msmarco"]}) == 500
+    assert len({e.group for e in sets["avsd"]}) == 444
+    lowest = {name: sum(e.ratings["correctness"] == 0.2 for e in examples) for name, examples in sets.items()}
+    assert (lowest["semeval_mhpg"], lowest["narrativeqa_mhpg"]) == (210, 273)
+    assert np.mean([len(str(e.context).split()) for e in sets["semeval_mhpg"]]) > 177
+    assert Counter(len(e.references) for e in sets["avsd"]).keys() <= {5, 6}
+    assert (qa.train, qa.held_out) == ((), ())
+    assert len(qa_ratings(shared_data, sets=["avsd"], plain_stories=True).held_out) == 433
+
+
+def test_songci_is_split_by_tune(shared_data: Path) -> None:
+    verse = songci(shared_data)
+    assert len(verse.train) + len(verse.held_out) == 15474 - 1
+    train, held_out = ({e.group for e in part} for part in (verse.train, verse.held_out))
+    assert not train & held_out
+    assert len(held_out) == 105  # a tenth of 1047 tunes, rounded up
+    assert not verse.synthetic
+    assert verse.train[0].prefix == verse.train[0].group == "导引"
+    assert verse.train[0].text.startswith("气和玉烛，睿化著鸿明。缇管一阳生。")
+
+
+# ---- small files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_story_by_hand(tmp_path: Path) -> None:
+    write(tmp_path / "mans_roc.jsonl", MANS)
+    assert load_mans_roc(tmp_path).examples == (
+        Example("mans-roc-7-gpt", text="e f .", context="a b .", references=("c d .",), system="gpt",
+                group="mans-roc-7", ratings={"overall": 2.0}),
+    )  # fmt: skip
+    write(tmp_path / "roc_plain.txt", "a b . c d ! e f .", "one .")
+    assert load_roc_plain(tmp_path) == (
+        Example("roc_plain-1", text="a b . c d ! e f .", context="a b . c d !"),
+        Example("roc_plain-2", text="one ."),
+    )
+
+
+def test_an_answer_by_hand(tmp_path: Path) -> None:
+    write(tmp_path / "avsd.jsonl", ANSWER, {**ANSWER, "id": "avsd-2"}, {**ANSWER, "id": "avsd-3", "context": None})
+    first, second, third = load_qa_ratings(tmp_path, "avsd").examples
+    assert first == Example("avsd-1", text="she", context="passage . who ?", references=("her", "anna"),
+                            group="avsd-1", ratings={"correctness": 4.5})  # fmt: skip
+    assert (second.group, third.group, third.context) == ("avsd-1", "avsd-3", "who ?")
+
+
+def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
+    write(tmp_path / "newsroom_sample.jsonl", ARTICLE)
+    assert [e.system for e in load_newsroom(tmp_path).examples] == ["textrank", "abstractive", "pointer_n"]
+    write(tmp_path / "newsroom.jsonl", ARTICLE, {**ARTICLE, "id": "newsroom-2"})
+    assert len(load_newsroom(tmp_path, systems=["lede3"]).examples) == 2
+
+
+def test_poems_whose_form_cannot_be_told_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    odd = [["春花", "秋月"], ["春花，。"], ["，春花。"]]
+    write(tmp_path / "songci.jsonl", POEM, *({**POEM, "id": f"ci-{i}", "lines": x} for i, x in enumerate(odd, 2)))
+    with caplog.at_level(logging.INFO):
+        assert load_songci(tmp_path) == (Example("ci-1", text="春花，秋月。何时了。", prefix="乙", group="乙"),)
+    assert "3 poems left out" in caplog.text
+
+
+def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("load", "file", "records", "expected"),
+    [
+        (load_mans_roc, "mans_roc.jsonl", [without(MANS, "prompt"), {**MANS, "id": " ", "ratings": []}], [
+            '1: "prompt" must be a text that says something, found null',
+            '2: "id" must be a text that says something, found " "',
+            '2: "ratings" must be a list, every value a finite number, found []',
+        ]),
+        (load_mans_roc, "mans_roc.jsonl", [{**MANS, "mean_rating": 2.5}, MANS, "[1]", "{"], [
+            '2: ids must be unique, but "mans-roc-7-gpt" is the id of line 1 too',
+            "3: a line must be a JSON object, found [1]",
+            "4: a line must be JSON, but Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            '1: "mean_rating" must be the mean of "ratings", found 2.5 for [1, 2, 3]',
+        ]),
+        (load_roc_plain, "roc_plain.txt", ["a .", " ", "b ."], ['2: a line must be a story, found " "']),
+        (load_newsroom, "newsroom.jsonl", [{**ARTICLE, "systems": without(ARTICLE["systems"], "pointer_n")}], [
+            '1: "systems" must have textrank, abstractive, pointer_n, but pointer_n is missing among '
+            '["textrank", "abstractive", "lede3"]',
+        ]),
+        (load_newsroom, "newsroom.jsonl",
+         [{**ARTICLE, "systems": {"textrank": 1, "abstractive": {**SUMMARY, "fluency": "x"}, "pointer_n": SUMMARY}}], [
+            '1: "textrank" must be an object, found 1',
+            '1: "abstractive": "fluency" must be a finite number, found "x"',
+        ]),
+        (lambda root: load_qa_ratings(root, "avsd"), "avsd.jsonl",
+         [{**ANSWER, "score": 6}, {**ANSWER, "id": "b", "context": "", "references": ["a", ""]}], [
+            '2: "context" must be a text that says something or null, found ""',
+            '2: "references" must be a list, every value a text that says something, found ["a", ""]',
+            '1: "score" must be on its scale, found 6 outside [1.0, 5.0]',
+        ]),
+        (load_songci, "songci.jsonl", [{**POEM, "lines": "春花。"}, {**POEM, "id": "b", "lines": ["春 花。"]}], [
+            '1: "lines" must be a list, every value a text that says something, found "春花。"',
+            '2: "lines" must hold no blanks, found "春 花。"',
+        ]),
+    ],
+)  # fmt: skip
+def test_all_faults_of_a_file_at_once(
+    tmp_path: Path, load: Callable[[Path], object], file: str, records: list[Any], expected: list[str]
+) -> None:
+    path = write(tmp_path / file, *records)
+    assert faults_of(lambda: load(tmp_path), path) == expected
+
+
+def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
+    write(tmp_path / "mans_roc.jsonl", {**MANS, "text": ""})
+    write(tmp_path / "roc_plain.txt", "", "a .")
+    with pytest.raises(InputFaults) as found:
+        roc_stories(tmp_path)
+    assert [Path(each.split(":")[0]).name for each in found.value.faults] == ["mans_roc.jsonl", "roc_plain.txt"]
+
+
+def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
+    write(tmp_path / "mans_roc.jsonl", MANS)
+    write(tmp_path / "roc_plain.txt", "A b .  c d .", "x .", "y .")
+    with pytest.raises(ValueError, match="those of mans-roc-7-gpt are"):
+        roc_stories(tmp_path)
+
+
+def test_unknown_sets_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"some of semeval_mhpg, .* but is \['squad'\]"):
+        qa_ratings(tmp_path, sets=["squad"])
+
+
+@pytest.mark.parametrize("load", [roc_stories, newsroom, qa_ratings, songci])
+def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: Callable[..., object]) -> None:
+    with pytest.raises(InputFaults) as found:
+        load(tmp_path)
+    assert all(":0: no such file. Name the folder that holds" in each for each in found.value.faults)
+    assert all("curl -LO https://raw.githubusercontent.com/" in each for each in found.value.faults)
+    with pytest.raises(DownloadFault, match="has no origin with a known checksum"):
+        load(tmp_path, download=True)
+
+
+def test_a_file_is_fetched_only_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[str] = []
+
+    def fetch(name: str, root: Path) -> Path:
+        fetched.append(name)
+        return write(Path(root) / name, MANS)
+
+    monkeypatch.setattr("data.places.fetch", fetch)
+    name = "roc_stories/mans_roc.jsonl"
+    assert place(tmp_path, name) is None
+    assert needed(tmp_path, name, download=True) == needed(tmp_path, name, download=True) == tmp_path / name
+    assert fetched == [name]
+
+
+def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
+    faults: list[str] = []
+    path = write(tmp_path / "x.jsonl", {"a": "b", "n": 1, "more": [None]}, {"a": "b", "n": True})
+    assert read_records(path, {"a": TEXT, "n": NUMBER}, faults) == [(1, {"a": "b", "n": 1, "more": [None]})]
+    assert faults == [f'{path}:2: "n" must be a finite number, found true']
+
+
+# ---- by hand -------------------------------------------------------------------------------------------------------
+
+
+def shell(name: str, folder: Path) -> None:
+    """Runs the part of an entry that does not fetch, with this Python."""
+    kept = [
+        line for line in TEXTS_BY_HAND[name].splitlines() if not line.startswith("curl") and "; do curl" not in line
+    ]
+    python = f'python() {{ "{sys.executable}" "$@"; }}\n'
+    subprocess.run(["bash", "-ec", python + "\n".join(kept)], cwd=folder, check=True, capture_output=True)
+
+
+def table(path: Path, *rows: list[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def test_commands_for_stories_make_what_the_loaders_read(tmp_path: Path) -> None:
+    written = {"gpt": {"text": "e f .", "score": [1, 2, 3]}, "s2s": {"text": "g .", "score": [5, 5]}}
+    stories = {"7": {"prompt": "a b .", "gold_response": "c d .", "gen": written}}
+    (tmp_path / "mans_roc.json").write_text(json.dumps(stories), "utf-8")
+    (tmp_path / "reference.txt").write_text("x y . z . \na b . c d . \nx y . z . \nv . w . \n", "utf-8")
+    shell("roc_stories/mans_roc.jsonl", tmp_path)
+    shell("roc_stories/roc_plain.txt", tmp_path)
+    roc = roc_stories(tmp_path, held_out_fraction=0)
+    assert [e.text for e in roc.train] == ["x y . z .", "v . w ."]
+    assert [(e.id, e.ratings["overall"]) for e in roc.rated[0].examples] == [
+        ("mans-roc-7-gpt", 2.0), ("mans-roc-7-s2s", 5.0),
+    ]  # fmt: skip
+    assert roc.rated[0].examples[0] == load_mans_roc(write(tmp_path / "b/mans_roc.jsonl", MANS).parent).examples[0]
+
+
+def test_commands_for_newsroom_read_plain_pickles_only(tmp_path: Path) -> None:
+    scores = {"coherence": 1.0, "fluency": 2.0, "informativeness": 3.0, "relevance": 4.0, "bert_score": 9.0}
+    systems = {name: {"sys_summ": "s", "scores": scores} for name in ARTICLE["systems"]}
+    articles: dict[str, object] = {"1": {"src": "article", "ref_summ": "r", "sys_summs": systems}}
+    (tmp_path / "data.pkl").write_bytes(pickle.dumps(articles))
+    shell("newsroom/newsroom.jsonl", tmp_path)
+    assert load_newsroom(tmp_path) == load_newsroom(write(tmp_path / "b/newsroom.jsonl", ARTICLE).parent)
+    (tmp_path / "data.pkl").write_bytes(pickle.dumps({"1": Path("x")}))
+    with pytest.raises(subprocess.CalledProcessError) as found:
+        shell("newsroom/newsroom.jsonl", tmp_path)
+    assert b"refused: pathlib" in found.value.stderr
+
+
+def test_commands_for_answers_make_what_the_loaders_read(tmp_path: Path) -> None:
+    table(tmp_path / "semeval_mhpgm.csv", ["Unnamed: 0", "question", "answer", "reference1", "reference2", "Bleu1"],
+          ["0", "who ?", "she", "anna", "1.0", "0.5"])  # fmt: skip
+    write(tmp_path / "mcscript_dev_questions.jsonl", {"question": "Who ?", "context": "P ."})
+    table(tmp_path / "nrqa_mhpgm.csv", ["", "question", "answer", "reference1", "reference2", "scores"],
+          ["0", "who ?", "she", "anna", "anna", "0.2"])  # fmt: skip
+    table(tmp_path / "marco_all.csv", ["question", "answer", "reference1", "scores"], ["who ?", "she", "anna", "4.5"])
+    table(tmp_path / "avsd_all.csv", ["question", "answer", "reference1", "reference2", "scores"],
+          ["who ?", "she", "anna", "her", "1"])  # fmt: skip
+    for name in ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"):
+        shell(f"qa_ratings/{name}.jsonl", tmp_path)
+    found = {rated.name: rated.examples[0] for rated in qa_ratings(tmp_path).rated}
+    assert {name: (e.id, e.context, e.references, e.system, e.ratings["correctness"]) for name, e in found.items()} == {
+        "semeval_mhpg": ("semeval_mhpg-0000", "P . who ?", ("anna",), "mhpg", 1.0),
+        "narrativeqa_mhpg": ("narrativeqa_mhpg-0000", "who ?", ("anna",), "mhpg", 0.2),
+        "msmarco": ("msmarco-0000", "who ?", ("anna",), None, 4.5),
+        "avsd": ("avsd-0000", "who ?", ("anna", "her"), None, 1.0),
+    }
+
+
+def test_commands_for_songci_make_what_the_loader_reads(tmp_path: Path) -> None:
+    good = "春花秋月何时了往事知多少小楼昨夜又东风"
+
+    def poem(tune: str, *lines: str) -> dict[str, object]:
+        return {"author": "甲", "paragraphs": lines, "rhythmic": tune}
+
+    first = [poem("乙", f"{good}。"), poem("乙", f"{good}。"), poem("丙・乙", f"{good}，", "人。"), poem("丙", "短。")]
+    second = [poem("丙", f"{good}□。"), poem("丙・丁", f"人{good}。"), poem("丙", good)]
+    (tmp_path / "ci.song.0.json").write_text(json.dumps(first), "utf-8")
+    (tmp_path / "ci.song.1000.json").write_text(json.dumps(second), "utf-8")
+    (tmp_path / "cipai.txt").write_text("乙 戊\n", "utf-8")
+    shell("songci/songci.jsonl", tmp_path)
+    assert [(e.id, e.group, e.text) for e in load_songci(tmp_path)] == [
+        ("ci-00000", "乙", f"{good}。"),
+        ("ci-00002", "乙", f"{good}，人。"),
+        ("ci-00005", "丙", f"人{good}。"),
+    ]
+
+
+def test_commands_and_licences_go_together() -> None:
+    assert {name.split("/")[0] for name in TEXTS_BY_HAND} == set(TEXT_LICENCES)
+
+
+# ---- the built-in sets and the split -------------------------------------------------------------------------------
+
+
+def test_builtin_stories_keep_contexts_apart() -> None:
+    made = builtin_stories(train=300, held_out=50, rated=30, seed=3)
+    assert (made.name, made.synthetic, len(made.rated[0].examples)) == ("builtin_stories", True, 30)
+    assert len(made.train) + len(made.held_out) == 350
+    parts = [{e.context for e in part} for part in (made.train, made.held_out, made.rated[0].examples)]
+    assert len(parts[1]) == 50
+    assert len(set.union(*parts)) == sum(map(len, parts))
+    assert builtin_stories(train=300, held_out=50, rated=30, seed=3) == made
+
+
+def test_builtin_stories_are_generated_without_the_rated_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+
+    def generate(n: int, seed: int, exclude: set[str]) -> tuple[Example, ...]:
+        asked.append(exclude)
+        return tuple(Example(str(i), text=f"{i} .", context=str(i)) for i in range(n))
+
+    monkeypatch.setattr(data.sets.stories, "generate_stories", generate)
+    made = builtin_stories(train=3, held_out=1, rated=6)
+    assert asked == [{e.context for e in made.rated[0].examples}]
+
+
+def test_builtin_verse_is_split_by_poem() -> None:
+    verse = builtin_verse(train=240, held_out=60, seed=1)
+    assert (verse.name, verse.synthetic, len(verse.train), len(verse.held_out)) == ("builtin_verse", True, 240, 60)
+    assert not {e.text for e in verse.train} & {e.text for e in verse.held_out}
+    assert len({e.group for e in verse.train}) == 12
+
+
+def test_a_split_depends_on_content_and_seed_only() -> None:
+    examples = [Example(str(i), text=f"t{i}", group=f"g{i // 3}") for i in range(60)]
+    train, held_out = split_by(examples, lambda e: e.group, held_out=4, seed=0)
+    assert (len(train), len(held_out)) == (48, 12)
+    assert not {e.group for e in train} & {e.group for e in held_out}
+    backwards, kept = split_by(examples[::-1], lambda e: e.group, held_out=4, seed=0)
+    assert (set(backwards), set(kept)) == (set(train), set(held_out))
+    assert set(split_by(examples, lambda e: e.group, held_out=4, seed=1)[1]) != set(held_out)
+    assert share(examples, lambda e: e.group, 0.11) == 3
+    with pytest.raises(ValueError, match="at least 0 and below 1, but is 10"):
+        share(examples, lambda e: e.group, 10)

@@ -1,0 +1,147 @@
+"""The main job through the command line, at toy size, and what it leaves behind."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.builtin.dialogues import rated_dialogues
+from data.files import write_examples
+from experiments.cdm.dialogue import windows
+
+ROOT = Path(__file__).parents[3]
+TOY = (
+    "data.train=150",
+    "data.held_out=40",
+    "data.rated=20",
+    "model.amateur.model.d_model=16",
+    "model.expert.model.d_model=32",
+    "model.expert.schedule.epochs=2",
+    "model.negatives.dialogues=40",
+    "model.negatives.sampling.longest=12",
+    "+model.discriminators.bilstm.build.hidden_dim=16",
+    "~model.discriminators.bert",
+    "logger=none",
+)
+DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
+BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_main_job_leaves_results_and_is_found_again(tmp_path: Path) -> None:
+    command = ("+exp=cdm_dialogue", *TOY, f"outputs={tmp_path}")
+    first = run(*command, f"run_dir={tmp_path}/first")
+    assert first.returncode == 0, first.stderr
+    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    assert sorted(row["metric"] for row in results["table"]) == sorted(
+        ["cdm_generative_bilstm", *DISCRIMINATIVE, *BASELINES]
+    )
+    assert {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]} == {
+        ("builtin", "quality", 20, True)
+    }
+    assert {p.stem for p in (tmp_path / "first/plots").iterdir()} == {
+        "training_curves",
+        "scores_builtin",
+        "momentum_builtin",
+    }
+    stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
+    assert {name.rsplit("-", 1)[0] for name in stages} == {
+        "amateur",
+        "expert",
+        "negatives",
+        "discriminator_bilstm",
+        "pooler",
+    }
+
+    second = run(*command, f"run_dir={tmp_path}/second")
+    assert second.returncode == 0, second.stderr
+    again = json.loads((tmp_path / "second/results.json").read_text("utf-8"))
+    assert again["table"] == results["table"]
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
+
+    rated = rated_dialogues(20, seed=0)
+    write_examples(tmp_path / "in.jsonl", rated)
+    stored = [json.loads(line) for line in (tmp_path / "first/scores.jsonl").read_text("utf-8").splitlines()]
+    for setting, metric in (
+        (f"metric.models={tmp_path}/first/models", "cdm_discriminative"),
+        (f"metric.folder={tmp_path}/first/models/discriminator_bilstm", "cdm_generative"),
+    ):
+        done = run(
+            "+exp=score",
+            f"metric={metric}",
+            setting,
+            f"data.path={tmp_path}/in.jsonl",
+            f"output={tmp_path}/out.jsonl",
+            f"outputs={tmp_path}",
+        )
+        assert done.returncode == 0, done.stderr
+        lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
+        by_id = {line["id"]: line for line in stored}
+        for line in lines:
+            assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
+
+
+def test_models_that_are_not_there_are_named(tmp_path: Path) -> None:
+    write_examples(tmp_path / "in.jsonl", rated_dialogues(5, seed=0))
+    done = run(
+        "+exp=score",
+        "metric=cdm_discriminative",
+        f"metric.models={tmp_path}/nowhere",
+        f"data.path={tmp_path}/in.jsonl",
+        f"output={tmp_path}/out.jsonl",
+    )
+    assert done.returncode == 2
+    assert "nowhere/amateur" in done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_fed_has_the_published_rows(shared_data: Path, tmp_path: Path) -> None:
+    toy = [setting for setting in TOY if not setting.startswith("data.")]
+    done = run(
+        "+exp=cdm_dialogue",
+        "data=fed",
+        f"data.root={shared_data}",
+        "data.training_sets=[daily_dialog]",
+        "model.expert.schedule.epochs=1",
+        "model.expert.gaps_per_dialogue=1",
+        *toy,
+        f"outputs={tmp_path}",
+        f"run_dir={tmp_path}/run",
+    )
+    assert done.returncode == 0, done.stderr
+    table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
+    found = {(row["metric"], row["aspect"]): round(row["spearman"], 4) for row in table}
+    assert found["deam_published", "coherence"] == 0.4682
+    assert found["deam_published", "overall"] == 0.5472
+    assert found["word_count", "coherence"] == pytest.approx(0.205, abs=5e-4)
+    assert found["word_count", "overall"] == pytest.approx(0.267, abs=5e-4)
+
+
+def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
+    dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
+    cut = windows(dialogues, 4, seed=1)
+    assert sorted({turns[0].split("-")[0] for turns in cut}) == sorted(str(d) for d in range(30))
+    for turns in cut:
+        dialogue = dialogues[int(turns[0].split("-")[0])]
+        start = dialogue.index(turns[0])
+        assert turns == dialogue[start : start + len(turns)]
+        assert 2 <= len(turns) <= 4
+
+
+@pytest.mark.slow
+def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
+    two = ("trainer=cpu", "trainer.devices=2", "trainer.strategy=ddp")
+    found = run("+exp=cdm_dialogue", *TOY, *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
+    assert found.returncode == 0, found.stderr
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert {row["metric"] for row in results["table"]} == {"cdm_generative_bilstm", *DISCRIMINATIVE, *BASELINES}
+    assert not list((tmp_path / "stages").glob("*.partial"))

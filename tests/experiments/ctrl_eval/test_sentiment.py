@@ -1,0 +1,111 @@
+"""CTRLEval's experiments and +exp=iwf through the command line, at toy size."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctrl_eval.frequency import load_frequencies
+from language_models.tiny import TinyGPT2, TinyT5
+
+ROOT = Path(__file__).parents[3]
+TOY = (
+    "data.train=120",
+    "data.held_out=30",
+    "data.rated=24",
+    "model.infiller.model.d_model=16",
+    "model.infiller.model.d_ff=32",
+    "model.infiller.model.num_heads=2",
+    "model.infiller.schedule.epochs=1",
+    "model.causal.model.n_embd=16",
+    "model.causal.model.n_head=2",
+    "model.causal.model.n_inner=32",
+    "model.discriminator.texts=100",
+    "+model.discriminator.build.hidden_dim=8",
+    "analyses.numbers=[1,8]",
+    "pattern_functions=true",
+    "logger=none",
+)
+ASPECTS = ("coherence", "consistency", "attribute_relevance")
+METRICS = (
+    "ctrleval",
+    "ctrleval_mean",
+    "ctrleval_max",
+    "ctrleval_min",
+    "ctrleval_bartscore_pf",
+    "ctrleval_ppl_pf",
+    "perplexity",
+    "perplexity_backbone",
+    "bartscore",
+    "discriminator",
+    "word_count",
+)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+@pytest.mark.parametrize(("experiment", "name"), [("ctrleval_sentiment", "reviews"), ("ctrleval_topic", "news")])
+def test_every_row_and_figure_is_there_and_stages_are_found_again(tmp_path: Path, experiment: str, name: str) -> None:
+    command = (f"+exp={experiment}", *TOY, f"outputs={tmp_path}")
+    first = run(*command, f"run_dir={tmp_path}/first")
+    assert first.returncode == 0, first.stderr
+    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    rows = {(row["metric"], row["aspect"]) for row in results["table"]}
+    assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
+    assert {(row["set"], row["n"], row["synthetic"]) for row in results["table"]} == {(f"builtin_{name}", 24, True)}
+    figures = ("scores", "quality_drift", "model_drift", "number_of_evaluators", "evaluators")
+    expected = {f"{figure}_builtin_{name}" for figure in figures} | {"training_curves"}
+    assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == expected
+    if name == "news":
+        return
+    stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
+    second = run(*command, f"run_dir={tmp_path}/second")
+    assert second.returncode == 0, second.stderr
+    assert json.loads((tmp_path / "second/results.json").read_text("utf-8"))["table"] == results["table"]
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
+
+
+@pytest.mark.slow
+def test_the_released_sentiment_set_by_the_settings_of_the_paper(shared_data: Path, tmp_path: Path) -> None:
+    TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
+    found = run(
+        "+exp=ctrleval_sentiment",
+        "scale=paper",
+        "data=ctrleval",
+        f"data.root={shared_data}",
+        f"data.attributes={shared_data}",
+        f"model.iwf={shared_data}/ctrleval/iwf_full.txt",
+        f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model",
+        f"model.causal.name={tmp_path}/causal",
+        "model.discriminator=null",
+        "analyses.numbers=[1,8]",
+        "logger=none",
+        f"outputs={tmp_path}",
+        f"run_dir={tmp_path}/run",
+    )
+    assert found.returncode == 0, found.stderr
+    table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
+    assert {row["n"] for row in table} == {360}
+    assert {row["metric"] for row in table} >= {"ctrleval", "perplexity", "bartscore", "word_count"}
+
+
+def test_iwf_counts_a_corpus_for_a_models_tokenizer(tmp_path: Path) -> None:
+    lm = TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0)
+    lm.save_pretrained(tmp_path / "model")
+    (tmp_path / "corpus.txt").write_text("The cat sat. The dog ran.\n\nA cat slept.\n")
+    arguments = (f"corpus={tmp_path}/corpus.txt", f"model_name={tmp_path}/model", f"output={tmp_path}/iwf.json")
+    found = run("+exp=iwf", *arguments, f"run_dir={tmp_path}/run")
+    assert found.returncode == 0, found.stderr
+    table = load_frequencies(tmp_path / "iwf.json")
+    assert table.sentences == 3
+    assert len(table.iwf) == len(lm.tokenizer)
+    (tmp_path / "corpus.txt").write_text("\n")
+    empty = run("+exp=iwf", *arguments, f"run_dir={tmp_path}/other")
+    assert empty.returncode == 2
+    assert "corpus.txt:0: the file is empty" in empty.stderr

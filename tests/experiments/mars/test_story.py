@@ -1,0 +1,236 @@
+"""MARS's experiments, +exp=augment and +exp=score metric=mars through the command line, at toy size."""
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.example import Example
+from core.scores import Scores
+from data.rated import RatedSet
+from experiments.mars.story import within_systems
+from experiments.report.plots import scores_against_ratings
+from experiments.runner.contracts import ScoredSet
+from experiments.tools.augment import lines_of
+from language_models.tiny import TinyGPT2
+from mars.metric import MARS
+
+ROOT = Path(__file__).parents[3]
+TOY = (
+    "model.language_model.model.n_embd=16",
+    "model.language_model.model.n_layer=1",
+    "model.language_model.model.n_head=2",
+    "model.language_model.model.n_inner=32",
+    "model.language_model.schedule.epochs=1",
+    "model.masked.model.hidden_size=16",
+    "model.masked.model.num_attention_heads=2",
+    "model.masked.model.num_hidden_layers=1",
+    "model.masked.model.intermediate_size=32",
+    "model.masked.schedule.epochs=1",
+    "logger=none",
+)
+ABLATIONS = ("mars", "mars_without_planning", "mars_without_context", "mars_without_both", "mars_naive", "mars_static")
+RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
+BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "perplexity", "word_count")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+
+
+def test_every_row_and_figure_is_there_and_references_are_found_again(tmp_path: Path) -> None:
+    toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=24")
+    command = ("+exp=mars_story", *toy, f"outputs={tmp_path}")
+    first = run(*command, f"run_dir={tmp_path}/first")
+    assert first.returncode == 0, first.stderr
+    results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
+    sets = ("builtin_stories", "builtin_stories_reorder", "builtin_stories_retrieve")
+    rows = {(row["metric"], row["set"]): row for row in results["table"] if "synthetic" in row}
+    assert set(rows) == {(metric, name) for metric in (*ABLATIONS, *RATIOS, *BASELINES) for name in sets}
+    assert rows["mars", "builtin_stories"]["spearman"] == rows["mars_to_60", "builtin_stories"]["spearman"]
+    assert {row["synthetic"] for row in rows.values()} == {True}
+    adversaries = {row["metric"]: row for row in results["table"] if "reorder below" in row}
+    assert set(adversaries) == {*ABLATIONS, *RATIOS, *BASELINES}
+    assert adversaries["bleu1"]["reorder below"] == 0  # the words are the same
+    ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
+    assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
+    assert ratios[0.0] == 0 < ratios[0.8]
+    assert rows["bleu1", sets[1]]["spearman"] == pytest.approx(rows["bleu1", sets[0]]["spearman"])  # Reorder
+    assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
+        *("scores_builtin_stories", "adversaries_builtin_stories", "training_curves")
+    }
+    stages = tmp_path / "stages"
+    kept = {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")}
+    assert len(kept) == 5
+    second = run(*command, f"run_dir={tmp_path}/second")
+    assert second.returncode == 0, second.stderr
+    assert json.loads((tmp_path / "second/results.json").read_text("utf-8"))["table"] == results["table"]
+    assert {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")} == kept
+
+
+def test_wrong_settings_are_told_before_a_model_is_trained(tmp_path: Path) -> None:
+    toy = ("+exp=mars_story", *TOY, "data.train=200", "data.held_out=20", "data.rated=24", f"outputs={tmp_path}")
+    found = run(*toy, "+model.metric.q=0")
+    assert found.returncode != 0
+    assert "q must be above 0 and finite, but is 0" in found.stderr
+    assert not (tmp_path / "stages").exists()
+
+
+def test_agreement_within_each_system() -> None:
+    """b rates its own texts upside down; one text of a has no score, c has one text only."""
+    ratings, values = [1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 4.0, 3.0], [0.1, 0.2, 0.3, math.nan, 0.8, 0.6, 0.2, 0.5]
+    examples = tuple(
+        Example(str(i), text="x", system=system, ratings={"mean": rating, "other": 0.0})
+        for i, (system, rating) in enumerate(zip("aaaabbbc", ratings, strict=True))
+    )
+    scores = Scores({"quality": np.array(values)}, "s", [None if v == v else "no" for v in values])
+    [table] = within_systems(RatedSet("news", examples, synthetic=False), {"mars": scores})
+    assert table.title == "Within systems: news"
+    assert "(mean)" in table.caption
+    [row] = table.rows
+    assert row == {
+        "metric": "mars",
+        "a": pytest.approx(1.0),
+        "b": pytest.approx(-1.0),
+        "c": pytest.approx(nan_ok=True, expected=math.nan),
+    }
+    without = tuple(replace(example, system=None if example.id == "0" else "a") for example in examples)
+    assert within_systems(RatedSet("news", without, synthetic=False), {"mars": scores}) == []
+
+
+def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
+    def drawn(ratings: list[float], systems: list[str | None]) -> tuple[int, int]:
+        """How many clouds of points and how many lines."""
+        examples = tuple(
+            Example(str(i), text="x", system=system, ratings={"mean": rating})
+            for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
+        )
+        scores = Scores({"quality": np.linspace(0, 1, len(examples))}, "s")
+        [panel] = scores_against_ratings(ScoredSet(RatedSet("a", examples, synthetic=False), {"mars": scores})).axes
+        return len(panel.collections), len(panel.lines)
+
+    assert drawn([1.0, 2.0] * 5, ["a", "b"] * 5) == (2, 1)
+    assert drawn([1.0, 2.0] * 4, [None] * 8) == (1, 0)
+    assert drawn([1 / 3, 1 - 2 / 3] * 5, [str(i) for i in range(10)]) == (1, 1)  # one rating, many systems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("experiment", "data", "sets"),
+    [
+        ("mars_story", "roc_stories", ("mans_roc", "mans_roc_reorder", "mans_roc_retrieve")),
+        ("mars_news", "newsroom", ("newsroom", "newsroom_reorder", "newsroom_retrieve")),
+        ("mars_qa", "qa_ratings", ("semeval_mhpg", "semeval_mhpg_reorder", "semeval_mhpg_retrieve")),
+    ],
+)
+def test_public_sets_run_to_the_end(
+    shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
+) -> None:
+    found = run(
+        f"+exp={experiment}",
+        f"data={data}",
+        f"data.root={shared_data}",
+        *TOY,
+        *(["data.sets=[semeval_mhpg]"] if data == "qa_ratings" else []),
+        f"run_dir={tmp_path}/run",
+        f"outputs={tmp_path}",
+    )
+    assert found.returncode == 0, found.stderr
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    rows = [row for row in results["table"] if "synthetic" in row]
+    assert {row["set"] for row in rows} == set(sets)
+    by_ratio = [row for row in results["table"] if "mean deviation" in row]
+    assert {row["aspect"] for row in by_ratio} == {"mean" if data == "newsroom" else next(iter(rows))["aspect"]}
+    assert {row["synthetic"] for row in rows} == {False}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    TinyGPT2(300, 16, 2, 1, 32).build(["the old dog ran after a red ball."], (), 0).save_pretrained(tmp_path / "lm")
+    return tmp_path / "lm"
+
+
+def examples(path: Path) -> Path:
+    lines = [
+        {
+            "id": "a",
+            "text": "a dog ran",
+            "context": "In the park.",
+            "references": ["the old dog ran after a red ball ."],
+        },
+        {
+            "id": "b",
+            "text": "a cat sat",
+            "context": "In the park.",
+            "references": ["the old dog ran after a red ball ."],
+        },
+    ]
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_augmented_references_are_written_for_reading(model: Path, tmp_path: Path) -> None:
+    data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
+    long = {"id": "c", "text": "a dog", "references": ["the old dog ran . " * 400]}
+    data.write_text(data.read_text("utf-8") + json.dumps(long) + "\n", encoding="utf-8")
+    found = run(
+        *("+exp=augment", f"data.path={data}", f"output={out}", f"metric.language_model={model}"),
+        *(f"run_dir={tmp_path}/run", f"outputs={tmp_path}/o"),
+    )
+    assert found.returncode == 0, found.stderr
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [line.get("ratio") for line in lines] == [0.0, 0.2, 0.4, 0.6, None]  # one reference, though two candidates
+    assert lines[0]["text"] == lines[0]["template"] == lines[0]["reference"]
+    assert {line["context"] for line in lines[:4]} == {"In the park."}
+    assert "[" in lines[1]["template"]
+    assert lines[3]["fills"]
+    assert lines[3]["kl"] > 0
+    assert "the model reads" in lines[4]["reason"]
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert results["notes"] == [f"1 of 2 references could not be augmented; {out} says why"]
+    assert results["figures"]["references"] == 2
+    assert results["figures"]["augmented references"] == 3
+
+
+def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> None:
+    reference = "the old dog ran after a red ball ."
+    few = [Example(str(i), text="x", references=(reference[:n],), context="a dog") for i, n in enumerate((20, 27, 34))]
+    written = [
+        [line for row in metric.augmented(few) for line in lines_of(row)]
+        for metric in (MARS.from_pretrained(str(model), token_budget=budget) for budget in (1, 8192))
+    ]
+    assert written[0] == written[1]
+    assert any(len(fill["perplexities"]) > 1 for line in written[0] for fill in line["fills"])
+
+
+def test_scores_of_a_file(model: Path, tmp_path: Path) -> None:
+    data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
+    found = run(
+        *("+exp=score", "metric=mars", f"data.path={data}", f"output={out}"),
+        *(f"metric.language_model={model}", f"outputs={tmp_path}/o"),
+    )
+    assert found.returncode == 0, found.stderr
+    lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [line["id"] for line in lines] == ["a", "b"]
+    assert all(-1 <= line["scores"]["quality"] <= 1 for line in lines)
+    assert lines[0]["scores"]["quality"] > lines[1]["scores"]["quality"]
+    assert "mars|" in json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
+
+
+def test_data_without_references_is_told_by_line(model: Path, tmp_path: Path) -> None:
+    data = tmp_path / "in.jsonl"
+    data.write_text('{"id": "a", "text": "a dog ran"}\n', encoding="utf-8")
+    found = run(
+        *("+exp=score", "metric=mars", f"data.path={data}", f"output={tmp_path}/out.jsonl"),
+        *(f"metric.language_model={model}", f"outputs={tmp_path}/o"),
+    )
+    assert found.returncode == 2
+    assert "in.jsonl:1:" in found.stderr
+    assert "references" in found.stderr

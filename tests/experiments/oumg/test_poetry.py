@@ -1,0 +1,212 @@
+"""+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size; form scores and gallery by hand."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.example import Example
+from data.files import read_examples
+from experiments.guided.poetry import halves
+from experiments.oumg.poem_forms import form_rows, gallery_text
+from experiments.oumg.poetry import few_of_each_tune
+from oumg.relative import ESTIMATES
+
+SMALL = (
+    "model.generator.model.n_embd=16",
+    "model.generator.model.n_layer=1",
+    "model.generator.model.n_head=2",
+    "model.generator.schedule.epochs=1",
+    "model.judges.bilstm.build.embedding_dim=8",
+    "model.judges.bilstm.build.hidden_dim=8",
+    "model.judges.bilstm.training.epochs=1",
+    "seeds=[0,1]",
+    "gallery=2",
+    "logger=none",
+    "trainer=cpu",
+)
+TOY = (*SMALL, "data.train=72", "data.held_out=48")
+GUIDE = (
+    "model.guides.causal.shape.embedding_dim=8",
+    "model.guides.causal.shape.hidden_dim=8",
+    "model.guides.causal.training.epochs=1",
+    "model.guides.bilstm.embedding_dim=8",
+    "model.guides.bilstm.hidden_dim=8",
+    "model.guides.bilstm.training.epochs=1",
+    "model.guides.bilstm.prefixes=3",
+    "guide_k=6",
+)
+
+
+def tables(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The rows of the relative scores, and those of the form scores by whose texts they are."""
+    rows = json.loads((folder / "results.json").read_text("utf-8"))["table"]
+    return [row for row in rows if "ur" in row], {row["texts"]: row for row in rows if "texts" in row}
+
+
+def stages(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
+
+
+def written(folder: Path) -> list[list[str]]:
+    """The texts of every stage of written poems."""
+    found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
+    return [[poem.text for poem in read_examples(path)] for path in found]
+
+
+def test_g1_against_g2_and_against_itself(
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = ("+exp=oumg_poetry", *TOY, "k=4", f"outputs={tmp_path}")
+    assert run_here(*command, f"run_dir={tmp_path}/first") == 0, capsys.readouterr().err
+    relative, forms = tables(tmp_path / "first")
+    assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
+    for row in relative:
+        assert (row["discriminator"], row["n"], row["inputs"], row["seeds"]) == ("bilstm", 12, 12, [0, 1])
+        for name in ESTIMATES:
+            low, high = row[f"{name}_interval"]
+            assert low <= row[name] <= high
+    assert list(forms) == ["human", "G1", "G2"]
+    for row in forms.values():
+        assert (row["n"], row["form_kept"], row["phrase_lengths"]) == (48, 1.0, 1.0)
+        assert 0 < row["rhyme"] <= 1
+        assert 0 < row["tones"] <= 1
+    assert forms["human"]["rhyme"] == 1.0  # so they are built
+    assert forms["human"]["tones"] > 0.8 > max(forms["G1"]["tones"], forms["G2"]["tones"])
+    gallery = (tmp_path / "first/gallery.txt").read_text("utf-8")
+    assert gallery.count("human") == 2
+    assert all(name in gallery for name in ("G1", "G2"))
+    assert "gallery.txt" in capsys.readouterr().out
+    models = {path.name for path in (tmp_path / "first/models").iterdir()}
+    assert models == {"generator", "discriminator_bilstm_seed_0", "discriminator_bilstm_seed_1"}
+    assert len(written(tmp_path)) == len({tuple(poems) for poems in written(tmp_path)}) == 3
+    before = stages(tmp_path)
+    assert run_here(*command, f"run_dir={tmp_path}/second") == 0
+    assert tables(tmp_path / "second") == (relative, forms)
+    assert (tmp_path / "second/gallery.txt").read_text("utf-8") == gallery
+    assert stages(tmp_path) == before
+
+
+def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -> None:
+    command = ("+exp=guided_poetry", *TOY, *GUIDE, f"outputs={tmp_path}")
+    assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
+    (row,), forms = tables(tmp_path / "unguided")
+    assert (row["guide"], row["k"], row["rule"], row["alpha"]) == ("causal", 6, "normalised", 0.0)
+    assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
+    assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
+    assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
+    assert len(written(tmp_path)) == 3
+    assert len({tuple(poems) for poems in written(tmp_path)}) == 2  # of one half, and twice the same of the other
+
+    assert run_here(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided") == 0
+    (row,), forms = tables(tmp_path / "guided")
+    assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
+    assert row["ties"] < 1
+    assert forms["guided"]["form_kept"] == 1.0
+    assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
+    report = (tmp_path / "guided/report.html").read_text("utf-8")
+    assert "characters of the guided poems that the guide does not know" in report
+    assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
+    names = [name.split("-")[0] for name in stages(tmp_path)]
+    assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", ["oumg_poetry", "guided_poetry"])
+def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, experiment: str) -> None:
+    more = GUIDE if experiment == "guided_poetry" else ("k=4",)
+    few = ("data.held_out_fraction=0.95", "inputs=60", "model.generator.checked=20")
+    size = ("data=songci", f"data.root={shared_data}", *few)
+    command = (f"+exp={experiment}", *SMALL, *more, *size, f"outputs={tmp_path}")
+    assert run_here(*command, f"run_dir={tmp_path}/run") == 0
+    relative, forms = tables(tmp_path / "run")
+    assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
+    assert all(row["form_kept"] == 1.0 for row in forms.values())
+    notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]
+    assert any("were not trained on" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["+exp=oumg_poetry", "k=200"], "k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000 characters"),
+        (["+exp=oumg_poetry", "k=0"], "k must leave at least 1 character, but is 0"),
+        (["+exp=oumg_poetry", "input=line"], "an input must be a tune or a poem, but is 'line'"),
+        (["+exp=oumg_poetry", "inputs=49"], "inputs must be at most the 48 held-out poems"),
+        (["+exp=oumg_poetry", "per_tune=0"], "the poems per tune must be at least 1, but are 0"),
+        (["+exp=oumg_poetry", "per_tune=2", "inputs=25"], "the 23 held-out poems, 2 of a tune, that fit"),
+        (["+exp=oumg_poetry", "inputs=3"], "4 inputs are needed at least, but 3 held-out poems are 3"),
+        (["+exp=oumg_poetry", "kinds=[lstm]"], "kinds must be a list of some of bilstm, bert"),
+        (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be a list of whole numbers from 0 to 2**32 - 1"),
+        (["+exp=oumg_poetry", "test_fraction=1"], "test_fraction must be between 0 and 1, but is 1"),
+        (["+exp=guided_poetry", "seeds=[]"], "all different, but is []"),
+        (["+exp=guided_poetry", "guide_k=5000"], "guide_k = 5000, which needs 5000 characters"),
+        (["+exp=guided_poetry", "alpha=-1"], "alpha must be finite and at least 0, but is -1"),
+        (["+exp=guided_poetry", "alpha=inf"], "alpha must be finite and at least 0, but is inf"),
+        (["+exp=guided_poetry", "rule=best"], "rule must be one of normalised, fudge, but is 'best'"),
+        (["+exp=guided_poetry", "guide=lstm"], "model.guides.lstm"),
+    ],
+)
+def test_settings_that_are_wrong_are_told(
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], settings: list[str], message: str
+) -> None:
+    assert run_here(*TOY, *settings) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_halves_share_no_input() -> None:
+    poems = [Example(f"{tune}{i}", text="春。", prefix=tune, group=tune) for tune in "甲乙丙丁戊" for i in range(3)]
+    first, second = halves(poems, seed=0)
+    assert (len({p.group for p in first}), len({p.group for p in second})) == (2, 3)
+    assert not {p.group for p in first} & {p.group for p in second}
+    assert {*first, *second} == set(poems)
+
+
+def test_a_tune_with_many_poems_gives_as_many_as_it_may() -> None:
+    poems = [Example(f"{tune}{i}", text="春。", prefix=tune) for tune, n in (("甲", 9), ("乙", 2)) for i in range(n)]
+    assert few_of_each_tune(poems, None) == poems
+    kept = few_of_each_tune(poems, 3)
+    assert [poem.prefix for poem in kept] == ["甲"] * 3 + ["乙"] * 2
+    assert kept == few_of_each_tune(poems[::-1], 3)[::-1]
+    assert [poem.id for poem in kept[:3]] != ["甲0", "甲1", "甲2"]
+    assert set(few_of_each_tune(poems, 2)) < set(kept)
+
+
+def test_form_scores_by_hand() -> None:
+    def poems(spring: str, night: str) -> list[Example]:
+        return [
+            Example("a", text=spring, prefix="春词", group="a"),
+            Example("b", text=night, prefix="夜词", group="b"),
+        ]
+
+    known = [Example(f"k{i}", text="花月。花月。", prefix="春词", group="春词") for i in range(5)]  # level, oblique
+    human, system = poems("花月。人雪。", "月。"), poems("月月。月花。", "花，")
+    people, machine = form_rows({"human": human, "G1": system}, known)
+    assert (people["texts"], people["n"], machine["texts"]) == ("human", 2, "G1")
+    assert (people["form_kept"], machine["form_kept"]) == (1.0, 0.5)  # the comma is no full stop
+    assert (people["phrase_lengths"], machine["phrase_lengths"]) == (1.0, 1.0)
+    assert people["rhyme"] == 1.0  # yue and xue; one line alone does not rhyme
+    assert machine["rhyme"] == 0.5
+    # Only the first poem's tune has others to tell its tones: 平仄平仄.
+    assert (people["tones"], machine["tones"]) == (1.0, 0.25)
+    assert machine["form_kept_interval"] == (0.0, 1.0)
+
+
+def test_no_poem_tells_its_own_tones() -> None:
+    poems = [Example(f"k{i}", text="花月。", prefix="春词", group=f"k{i}") for i in range(5)]
+    (row,) = form_rows({"human": poems}, known=[])
+    assert math.isnan(row["tones"])  # four others are too few
+    poems.append(Example("odd", text="月花。", prefix="春词", group="odd"))
+    (row,) = form_rows({"human": poems}, known=[])
+    assert row["tones"] == pytest.approx(5 / 6)  # the odd one has no place right
+
+
+def test_the_gallery_shows_a_poem_of_each_tune() -> None:
+    human = [Example(f"h{i}", text="春花。", prefix=tune) for i, tune in enumerate("甲甲乙丙")]
+    system = [Example(f"g{i}", text=f"{c}花。月。") for i, c in enumerate("一二三四")]
+    assert gallery_text({"human": human, "G1": system}, 2) == (
+        "甲\n\nhuman   G1\n春花。  一花。\n　　　  月。\n\n乙\n\nhuman   G1\n春花。  三花。\n　　　  月。\n"
+    )

@@ -1,0 +1,71 @@
+"""Rows of the table, against scipy and values worked by hand."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.example import Example
+from core.scores import Scores
+from data.rated import RatedSet
+from experiments.report.evaluation import evaluate, published_scores
+
+
+def rated(ratings: Sequence[Mapping[str, float]], groups: list[str | None] | None = None, **more: object) -> RatedSet:
+    examples = tuple(
+        Example(f"e{i}", "word " * (i + 1), ratings=r, group=groups[i] if groups else None)
+        for i, r in enumerate(ratings)
+    )
+    return RatedSet("toys", examples, synthetic=False, **more)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
+    ratings = [0.1, 0.4, 0.2, 0.9, 0.5, 0.7]
+    values = np.array([1.0, 2.0, math.nan, 8.0, 3.0, 9.0])
+    scores = Scores({"quality": values}, "m", [None, None, "too long", None, None, None], [0, 0, 9, 0, 2, 0])
+    (row,) = evaluate({"m": scores}, rated([{"quality": r} for r in ratings]))
+    x, y = [1.0, 2.0, 8.0, 3.0, 9.0], [0.1, 0.4, 0.9, 0.5, 0.7]
+    assert (row.metric, row.set, row.aspect, row.n, row.unscored, row.truncated) == ("m", "toys", "quality", 5, 1, 2)
+    assert row.pearson == pytest.approx(stats.pearsonr(x, y)[0])
+    assert row.spearman == pytest.approx(0.9) == pytest.approx(stats.spearmanr(x, y)[0])
+    assert row.kendall == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
+    assert row.spearman_interval[0] <= row.spearman <= row.spearman_interval[1]
+    assert row.word_count_spearman == pytest.approx(stats.spearmanr(x, [1, 2, 4, 5, 6])[0])
+
+
+def test_one_score_meets_every_rated_aspect_and_several_meet_their_namesakes() -> None:
+    ratings = [{"coherence": i, "overall": -i} for i in range(4)] + [{"overall": -4.0}]
+    one = Scores({"score": np.arange(5.0)}, "one")
+    two = Scores({"overall": np.arange(5.0), "fluency": np.arange(5.0)}, "two")
+    rows = evaluate({"one": one, "two": two}, rated(ratings))
+    assert [(r.metric, r.aspect, r.n, round(r.spearman, 6)) for r in rows] == [
+        ("one", "coherence", 4, 1.0),
+        ("one", "overall", 5, -1.0),
+        ("two", "overall", 5, -1.0),
+    ]
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    two = Scores({"fluency": np.zeros(1), "style": np.zeros(1)}, "two")
+    with pytest.raises(ValueError, match="two scores fluency, style, but toys is rated for overall"):
+        evaluate({"two": two}, rated([{"overall": 1}]))
+    with pytest.raises(ValueError, match="two has 1 for 2 of toys"):
+        evaluate({"two": two}, rated([{"overall": 1}, {"overall": 2}]))
+
+
+def test_examples_of_one_group_are_drawn_together() -> None:
+    ratings = [{"q": float(i % 4)} for i in range(12)]
+    scores = {"m": Scores({"q": np.sin(np.arange(12.0))}, "m")}
+    alone = evaluate(scores, rated(ratings))[0]
+    together = evaluate(scores, rated(ratings, groups=[f"g{i // 4}" for i in range(12)]))[0]
+    assert alone.spearman == together.spearman
+    assert alone.spearman_interval != together.spearman_interval
+
+
+def test_published_scores_keep_the_order_and_explain_what_is_missing() -> None:
+    found = published_scores(rated([{"q": 1}, {"q": 2}], published={"deam": {"e1": 0.5}}))["deam"]
+    assert math.isnan(found.values["published"][0])
+    assert found.values["published"][1] == 0.5
+    assert found.reasons == ("no published score", None)

@@ -1,0 +1,176 @@
+"""What a run folder holds, and what happens to an old one."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from core.example import Example
+from core.scores import Scores
+from data.rated import RatedSet
+from experiments.report import results
+from experiments.report.page import duration, render
+from experiments.runner.contracts import Outcome, Row, ScoredSet, Table
+from experiments.runner.sweep import show
+from experiments.runner.terminal import other_tables
+
+NAN = math.nan
+
+
+def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Row:
+    return Row(metric, set, aspect, 3, 0.5, (NAN, NAN), spearman, (-0.25, 0.75), NAN, (NAN, NAN), 0.1, 1, 0, True)
+
+
+def circumstances() -> results.Circumstances:
+    return results.Circumstances(
+        "toy", "A toy", 3, ("python", "run.py", "a=[1, 2]"), "2026-01-02T03:04:05+00:00", 5.0, {"fit": 4.0}, "seed: 3\n"
+    )
+
+
+def test_rows_are_ranked_within_set_and_aspect_and_undefined_ones_come_last() -> None:
+    rows = [row("a", NAN), row("b", 0.1), row("z", 0.9, aspect="other"), row("c", 0.7), row("d", -0.2)]
+    assert [r.metric for r in results.ranked(rows)] == ["c", "b", "d", "a", "z"]
+
+
+def test_results_are_strict_json_with_null_for_nan() -> None:
+    figures = {"loss": math.inf, "half": 0.5}
+    found = results.results(Outcome("sig", [row("a", 0.5)], notes=["beware"], figures=figures), circumstances())
+    read = json.loads(json.dumps(found, allow_nan=False))
+    assert (read["experiment"], read["signature"], read["notes"], read["seed"]) == ("toy", "sig", ["beware"], 3)
+    assert read["table"][0]["spearman"] == 0.5
+    assert read["table"][0]["spearman_interval"] == [-0.25, 0.75]
+    assert read["table"][0]["kendall"] is None
+    assert read["table"][0]["pearson_interval"] == [None, None]
+    assert read["figures"] == {"loss": None, "half": 0.5}
+    assert read["versions"]["torch"]
+    assert set(read["table"][0]) == set(Row.__dataclass_fields__)
+
+
+def test_numbers_of_numpy_are_written_as_python_s() -> None:
+    found = results.strict({"half": np.float32(0.5), "n": np.int64(3), "none": np.float32(NAN), "pair": (1, 2)})
+    assert json.dumps(found) == '{"half": 0.5, "n": 3, "none": null, "pair": [1, 2]}'
+
+
+def test_columns_are_flat_and_in_the_order_of_the_cells() -> None:
+    flat = results.cells(row("a", 0.5))
+    assert tuple(flat) == results.COLUMNS
+    assert (flat["spearman"], flat["spearman_low"], flat["spearman_high"]) == (0.5, -0.25, 0.75)
+
+
+def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
+    examples = (Example("a", "x", ratings={"q": 1.0}), Example("b", "y"))
+    scores = {
+        "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3]),
+        "k": Scores({"q": np.array([1.0, 2.0]), "r": np.array([0.5, 0.25])}, "k"),
+    }
+    outcome = Outcome("sig", scored=[ScoredSet(RatedSet("toys", examples, synthetic=True), scores)])
+    results.write_scores(outcome, tmp_path)
+    first, second = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert first == {
+        "set": "toys",
+        "id": "a",
+        "ratings": {"q": 1.0},
+        "scores": {"m": {"q": None}, "k": {"q": 1.0, "r": 0.5}},
+        "dropped_tokens": {},
+        "reasons": {"m": "too long"},
+    }
+    assert second["dropped_tokens"] == {"m": 3}
+    assert results.is_synthetic(outcome)
+
+
+def test_a_folder_of_other_things_is_not_written_into(tmp_path: Path) -> None:
+    assert results.may_write_into(tmp_path / "new")
+    assert results.may_write_into(tmp_path)
+    (tmp_path / "thesis.tex").touch()
+    assert not results.may_write_into(tmp_path)
+    assert not results.may_write_into(tmp_path / "thesis.tex")
+    (tmp_path / "run.log").touch()
+    assert results.may_write_into(tmp_path)
+
+
+def test_a_new_run_in_an_old_folder_removes_only_what_runs_write(tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "old.png").touch()
+    for name in ("results.json", "run.log", "mine.txt"):
+        (tmp_path / name).touch()
+    results.begin_folder(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: Path) -> None:
+    source, folder = tmp_path / "stage", tmp_path / "run"
+    source.mkdir()
+    (source / "model.safetensors").write_bytes(b"weights")
+    (folder / "models" / "old").mkdir(parents=True)
+    results.write_models(Outcome("sig", models={"expert": source}), folder)
+    assert [path.name for path in (folder / "models").iterdir()] == ["expert"]
+    assert (folder / "models" / "expert" / "model.safetensors").samefile(source / "model.safetensors")
+    assert [path.name for path in folder.iterdir()] == ["models"]
+
+
+def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    outcome = Outcome(
+        "sig|<b>",
+        [row("best", 0.5), row("none", NAN)],
+        plots={"a": Figure()},
+        notes=["<script>x</script>"],
+    )
+    page = render(outcome, circumstances(), tmp_path)
+    assert "<script" not in page
+    assert "&lt;script&gt;x" in page
+    assert "http" not in page
+    assert "data:image/png;base64,iVBORw==" in page
+    assert "0.500<small>[-0.25, 0.75]</small>" in page
+    assert "–<small></small>" in page
+    assert "python run.py &#39;a=[1, 2]&#39;" in page
+    assert page.index("best") < page.index("none")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(59.94, "59.9 s"), (60, "1 min 00 s"), (3599.6, "1 h 00 min")])
+def test_durations_are_rounded_once(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def other_table() -> Table:
+    first = {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": (0.5, 0.875), "seeds": (0, 1)}
+    return Table("Two systems", "Higher is better.", [first, {**first, "judge": "bert", "ur_interval": (NAN, NAN)}])
+
+
+def test_a_table_of_another_kind_stands_whole_in_the_results_and_without_lists_elsewhere(tmp_path: Path) -> None:
+    outcome = Outcome("sig", tables=[other_table()])
+    found = results.results(outcome, circumstances())["table"]
+    assert found[0] == {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]}
+    assert found[1]["ur_interval"] == [None, None]
+    assert results.shown_columns(other_table().rows) == ["judge", "n", "ur"]
+    assert results.cells(other_table().rows[0]) == {
+        "judge": "<bilstm>",
+        "n": 3,
+        "ur": 0.75,
+        "ur_low": 0.5,
+        "ur_high": 0.875,
+    }
+    page = render(outcome, circumstances(), tmp_path)
+    assert "<h2>Two systems</h2>" in page
+    assert "<td>&lt;bilstm&gt;</td><td>3</td><td>0.750<small>[0.50, 0.88]</small></td>" in page
+    assert "<td>0.750<small></small></td>" in page
+    (shown,) = other_tables(outcome.tables)
+    assert [list(column.cells) for column in shown.columns] == [
+        ["<bilstm>", "bert"],
+        ["3", "3"],
+        ["0.750 [0.50, 0.88]", "0.750"],
+    ]
+
+
+def test_a_sweep_shows_rows_of_other_kinds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table = results.results(Outcome("sig", tables=[other_table()]), circumstances())["table"]
+    job = {"settings": {"alpha": "1"}, "exit_code": 0, "table": table, "figures": {}, "number": 0}
+    failed = {"settings": {"alpha": "2"}, "exit_code": 1, "number": 1}
+    show([job, failed], tmp_path)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["job", "alpha", "judge", "n", "ur"] in lines
+    assert ["0", "1", "<bilstm>", "3", "0.750"] in lines
+    assert ["1", "2", "failed", "(1)"] in lines

@@ -1,0 +1,105 @@
+"""Every configuration composes and names things that exist; what is wrong is told with the key and what is allowed."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from experiments.runner.configuration import ConfigurationFault, check_targets, compose_run, expand_sweep
+from experiments.runner.listing import CONFIGS, descriptions, group_options
+
+OPTIONS = group_options([CONFIGS])
+TOY = Path(__file__).parents[1] / "toy"
+SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
+ALL = itertools.product(OPTIONS["exp"], OPTIONS["scale"], OPTIONS["logger"])
+CHOICES = [
+    *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL),
+    *(["+exp=score", f"{group}={name}"] for group in ("data", "metric", "trainer") for name in OPTIONS[group]),
+    *(["+exp=score", f"+sweep={name}"] for name in OPTIONS["sweep"]),
+]
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
+def test_every_choice_composes_and_every_target_takes_its_settings(choices: list[str]) -> None:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        config = compose("run", choices)
+    plain = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(plain, dict)
+    for part in ("experiment", "data", "metric", "trainer", "logger"):
+        check_targets(plain.get(part), part)
+    assert plain["experiment"]["_partial_"] is True
+
+
+def test_every_experiment_has_one_line_that_describes_it() -> None:
+    found = descriptions([CONFIGS])
+    assert set(found) == set(OPTIONS["exp"])
+    assert all(10 < len(line) < 100 for line in found.values()), found
+
+
+def test_the_command_line_wins_over_the_experiment() -> None:
+    config = compose_run([*SCORE[:2], "output=o", "data=fed", "data.root=r", "+data.path=p", "logger=csv"])
+    assert config.data._target_ == "data.sets.dialogues.fed_dialogues"
+    assert config.logger._target_ == "experiments.runner.tracking.CsvTracking"
+
+
+def test_every_value_is_resolved() -> None:
+    config = compose_run([*SCORE, "seed=7", "outputs=there"])
+    assert (config.name, config.stages_dir) == ("score", "there/stages")
+    assert config.run_dir.startswith("there/score/20")
+    assert config.experiment.examples.path == "in.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["+exp=scor"], ["exp=scor", "did you mean score?", "allowed: augment, cdm_dialogue"]),
+        (["exp=score"], ["+exp=score"]),
+        ([*SCORE, "scale=huge"], ["scale=huge", "paper, tiny"]),
+        ([*SCORE, "sede=3"], ["sede is not a setting", "did you mean seed?", "outputs"]),
+        ([*SCORE, "+sede=3"], ["sede is not a setting", "did you mean seed?"]),
+        ([*SCORE, "metrc=word_count"], ["metrc is not a setting", "did you mean metric"]),
+        ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
+        ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
+        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the JSONL file"]),
+        ([*SCORE[:-1], "output=${nope}"], ["nope"]),
+        ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
+        ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
+        ([*SCORE, "a b"], ["key=value"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: list[str]) -> None:
+    with pytest.raises(ConfigurationFault) as caught:
+        compose_run(overrides)
+    message = str(caught.value)
+    assert all(word in message for word in words), message
+
+
+def test_targets_are_checked_against_their_signatures() -> None:
+    word_count = {"_target_": "baselines.word_count.WordCount"}
+    check_targets({"a": [word_count]})
+    with pytest.raises(ConfigurationFault, match=r"a\[0\]\.language is not a setting"):
+        check_targets({"a": [{**word_count, "language": "en"}]})
+    with pytest.raises(ConfigurationFault, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
+        check_targets({"_target_": "baselines.nothing.X"}, "a")
+    with pytest.raises(ConfigurationFault, match="data needs path"):
+        check_targets({"_target_": "data.files.read_examples"}, "data")
+    check_targets({"_target_": "data.files.read_examples", "_partial_": True}, "data")
+
+
+def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
+    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "seed=range(0,2)"], [CONFIGS, TOY])
+    assert [(job[0], job[-1]) for job in jobs] == [
+        ("experiment.gamma=0.25", "seed=0"),
+        ("experiment.gamma=0.25", "seed=1"),
+        ("experiment.gamma=0.75", "seed=0"),
+        ("experiment.gamma=0.75", "seed=1"),
+    ]
+    assert compose_run(jobs[-1], [CONFIGS, TOY]).experiment.gamma == 0.75
+
+
+def test_the_command_line_wins_over_a_sweep_file() -> None:
+    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "experiment.gamma=0.1"], [CONFIGS, TOY])
+    assert [job[0] for job in jobs] == ["experiment.gamma=0.1"]

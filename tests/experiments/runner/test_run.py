@@ -1,0 +1,224 @@
+"""The command line: exit codes, messages and the run folder."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from experiments.run import main
+
+Here = Callable[..., int]
+Start = Callable[..., "subprocess.Popen[str]"]
+HEAVY = ("torch", "pytorch_lightning", "transformers", "matplotlib", "wandb", "numpy", "scipy")
+
+# Lightning and torch have warnings for one another; the runner sends them to run.log
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_help_and_faults_import_nothing_heavy() -> None:
+    code = f"""
+import sys
+from experiments.run import main
+assert main(["--help"]) == 0
+assert "hydra" not in sys.modules
+assert main([]) == 2
+assert main(["+exp=score", "sede=3"]) == 2
+assert main(["+exp=score", "metric=word_count", "data.path=a", "output=b", "--cfg", "job"]) == 0
+loaded = [name for name in {HEAVY} if name in sys.modules]
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_lists_experiments_groups_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "usage: python experiments/run.py",
+        "+exp=score",
+        "Score a file",
+        "logger=",
+        "csv, none, wandb",
+        "seed=",
+    ):
+        assert words in text
+
+
+def test_without_an_experiment_the_choices_are_listed(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here() == 2
+    told = capsys.readouterr().err
+    assert "give +exp=NAME" in told
+    assert "+exp=toy" in told
+    assert "A toy that trains one weight" in told
+    assert run_here("seed=3") == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("+exp=nope",),
+        ("+exp=toy", "sede=3"),
+        ("+exp=toy", "scale=huge"),
+        ("+exp=toy", "seed=one"),
+        ("+exp=toy", "seed=-1"),
+        ("+exp=toy", "+experiment.delta=1"),
+        ("+exp=toy", "logger=wandb", "logger.mode=maybe"),
+        ("+exp=toy", "ending=faults"),
+        ("+exp=score",),
+        ("-m", "+exp=toy", "scale=tiny,huge"),
+        ("-m", "+exp=toy", "+sweep=nope"),
+    ],
+    ids=" ".join,
+)
+def test_bad_settings_end_with_2_and_leave_nothing(run_here: Here, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert run_here(*arguments) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_faults_of_the_input_are_told_one_per_line(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_here("+exp=toy", "ending=faults") == 2
+    assert capsys.readouterr().err == "in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"
+
+
+def test_a_folder_with_other_things_is_refused(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").touch()
+    assert run_here("+exp=toy", "run_dir=.") == 2
+    assert "run_dir must be a new or empty folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "message"),
+    [
+        ("failure", "RuntimeError: the toy broke"),
+        ("'not an outcome'", "TypeError: an experiment must return an Outcome"),
+    ],
+)
+def test_a_failure_ends_with_1_and_a_traceback_in_the_log(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, message: str
+) -> None:
+    assert run_here("+exp=toy", f"ending={ending}", "run_dir=here") == 1
+    told = capsys.readouterr().err
+    assert f"failed: {message}" in told
+    assert "here/run.log" in told
+    assert "Traceback" not in told
+    log = (tmp_path / "here" / "run.log").read_text()
+    assert "Traceback" in log
+    assert message in log
+    assert not (tmp_path / "here" / "results.json").exists()
+
+
+def test_the_traceback_is_shown_where_it_is_asked_for(
+    run_here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    assert run_here("+exp=toy", "ending=failure", "run_dir=here") == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
+    process = start("+exp=toy", "seed=5", "run_dir=here")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    folder = tmp_path / "here"
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
+    assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"stages"}
+    assert {path.name for path in folder.iterdir()} == {
+        *("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models", "csv")
+    }
+    results = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
+    assert (results["experiment"], results["signature"], results["seed"]) == ("toy", "toy|gamma:0.5", 5)
+    assert [r["metric"] for r in results["table"]] == ["count", "noise", "constant"]
+    assert results["table"][0]["spearman"] == 1.0
+    assert results["table"][2]["spearman"] is None
+    assert results["synthetic"] is True
+    assert results["timings"]["training"] > 0
+    assert results["command"][2:] == [
+        "--config-dir=" + str(Path(__file__).parents[1] / "toy"),
+        "+exp=toy",
+        "seed=5",
+        "run_dir=here",
+    ]
+    assert "seed: 5" in (folder / "config.yaml").read_text()
+    assert "${" not in (folder / "config.yaml").read_text()
+    assert len((folder / "scores.jsonl").read_text().splitlines()) == 12
+    assert (folder / "models" / "expert" / "weight.pt").is_file()
+    assert (folder / "plots" / "rating.png").read_bytes().startswith(b"\x89PNG")
+    assert "expert" in {path.name for path in (folder / "csv").iterdir()}
+    log = (folder / "run.log").read_text()
+    assert "training with gamma 0.5" in log
+    assert "a library's warning" in log
+    assert "GPU available" in log
+    assert "GPU available" not in err  # libraries are quiet on the terminal
+    assert "warning" not in err
+    assert "training with gamma 0.5" in err
+    assert "toys · quality (synthetic" in out
+    assert "the expert is a <toy>" in out
+
+
+def test_ctrl_c_ends_with_130_and_says_how_to_go_on(start: Start, tmp_path: Path) -> None:
+    process = start("+exp=toy", "ending=interrupt", "run_dir=here")
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "here" / "waiting").exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "run the same command again to go on" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "here" / "results.json").exists()
+
+
+def test_the_same_command_in_the_same_folder_finishes_what_failed(run_here: Here, tmp_path: Path) -> None:
+    assert run_here("+exp=toy", "run_dir=here", "ending=failure") == 1
+    assert run_here("+exp=toy", "run_dir=here", "logger=none") == 0
+    assert (tmp_path / "here" / "results.json").is_file()
+    assert "the toy broke" not in (tmp_path / "here" / "run.log").read_text()
+
+
+def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none") == 0
+    (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
+    assert {path.name for path in sweep.iterdir()} == {"0", "1", "multirun.yaml", "sweep.json"}
+    jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
+    assert [(job["number"], job["settings"]["experiment.gamma"], job["exit_code"]) for job in jobs] == [
+        (0, "0.25", 0),
+        (1, "0.75", 0),
+    ]
+    assert json.loads((sweep / "1" / "results.json").read_text())["signature"] == "toy|gamma:0.75"
+    assert "training with gamma 0.75" in (sweep / "1" / "run.log").read_text()
+    told = capsys.readouterr().out
+    assert "2 jobs" in told
+    assert "experiment.gamma" in told
+
+
+def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("-m", "+exp=toy", "ending=failure,fine", "logger=none", "run_dir=here") == 1
+    jobs = json.loads((tmp_path / "here" / "sweep.json").read_text())["jobs"]
+    assert [job["exit_code"] for job in jobs] == [1, 0]
+    assert "failed (1)" in capsys.readouterr().out
+
+
+def test_no_module_is_named_like_one_that_libraries_import() -> None:
+    """`python experiments/run.py` puts this folder first on the path."""
+    code = """
+import importlib.util, pathlib, sys
+sys.path[:] = [p for p in sys.path if p]
+names = [p.stem for p in pathlib.Path(sys.argv[1]).glob("*.py") if p.stem != "__init__"]
+print([n for n in names if n in sys.stdlib_module_names or importlib.util.find_spec(n)])
+"""
+    folder = Path(__file__).parents[3] / "experiments"
+    done = subprocess.run([sys.executable, "-I", "-c", code, folder], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,49 @@
+"""The summary on the terminal: which columns are shown, and that nothing is cut off."""
+
+import math
+
+import pytest
+from rich.console import Console
+
+from experiments.runner import terminal
+from experiments.runner.contracts import Row
+
+NAN = math.nan
+
+
+def rows() -> list[Row]:
+    low = Row("amateur", "fed", "overall", 125, 0.1, (0.0, 0.2), NAN, (NAN, NAN), 0.3, (0.2, 0.4), 0.05, 2, 0, False)
+    best = "cdm_discriminative_classifier"
+    return [
+        low,
+        Row(best, "fed", "overall", 127, 0.5, (0.4, 0.6), 0.55, (0.4, 0.7), 0.3, (0.2, 0.4), -0.2, 0, 0, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "header"),
+    [
+        (72, "metric Spearman 95 % Pearson"),
+        (80, "metric Spearman 95 % Pearson length"),
+        (100, "metric n Spearman 95 % Pearson Kendall length"),
+        (140, "metric n Spearman 95 % Pearson 95 % Kendall 95 % length unscored"),
+    ],
+)
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header: str) -> None:
+    console = Console(width=width, record=True, quiet=False, file=None)
+    (table,) = terminal.agreement_tables(rows(), width)
+    with console.capture() as captured:
+        console.print(table)
+    lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+    assert lines[0] == "fed · overall"
+    assert lines[1] == header
+    assert lines[3].startswith("cdm_discriminative_classifier ")
+    assert "0.550 [0.40, 0.70] 0.500" in lines[3]
+    assert lines[4].startswith("amateur ")
+    assert "…" not in captured.get()
+
+
+def test_no_bar_is_drawn_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with terminal.progress("sampling", 3) as advance:
+        advance(2)
+    assert capsys.readouterr() == ("", "")
