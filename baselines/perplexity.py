@@ -15,9 +15,10 @@ from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Scores
 from core.selection import Need, having
-from language_models.causal import UNLIMITED, CausalLM, Truncation, continuation_log_probabilities, fit_continuations
+from language_models.causal import UNLIMITED, CausalLM, continuation_log_probabilities, fit_continuations
 from language_models.infilling import Convention, convention_of, encode_infills
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
+from language_models.truncation import Truncation
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from core.example import Example
 from core.scores import Scores
 from core.selection import having, references_of
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.causal import Truncation
 from language_models.embedders import Embedder, load_embedder
+from language_models.truncation import Truncation
 
 UNKNOWN = "a sentence has no word that the encoder knows"
 

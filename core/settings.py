@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, get_args
 
 LARGEST_SEED = 2**32 - 1
 
@@ -44,6 +44,18 @@ def is_count(value: object, least: int = 1) -> bool:
     (True, False, True, False)
     """
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def check_choice(name: str, value: object, literal: Any) -> None:
+    """Raises ValueError for a setting that is none of the values of a `Literal` type.
+
+    >>> from typing import Literal
+    >>> check_choice("keep", "best", Literal["loss", "auc"])
+    Traceback (most recent call last):
+    ValueError: keep must be one of loss, auc, but is 'best'
+    """
+    if value not in get_args(literal):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}, but is {value!r}")
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:

@@ -19,6 +19,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from core.example import Example
 from core.faults import ExampleFaults, shown
 from core.scores import Scores
+from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_weight
@@ -31,13 +32,13 @@ from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convent
 from language_models.label_words import label_word_log_probabilities
 from language_models.loading import loaded
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
+from language_models.truncation import Truncation
 
 log = logging.getLogger(__name__)
 
 Aspect = Literal["coherence", "consistency", "attribute_relevance"]
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 LengthNorm = Literal["mean", "sum"]
-Truncation = Literal["error", "warn", "window"]
 RELEVANCE: Aspect = "attribute_relevance"
 Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
@@ -104,9 +105,9 @@ class CTRLEval:
     described: Mapping[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _one_of("length_norm", self.length_norm, LengthNorm)
-        _one_of("truncation", self.truncation, Truncation)
-        _one_of("weights", self.weights, Weights)
+        check_choice("length_norm", self.length_norm, LengthNorm)
+        check_choice("truncation", self.truncation, Truncation)
+        check_choice("weights", self.weights, Weights)
         unknown = [aspect for aspect in self.aspects if aspect not in ASPECTS]
         if unknown or not self.aspects:
             raise ValueError(f"aspects must be some of {', '.join(ASPECTS)}, but are {list(self.aspects)}")
@@ -362,8 +363,3 @@ class CTRLEval:
     def _cut(self, infill: Infill) -> tuple[Infill, int]:
         """What fits into the model, and how many tokens do not."""
         return infill.cut(self.longest, around=self.truncation == "window")
-
-
-def _one_of(name: str, value: str, allowed: Any) -> None:
-    if value not in get_args(allowed):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")

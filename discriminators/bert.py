@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from core.settings import check_choice
 from discriminators.segments import Layout
 from language_models.encoders import mean_pool
 
@@ -57,8 +58,7 @@ class BertClassifier(nn.Module):
 
     def __init__(self, encoder: PreTrainedModel, pooling: Pooling = "mean", dropout: float = 0.1):
         super().__init__()
-        if pooling not in get_args(Pooling):
-            raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, but is {pooling!r}")
+        check_choice("pooling", pooling, Pooling)
         self.encoder = encoder
         self.pooling: Pooling = pooling
         self.dropout = nn.Dropout(dropout)

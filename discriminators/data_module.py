@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from discriminators.batches import pad_rows
-from discriminators.segments import Row, Tokens, Truncation, read
+from discriminators.segments import Row, Tokens, read
 from language_models.batching import batches_by_budget
+from language_models.truncation import Truncation
 
 Batch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
 

@@ -17,11 +17,12 @@ from core.faults import MissingModel
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, Pooling
 from discriminators.bilstm import AttentionBiLSTM
-from discriminators.segments import Segments, Truncation, clean, read
+from discriminators.segments import Segments, clean, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget
 from language_models.encoders import load_encoder, readable_tokens
 from language_models.loading import loaded
+from language_models.truncation import Truncation
 
 SETTINGS = "discriminator.json"
 

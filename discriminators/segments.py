@@ -3,15 +3,17 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.settings import check_choice
+from language_models.truncation import Truncation
+
 log = logging.getLogger(__name__)
 
 Segments = Sequence[str]
-Truncation = Literal["error", "warn", "window"]
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,7 @@ def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> t
     Raises ValueError for a text without a segment that is not blank, for a string in the place of segments, and, with
     `error`, for a text that does not fit.
     """
-    if truncation not in ("error", "warn", "window"):
-        raise ValueError(f"truncation must be error, warn or window, but is {truncation!r}")
+    check_choice("truncation", truncation, Truncation)
     cleaned = [_checked(i, text) for i, text in enumerate(texts)]
     encoded = iter(tokens.encode([segment for text in cleaned for segment in text]))
     layout, room = tokens.layout, tokens.layout.room

@@ -8,7 +8,7 @@ puts in front of a text is the caller's to add.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,13 +17,14 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from core.faults import ExampleFaults
+from core.settings import check_choice
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.loading import loaded
 from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
+from language_models.truncation import Truncation
 
 Pair = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
-Truncation = Literal["error", "warn", "window"]
 UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, and tokenizers state 1e30
 
 
@@ -153,6 +154,7 @@ def continuation_windows(
     >>> continuation_windows([], [4, 5, 6, 7, 8, 9], longest=4, truncation="window")
     ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
     """
+    check_choice("truncation", truncation, Truncation)
     if longest < 2:
         raise ValueError(f"a model must read at least 2 tokens, but longest is {longest}")
     context, continuation = list(context), list(continuation)
@@ -168,7 +170,6 @@ def continuation_windows(
             return [(before, kept)], len(context) - len(before) + len(continuation) - len(kept)
         case "window":
             return _windows(context, continuation, longest)
-    raise ValueError(f"truncation must be error, warn or window, but is {truncation!r}")
 
 
 def _windows(context: list[int], continuation: list[int], longest: int) -> tuple[list[Pair], int]:

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from language_models.causal import Truncation
 from language_models.encoders import Encoder
+from language_models.truncation import Truncation
 from language_models.word_vectors import WordVectors
 
 

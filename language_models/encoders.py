@@ -16,9 +16,11 @@ from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.faults import shown
+from core.settings import check_choice
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.causal import UNLIMITED, Truncation
+from language_models.causal import UNLIMITED
 from language_models.loading import loaded
+from language_models.truncation import Truncation
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # These number positions from the padding id on and so read pad_token_id + 1 tokens fewer than they have positions.
@@ -116,6 +118,9 @@ class Encoder:
     longest: int
     truncation: Truncation = "window"
     token_budget: int = 8192
+
+    def __post_init__(self) -> None:
+        check_choice("truncation", self.truncation, Truncation)
 
     @classmethod
     def from_pretrained(
@@ -239,8 +244,6 @@ class Encoder:
                     pieces = [body[len(body) * k // count : len(body) * (k + 1) // count] for k in range(count)]
                 case "fits":
                     pieces = [body]
-                case unknown:
-                    raise ValueError(f"truncation must be error, warn or window, but is {unknown!r}")
             ids += [[*prefix, *piece, *suffix] for piece in pieces]
             text += [i] * len(pieces)
         return _Rows(ids, text, dropped)
