@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -20,9 +21,13 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from experiments.runner.listing import CONFIGS, group_options
+from experiments.runner.listing import CONFIGS, SCALES, group_options
 
 ROOT = "run"
+
+# A group without files: experiments choose their models by its name, as in `override /model: cdm/${scale}`.
+for scale in SCALES:
+    ConfigStore.instance().store(group="scale", name=scale, node={"scale": scale}, package="_global_")
 
 
 class ConfigurationFault(Exception):  # noqa: N818 (as InputFaults: it is not the program that errs)

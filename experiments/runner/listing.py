@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+SCALES = ("tiny", "paper")  # which file of configs/model/PAPER is read
 
 
 def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
-    """The names in every config group, by group, over several config folders."""
-    options: dict[str, set[str]] = {}
+    """The names in every config group, by group, over several config folders; `model` has names as `cdm/tiny`."""
+    options: dict[str, set[str]] = {"scale": set(SCALES)}
     for folder in folders:
         for file in folder.glob("*/**/*.yaml"):
-            group = file.relative_to(folder).parent.as_posix()
-            options.setdefault(group, set()).add(file.stem)
+            group, *name = file.relative_to(folder).with_suffix("").parts
+            options.setdefault(group, set()).add("/".join(name))
     return {group: sorted(names) for group, names in sorted(options.items())}
 
 

@@ -52,6 +52,16 @@ def test_every_value_is_resolved() -> None:
 
 
 @pytest.mark.parametrize(
+    ("choices", "longest"),
+    [([], 160), (["data=fed"], 128), (["data=dialogues"], 128), (["data=fed", "scale=paper"], 512)],
+    ids=str,
+)
+def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: list[str], longest: int) -> None:
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        assert compose("run", ["+exp=cdm_dialogue", *choices]).model.longest == longest
+
+
+@pytest.mark.parametrize(
     ("overrides", "words"),
     [
         (["+exp=scor"], ["exp=scor", "did you mean score?", "allowed: augment, cdm_dialogue"]),
