@@ -1,4 +1,4 @@
-"""InputFaults: what is wrong with a user's input, all of it at once."""
+"""Faults of a user's input, all of them at once, and of settings: what the runner tells apart from failures."""
 
 import difflib
 import json
@@ -21,6 +21,10 @@ class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
 
     def __str__(self) -> str:
         return "\n".join(self.faults)
+
+
+class SettingFault(ValueError):  # noqa: N818 (as InputFaults)
+    """A setting is unknown, missing or breaks its rule. The runner prints the message and exits with 2."""
 
 
 class ExampleFaults(InputFaults):

@@ -43,7 +43,8 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
         )
         return 2
 
-    from experiments.runner.configuration import ConfigurationFault, compose_run
+    from core.faults import SettingFault
+    from experiments.runner.configuration import compose_run
 
     try:
         if arguments.multirun:
@@ -60,7 +61,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
 
         more = [f"--config-dir={folder}" for folder in arguments.config_dir]
         return execute(config, [*more, *arguments.settings])
-    except ConfigurationFault as fault:
+    except SettingFault as fault:
         print(f"{fault}\n`python experiments/run.py --help` lists the settings", file=sys.stderr)
         return 2
 

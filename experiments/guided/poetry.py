@@ -90,7 +90,7 @@ def guided_poetry(
         batch_size: poems written at once.
         device: where trained models write and judge.
 
-    Raises ConfigurationFault as `oumg_poetry` does.
+    Raises SettingFault as `oumg_poetry` does.
     """
     poems, notes = poems_to_write_after(data, generator, inputs, 2 * FEWEST_INPUTS)
     check_ranks(guiding.k, data, generator, f"guide_k = {guiding.k}")

@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from core.faults import SettingFault
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
 from data.adversaries import reordered, retrieved
@@ -23,7 +24,6 @@ from data.rated import RatedSet
 from data.references import ReferenceData
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
-from experiments.runner.configuration import ConfigurationFault
 from experiments.runner.contracts import Outcome, Row, Run, ScoredSet, Table
 from experiments.training.language_models import CausalPlan, Corpus, MaskedPlan, Pretrained, causal_model, masked_model
 from language_models.embedders import Remembered, load_embedder
@@ -140,9 +140,7 @@ def _judges(metric: partial[MARS], fluent: str, filler: str | None, kept: Path) 
     usual = replace(usual, embedder=Remembered(usual.embedder))
     augmenter = usual.augmenter
     if not isinstance(augmenter, SelfPlanningAugmenter):
-        raise ConfigurationFault(
-            "the rows of this experiment are ablations of augmenter=self_planning: leave it as it is"
-        )
+        raise SettingFault("the rows of this experiment are ablations of augmenter=self_planning: leave it as it is")
     found = {
         "mars": usual,
         "mars_without_planning": replace(usual, augmenter=augmenter.but(planning_steps=0)),

@@ -11,10 +11,10 @@ import numpy as np
 from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.example import Example
+from core.faults import SettingFault
 from core.stages import fingerprint
 from data.files import read_examples, write_examples
 from data.sets.songci import VerseData
-from experiments.runner.configuration import ConfigurationFault
 from experiments.runner.contracts import Run
 from experiments.training.language_models import Corpus, trained
 from language_models.training import Schedule, train_language_model
@@ -126,11 +126,11 @@ class Writer:
 
 
 def check_ranks(needed: int, data: VerseData, plan: GeneratorPlan, setting: str) -> None:
-    """Raises ConfigurationFault, with the setting, where the generator will know fewer characters than it needs."""
+    """Raises SettingFault, with the setting, where the generator will know fewer characters than it needs."""
     tokenizer = character_tokenizer(spelled([p for p in data.train if plan.takes(p)]), plan.model.min_count)
     there = len(tokenizer) - len({*tokenizer.all_special_ids, *(tokenizer.get_vocab()[mark] for mark in MARKS)})
     if needed > there:
-        raise ConfigurationFault(f"{setting}, which needs {needed} characters, but the generator knows {there}")
+        raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {there}")
 
 
 def tune_of(poem: Example) -> str:

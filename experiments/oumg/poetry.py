@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core.example import Example
+from core.faults import SettingFault
 from core.settings import seeds
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
@@ -26,7 +27,6 @@ from experiments.oumg.poem_writing import (
 )
 from experiments.oumg.two_systems import CAPTION, two_systems
 from experiments.report import plots
-from experiments.runner.configuration import ConfigurationFault
 from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import FEWEST_INPUTS, Judge, Terms, contest, text_set
 
@@ -102,11 +102,11 @@ def oumg_poetry(
         batch_size: poems written at once.
         device: where trained models write and judge.
 
-    Raises ConfigurationFault where the generator has too few characters for k, or there are too few poems.
+    Raises SettingFault where the generator has too few characters for k, or there are too few poems.
     """
     human, notes = poems_to_write_after(data, generator, inputs, FEWEST_INPUTS)
     if k < 1:
-        raise ConfigurationFault(f"k must leave at least 1 character, but is {k}")
+        raise SettingFault(f"k must leave at least 1 character, but is {k}")
     check_ranks(5 * k, data, generator, f"k = {k}: G2 chooses from the ranks 4k to 5k")
     folder = trained_generator(run, generator, data)
     writer = Writer(run, folder, batch_size, device)
@@ -146,14 +146,14 @@ def poems_to_write_after(
     fitting = few_of_each_tune([poem for poem in data.held_out if plan.takes(poem)], inputs.per_tune)
     if inputs.number is not None and inputs.number > len(fitting):
         few = "" if inputs.per_tune is None else f", {inputs.per_tune} of a tune,"
-        raise ConfigurationFault(
+        raise SettingFault(
             f"inputs must be at most the {len(fitting)} held-out poems{few} that fit into the generator, but is "
             f"{inputs.number}: hold out more (the settings of data)"
         )
     _, chosen = split_by(fitting, lambda poem: poem.id, inputs.number or len(fitting), seed=0)
     poems = tuple(replace(p, group=p.id if inputs.of == "poem" else tune_of(p)) for p in chosen)
     if (number := len({poem.group for poem in poems})) < fewest:
-        raise ConfigurationFault(
+        raise SettingFault(
             f"{fewest} inputs are needed at least, but {len(poems)} held-out poems are {number}, each {inputs.of} "
             "being one: hold out more (the settings of data)"
         )

@@ -21,6 +21,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from core.faults import SettingFault
 from experiments.runner.listing import CONFIGS, SCALES, group_options
 
 ROOT = "run"
@@ -30,10 +31,6 @@ for scale in SCALES:
     ConfigStore.instance().store(group="scale", name=scale, node={"scale": scale}, package="_global_")
 
 
-class ConfigurationFault(Exception):  # noqa: N818 (as InputFaults: it is not the program that errs)
-    """A setting is unknown, missing or not allowed."""
-
-
 def compose_run(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
     """The whole configuration of one run, every value resolved and given.
 
@@ -41,7 +38,7 @@ def compose_run(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
         overrides: as on the command line, no sweeps.
         folders: the config folders, the one with `run.yaml` first.
 
-    Raises ConfigurationFault.
+    Raises SettingFault.
     """
     options = group_options(folders)
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
@@ -60,18 +57,18 @@ def compose_run(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
 def resolved(config: DictConfig, options: Mapping[str, list[str]], folders: Sequence[Path]) -> DictConfig:
     """The configuration without Hydra's own part, every value resolved.
 
-    Raises ConfigurationFault where one must be given and is not, or refers to one that does not exist.
+    Raises SettingFault where one must be given and is not, or refers to one that does not exist.
     """
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     missing = sorted(_missing_keys(OmegaConf.to_container(run, resolve=False)))
     if missing:
         chosen = config.hydra.runtime.choices
-        raise ConfigurationFault("\n".join(_missing(key, options, chosen, folders) for key in missing))
+        raise SettingFault("\n".join(_missing(key, options, chosen, folders) for key in missing))
     HydraConfig.instance().set_config(config)  # ${hydra:...} reads it
     try:
         OmegaConf.resolve(run)
     except OmegaConfBaseException as error:
-        raise ConfigurationFault(_one_line(error)) from error
+        raise SettingFault(_one_line(error)) from error
     finally:
         HydraConfig.instance().cfg = None
     return run
@@ -80,7 +77,7 @@ def resolved(config: DictConfig, options: Mapping[str, list[str]], folders: Sequ
 def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
     """The overrides of every job of a sweep: all combinations, the last setting varying fastest.
 
-    Raises ConfigurationFault.
+    Raises SettingFault.
     """
     options = group_options(folders)
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
@@ -102,14 +99,14 @@ def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,))
 def check_targets(node: Any, path: str = "") -> None:
     """Imports every `_target_` below `node` and checks its settings against the signature.
 
-    Raises ConfigurationFault for a target that does not exist, a setting that it does not take and one that it lacks.
+    Raises SettingFault for a target that does not exist, a setting that it does not take and one that it lacks.
     """
     for where, block in _targets(node, path):
         target = block["_target_"]
         try:
             built = get_object(target)
         except (ImportError, AttributeError, HydraException) as error:
-            raise ConfigurationFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
+            raise SettingFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
         parameters = inspect.signature(built).parameters
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
         for key in block:
@@ -121,7 +118,7 @@ def check_targets(node: Any, path: str = "") -> None:
             if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and name not in block
         ]
         if lacking and not block.get("_partial_", False) and not block.get("_args_"):
-            raise ConfigurationFault(f"{where} needs {', '.join(lacking)} ({target}), which the configuration lacks")
+            raise SettingFault(f"{where} needs {', '.join(lacking)} ({target}), which the configuration lacks")
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -157,7 +154,7 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
         return OverridesParser.create().parse_overrides(list(overrides))
     except HydraException as error:
         rule = "settings are written key=value, or 'key=\"value\"' for a value with marks or letters beyond a to z"
-        raise ConfigurationFault(f"{rule}: {_one_line(error)}") from error
+        raise SettingFault(f"{rule}: {_one_line(error)}") from error
 
 
 def _compose(overrides: Sequence[Override], folders: Sequence[Path]) -> DictConfig:
@@ -165,7 +162,7 @@ def _compose(overrides: Sequence[Override], folders: Sequence[Path]) -> DictConf
     try:
         return compose(ROOT, [*lines, *search_path(folders)], return_hydra_config=True)
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigurationFault(_one_line(error)) from error
+        raise SettingFault(_one_line(error)) from error
 
 
 def search_path(folders: Sequence[Path]) -> list[str]:
@@ -185,11 +182,11 @@ def _check_choices(overrides: Iterable[Override], options: Mapping[str, list[str
         if key not in options or override.is_delete():
             continue
         if key in ("exp", "sweep") and not override.is_add():
-            raise ConfigurationFault(f"{key} is written with a plus: +{override.input_line}")
+            raise SettingFault(f"{key} is written with a plus: +{override.input_line}")
         raw = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
         for name in itertools.chain.from_iterable(n if isinstance(n, list) else [n] for n in raw):
             if name is not None and str(name) not in options[key]:
-                raise ConfigurationFault(
+                raise SettingFault(
                     f"{key}={name}: there is no such {key}{_closest(str(name), options[key])}; "
                     f"allowed: {', '.join(options[key])}"
                 )
@@ -212,11 +209,11 @@ def _check_keys(overrides: Iterable[Override], known: DictConfig, options: Mappi
                 node = OmegaConf.select(known, ".".join(path[: depth + 1]), throw_on_missing=False)
 
 
-def _unknown_key(key: str, siblings: Sequence[str], options: Mapping[str, list[str]]) -> ConfigurationFault:
+def _unknown_key(key: str, siblings: Sequence[str], options: Mapping[str, list[str]]) -> SettingFault:
     names = sorted({*siblings, *options} - {"exp", "sweep"})
     allowed = f"allowed there: {', '.join(names)}" if names else f"{key.rpartition('.')[0]} has no settings of its own"
     more = f" (+{key}=VALUE adds what its target takes besides)" if names and "." in key and not options else ""
-    return ConfigurationFault(f"{key} is not a setting{_closest(key, names)}; {allowed}{more}")
+    return SettingFault(f"{key} is not a setting{_closest(key, names)}; {allowed}{more}")
 
 
 def _closest(name: str, names: Sequence[str]) -> str:

@@ -17,12 +17,12 @@ from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
-from core.faults import InputFaults, MissingModel
+from core.faults import InputFaults, MissingModel, SettingFault
 from core.stages import Stages
 from experiments.report import page, results
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
-from experiments.runner.configuration import ConfigurationFault, check_targets, leaves
+from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, hush_libraries, journal
 
@@ -62,7 +62,7 @@ def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
     if isinstance(error, MissingModel):
         return _say(_missing_model(error, config), BAD_INPUT)
-    if isinstance(error, ConfigurationFault | InputFaults) or (isinstance(error, ValueError) and not built):
+    if isinstance(error, SettingFault | InputFaults) or (isinstance(error, ValueError) and not built):
         return _say(str(error), BAD_INPUT)
     from experiments.runner.tracking import is_first_process
 
@@ -70,7 +70,7 @@ def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal
         if not kept.writes:  # it failed while its parts were built
             try:
                 _begin(folder, kept)
-            except ConfigurationFault as fault:
+            except SettingFault as fault:
                 return _say(f"{fault}\nfailed: {type(error).__name__}: {error}", FAILED)
         kept.add(trace)
     where = f"the traceback is in {_short(folder)}/run.log"
@@ -100,9 +100,9 @@ def settle_libraries(network: bool) -> None:
 def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Journal) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
     if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
-        raise ConfigurationFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
+        raise SettingFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
     if not results.may_write_into(folder):
-        raise ConfigurationFault(
+        raise SettingFault(
             f"run_dir must be a new or empty folder, or one of an earlier run (with run.log), but {folder} is not"
         )
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
@@ -177,7 +177,7 @@ def _begin(folder: Path, kept: Journal) -> None:
     try:
         results.begin_folder(folder)
     except OSError as error:
-        raise ConfigurationFault(f"run_dir cannot be written: {error}") from error
+        raise SettingFault(f"run_dir cannot be written: {error}") from error
     kept.write_to(folder / "run.log")
 
 

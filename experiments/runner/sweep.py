@@ -15,16 +15,17 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
+from core.faults import SettingFault
 from experiments.report.results import shown_columns, write_json
 from experiments.runner import terminal
-from experiments.runner.configuration import ROOT, ConfigurationFault, compose_run, expand_sweep, search_path
+from experiments.runner.configuration import ROOT, compose_run, expand_sweep, search_path
 from experiments.runner.execution import FINE, execute
 
 
 def run_sweep(overrides: Sequence[str], folders: Sequence[Path]) -> int:
     """Runs all jobs, prints one table of them and writes sweep.json; returns the worst exit code of a job.
 
-    Every job's settings are checked before the first job starts. Raises ConfigurationFault.
+    Every job's settings are checked before the first job starts. Raises SettingFault.
     """
     checked = [compose_run(job, folders) for job in expand_sweep(overrides, folders)]
     folder = Path(checked[0].run_dir).resolve()
@@ -38,7 +39,7 @@ def run_sweep(overrides: Sequence[str], folders: Sequence[Path]) -> int:
                 ROOT, job, [*overrides, *search_path(folders), place], with_log_configuration=False
             )
         except HydraException as error:
-            raise ConfigurationFault(str(error)) from error
+            raise SettingFault(str(error)) from error
     jobs = [_job(done) for batch in batches for done in batch]
     write_json({"command": ["python", "experiments/run.py", "-m", *overrides], "jobs": jobs}, folder / "sweep.json")
     show(jobs, folder)

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from core.stages import fingerprint
-from experiments.runner.configuration import ConfigurationFault
 from experiments.runner.contracts import Run
 from language_models.causal import CausalLM
 from language_models.masked import MaskedLM
@@ -54,10 +53,10 @@ class Corpus:
 def trained(run: Run, name: str, plan: dict[str, Any], corpus: Corpus, build: Callable[[Path], None]) -> Path:
     """The stage of one language model, under its plan, its texts and the seed.
 
-    Raises ConfigurationFault where there is nothing to train on.
+    Raises SettingFault where there is nothing to train on.
     """
     if not corpus.train or not corpus.held_out:
-        raise ConfigurationFault(
+        raise SettingFault(
             f"a small model ({name}) learns from the texts of data, but {'held-out' if corpus.train else 'training'} "
             "texts are missing: choose other data, or a pretrained model (scale=paper)"
         )

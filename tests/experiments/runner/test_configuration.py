@@ -7,7 +7,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from experiments.runner.configuration import ConfigurationFault, check_targets, compose_run, expand_sweep
+from core.faults import SettingFault
+from experiments.runner.configuration import check_targets, compose_run, expand_sweep
 from experiments.runner.listing import CONFIGS, descriptions, group_options
 
 OPTIONS = group_options([CONFIGS])
@@ -81,7 +82,7 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: list[str]) -> None:
-    with pytest.raises(ConfigurationFault) as caught:
+    with pytest.raises(SettingFault) as caught:
         compose_run(overrides)
     message = str(caught.value)
     assert all(word in message for word in words), message
@@ -90,11 +91,11 @@ def test_faults_name_the_key_and_what_is_allowed(overrides: list[str], words: li
 def test_targets_are_checked_against_their_signatures() -> None:
     word_count = {"_target_": "baselines.word_count.WordCount"}
     check_targets({"a": [word_count]})
-    with pytest.raises(ConfigurationFault, match=r"a\[0\]\.language is not a setting"):
+    with pytest.raises(SettingFault, match=r"a\[0\]\.language is not a setting"):
         check_targets({"a": [{**word_count, "language": "en"}]})
-    with pytest.raises(ConfigurationFault, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
+    with pytest.raises(SettingFault, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
         check_targets({"_target_": "baselines.nothing.X"}, "a")
-    with pytest.raises(ConfigurationFault, match="data needs path"):
+    with pytest.raises(SettingFault, match="data needs path"):
         check_targets({"_target_": "data.files.read_examples"}, "data")
     check_targets({"_target_": "data.files.read_examples", "_partial_": True}, "data")
 

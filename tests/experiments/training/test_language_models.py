@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pytorch_lightning import Trainer
 
+from core.faults import SettingFault
 from core.stages import Stages
-from experiments.runner.configuration import ConfigurationFault
 from experiments.runner.contracts import Run
 from experiments.training.language_models import (
     CausalPlan,
@@ -38,9 +38,9 @@ def test_a_pretrained_model_is_its_name_and_needs_no_text(run: Run) -> None:
 
 @pytest.mark.parametrize(("corpus", "missing"), [(Corpus([], ["a"]), "training"), (Corpus(["a"], []), "held-out")])
 def test_a_model_without_texts_to_learn_from_is_told(run: Run, corpus: Corpus, missing: str) -> None:
-    with pytest.raises(ConfigurationFault, match=f"{missing} texts are missing"):
+    with pytest.raises(SettingFault, match=f"{missing} texts are missing"):
         causal_model(run, CAUSAL, corpus)
-    with pytest.raises(ConfigurationFault, match=f"{missing} texts are missing"):
+    with pytest.raises(SettingFault, match=f"{missing} texts are missing"):
         masked_model(run, MASKED, corpus)
 
 
