@@ -15,7 +15,7 @@ from cdm.infilling import TokenisedDialogues
 from cdm.pair import Pair, written
 from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
-from data.builtin.damage import by_word_count, foreign_turn, repeated_turn, swapped_turns
+from data.builtin.damage import by_word_count, repeat_turn, replace_turn, swap_turns
 
 Dialogue = tuple[str, ...]
 
@@ -142,9 +142,9 @@ def manipulated_negatives(dialogues: Sequence[Sequence[str]], seed: int) -> Nega
         for _ in range(rng.randint(1, 4)):
             kind = rng.choice(("foreign", "swapped", "repeated"))
             if kind == "foreign":
-                changed = foreign_turn(turns, rng, pool, free)
+                changed = replace_turn(turns, rng, free, pool)
             else:
-                changed = (swapped_turns if kind == "swapped" else repeated_turn)(turns, rng, free)
+                changed = (swap_turns if kind == "swapped" else repeat_turn)(turns, rng, free)
             if changed is not None:
                 free = [t for t in free if changed[t] == turns[t]]
                 turns = changed

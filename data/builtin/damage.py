@@ -1,12 +1,12 @@
 """Damages: small changes that make a good dialogue worse, one kind of fault each.
 
-Each takes the turns of a dialogue and a random generator and returns the turns with one fault, or None where no turn
-can have this fault. The number of turns stays. `free` lists the turns that may be changed (default: all).
+Each takes the turns of a dialogue and a random generator, and returns the turns with one fault, or None where no turn
+can have this fault. The number of turns stays the same. `free` lists the turns that may be changed, in order.
 """
 
 import random
 import string
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,17 +42,17 @@ def by_word_count(turns: Iterable[str]) -> dict[int, tuple[str, ...]]:
     return {count: tuple(group) for count, group in groups.items()}
 
 
-def foreign_turn(
-    turns: Turns, rng: random.Random, pool: Mapping[int, Sequence[str]], free: Collection[int] | None = None
+def replace_turn(
+    turns: Turns, rng: random.Random, free: Sequence[int], pool: Mapping[int, Sequence[str]]
 ) -> Turns | None:
     """A turn of another dialogue takes the place of a turn with the same, or the nearest, number of words.
 
     `pool` holds turns of other dialogues, see `by_word_count`.
 
-    >>> foreign_turn(("how are you?",), random.Random(0), by_word_count(["hello", "my dog barks."]))
+    >>> replace_turn(("how are you?",), random.Random(0), [0], by_word_count(["hello", "my dog barks."]))
     ('my dog barks.',)
     """
-    distances = [(abs(len(turns[i].split()) - count), i, count) for i in _places(turns, free) for count in pool]
+    distances = [(abs(len(turns[i].split()) - count), i, count) for i in free for count in pool]
     least = min((distance for distance, _, _ in distances), default=0)
     nearest = [(i, count) for distance, i, count in distances if distance == least]
     for i, count in rng.sample(nearest, len(nearest)):
@@ -65,14 +65,13 @@ def foreign_turn(
     return None
 
 
-def swapped_turns(turns: Turns, rng: random.Random, free: Collection[int] | None = None) -> Turns | None:
+def swap_turns(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
     """Two different turns change places; one of them is a question if there is one, so that it loses its answer.
 
-    >>> swapped_turns(("where?", "there."), random.Random(0))
+    >>> swap_turns(("where?", "there."), random.Random(0), free=[0, 1])
     ('there.', 'where?')
     """
-    places = _places(turns, free)
-    pairs = [(i, j) for i in places for j in places if i < j and turns[i] != turns[j]]
+    pairs = [(i, j) for i in free for j in free if i < j and turns[i] != turns[j]]
     if not pairs:
         return None
     asking = [(i, j) for i, j in pairs if "?" in turns[i] or "?" in turns[j]]
@@ -80,13 +79,13 @@ def swapped_turns(turns: Turns, rng: random.Random, free: Collection[int] | None
     return _put(_put(turns, i, turns[j]), j, turns[i])
 
 
-def repeated_turn(turns: Turns, rng: random.Random, free: Collection[int] | None = None) -> Turns | None:
+def repeat_turn(turns: Turns, rng: random.Random, free: Sequence[int]) -> Turns | None:
     """A turn is replaced by a copy of an earlier one with the same, or the nearest, number of words.
 
-    >>> repeated_turn(("hello there.", "yes.", "oh no."), random.Random(0), free=[2])
+    >>> repeat_turn(("hello there.", "yes.", "oh no."), random.Random(0), free=[2])
     ('hello there.', 'yes.', 'hello there.')
     """
-    pairs = [(s, t) for t in _places(turns, free) for s in range(t) if turns[s] != turns[t]]
+    pairs = [(s, t) for t in free for s in range(t) if turns[s] != turns[t]]
     if not pairs:
         return None
     counts = [len(turn.split()) for turn in turns]
@@ -95,17 +94,15 @@ def repeated_turn(turns: Turns, rng: random.Random, free: Collection[int] | None
     return _put(turns, target, turns[source])
 
 
-def garbled_words(
-    turns: Turns, rng: random.Random, vocabulary: Sequence[str] = (), free: Collection[int] | None = None
-) -> Turns | None:
+def garble_words(turns: Turns, rng: random.Random, free: Sequence[int], vocabulary: Sequence[str] = ()) -> Turns | None:
     """The words of a turn are shuffled, or every second one is replaced by a word of the vocabulary, or both.
 
     Without a vocabulary they are shuffled. Punctuation stays where it was.
 
-    >>> garbled_words(("oh, no!",), random.Random(0))
+    >>> garble_words(("oh, no!",), random.Random(0), free=[0])
     ('no, oh!',)
     """
-    places = [i for i in _places(turns, free) if len(set(_words(turns[i]))) > 1]
+    places = [i for i in free if len(set(_words(turns[i]))) > 1]
     if not places:
         return None
     i = rng.choice(places)
@@ -130,23 +127,22 @@ def garbled_words(
     return _put(turns, i, " ".join(_with_word(t, next(new_words)) if _word(t) else t for t in turns[i].split()))
 
 
-def contradicted_fact(
+def contradict_fact(
     turns: Turns,
     rng: random.Random,
+    free: Sequence[int],
     facts: Sequence[Sequence[Fact]],
     values: Mapping[str, Sequence[str]],
-    free: Collection[int] | None = None,
 ) -> Turns | None:
     """A fact that two free turns mention gets another value of its kind in one of them, a value not said elsewhere.
 
     `facts` are those of each turn, `values` what a fact of a kind may be.
 
-    >>> said = [[Fact(0, "pet", "cat", 1)], [Fact(0, "pet", "cat", 1)]]
-    >>> contradicted_fact(("my cat!", "a cat?"), random.Random(1), said, {"pet": ["cat", "dog"]})
+    >>> facts = [[Fact(0, "pet", "cat", 1)], [Fact(0, "pet", "cat", 1)]]
+    >>> contradict_fact(("my cat!", "a cat?"), random.Random(1), [0, 1], facts, {"pet": ["cat", "dog"]})
     ('my dog!', 'a cat?')
     """
-    places = _places(turns, free)
-    mentions = [(i, (fact.owner, fact.kind)) for i in places for fact in facts[i]]
+    mentions = [(i, (fact.owner, fact.kind)) for i in free for fact in facts[i]]
     shared = [(i, fact) for i, fact in mentions if any(j != i and fact == other for j, other in mentions)]
     if not shared:
         return None
@@ -161,10 +157,6 @@ def contradicted_fact(
         if (fact.owner, fact.kind) == (owner, kind):
             tokens[fact.position] = _with_word(tokens[fact.position], value)
     return _put(turns, i, " ".join(tokens))
-
-
-def _places(turns: Turns, free: Collection[int] | None) -> list[int]:
-    return [i for i in range(len(turns)) if free is None or i in free]
 
 
 def _put(turns: Turns, i: int, turn: str) -> Turns:

@@ -8,10 +8,11 @@ from functools import cache
 from typing import TypeAlias
 
 from data.builtin.damage import Fact, Turns
-from data.builtin.dialogue_world import CLOSINGS, LISTS, OPENINGS, TOPICS, Block
+from data.builtin.dialogue_world import CLOSINGS, LISTS, OPENINGS, TOPICS
+from data.builtin.world_files import Block
 
 MOST_TURNS = 12
-RECALL_WEIGHT = 4  # how much more often than another a block is chosen that takes up a told fact
+RECALL_WEIGHT = 4  # how much more often a block is chosen if it takes up a fact that was mentioned
 TOPIC_CLOSINGS = 0.7  # the share of closings that take up the topic
 BOTH = 2  # the owner of a fact that the speakers share
 
@@ -38,7 +39,7 @@ class Dialogue:
 
 
 def random_dialogue(rng: random.Random) -> Dialogue:
-    """A dialogue of 6 to 12 turns: an opening, blocks about one topic, each once, and a closing."""
+    """A dialogue of 6 to 12 turns: an opening, blocks about one topic, each at most once, and a closing."""
     name = rng.choice(tuple(TOPICS))
     topic = TOPICS[name]
     values: dict[FactKey, str] = {(BOTH, "topic"): name}
@@ -49,40 +50,35 @@ def random_dialogue(rng: random.Random) -> Dialogue:
 
     turns: list[str] = []
     facts: list[tuple[Fact, ...]] = []
-    said: set[FactKey] = set()
-    clear: set[FactKey] = {(BOTH, "topic")}  # what was said or follows from it
+    mentioned: set[FactKey] = set()
+    known: set[FactKey] = {(BOTH, "topic")}  # what was mentioned or follows from it
 
-    def say(blocks: Sequence[_Block], room: int = MOST_TURNS) -> _Block:
-        """A random block that fits here, in at most `room` turns: its news is news, and all else in it is clear.
+    def add_block(blocks: Sequence[Block], room: int = MOST_TURNS) -> Block:
+        """Adds a random block of at most `room` turns whose new facts are new here and whose other facts are known.
 
-        Blocks that take up what a speaker told are preferred: they fit seldom.
+        Blocks that recall a fact are preferred, because few of them fit.
         """
-        starter = len(turns) % 2
-        ways = [block.by_starter[starter] for block in blocks]
-        fitting = [
-            i
-            for i, way in enumerate(ways)
-            if len(way.turns) <= room and way.news.isdisjoint(said) and way.needs <= clear
-        ]
-        (i,) = rng.choices(fitting, [RECALL_WEIGHT if ways[i].recalls else 1 for i in fitting])
-        for paraphrases in ways[i].turns:
-            text, mentioned = _filled(rng.choice(paraphrases), values)
+        scripts = [(block, _script(block, topic.kinds, len(turns) % 2)) for block in blocks if len(block) <= room]
+        fitting = [(b, s) for b, s in scripts if s.news.isdisjoint(mentioned) and s.needs <= known]
+        ((block, script),) = rng.choices(fitting, [RECALL_WEIGHT if s.recalls else 1 for _, s in fitting])
+        for paraphrases in script.turns:
+            text, found = _fill(rng.choice(paraphrases), values)
             turns.append(text)
-            facts.append(mentioned)
-            for fact in mentioned:
-                said.add((fact.owner, fact.kind))
-                clear.add((fact.owner, fact.kind))
+            facts.append(found)
+            for fact in found:
+                mentioned.add((fact.owner, fact.kind))
+                known.add((fact.owner, fact.kind))
                 if fact.kind == topic.kinds[0]:
-                    clear.update((fact.owner, kind) for kind in topic.kinds)
-        return blocks[i]
+                    known.update((fact.owner, kind) for kind in topic.kinds)
+        return block
 
-    say(_parsed(OPENINGS, topic.kinds))
-    unsaid = list(_parsed(topic.blocks, topic.kinds))
+    add_block(OPENINGS)
+    unused = list(topic.blocks)
     goal = rng.randint(4, MOST_TURNS - 3)  # a block has two or three turns, a closing two
     while len(turns) < goal:
-        unsaid.remove(say(unsaid, room=MOST_TURNS - 2 - len(turns)))
+        unused.remove(add_block(unused, room=MOST_TURNS - 2 - len(turns)))
     body = range(2, len(turns))
-    say(_parsed(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS, topic.kinds))
+    add_block(topic.closings if rng.random() < TOPIC_CLOSINGS else CLOSINGS)
     return Dialogue(name, tuple(turns), tuple(facts), body)
 
 
@@ -111,10 +107,10 @@ _Phrase: TypeAlias = tuple[_Token, ...]
 
 
 @dataclass(frozen=True)
-class _Way:
-    """A block for one starter: per turn its paraphrases; the facts that must be news, and those that must be clear.
+class _Script:
+    """A block as one of the speakers begins it: per turn its paraphrases; the facts that must be new, and known.
 
-    It `recalls` if one of these follows from nothing, so that somebody has told it.
+    It `recalls` if one of these follows from nothing, so that it must have been mentioned.
     """
 
     turns: tuple[tuple[_Phrase, ...], ...]
@@ -123,34 +119,25 @@ class _Way:
     recalls: bool
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    by_starter: tuple[_Way, _Way]
-
-
 @cache
-def _parsed(blocks: tuple[Block, ...], table: tuple[str, ...]) -> tuple[_Block, ...]:
-    return tuple(_Block((_way(block, table, 0), _way(block, table, 1))) for block in blocks)
-
-
-def _way(block: Block, table: tuple[str, ...], starter: int) -> _Way:
+def _script(block: Block, kinds: tuple[str, ...], starter: int) -> _Script:
+    """The block as `starter` begins it, among facts of these kinds, the key first."""
     turns: list[tuple[_Phrase, ...]] = []
     news: set[FactKey] = set()
     needs: set[FactKey] = set()
-    said: set[FactKey] = set()  # what every paraphrase of the turns so far mentions
+    mentioned: set[FactKey] = set()  # by every paraphrase of the turns so far
     for i, turn in enumerate(block):
-        speaker = (starter + i) % 2
-        phrases = tuple(tuple(_token(text, speaker) for text in phrase.split()) for phrase in turn)
+        phrases = tuple(tuple(_token(text, (starter + i) % 2) for text in phrase.split()) for phrase in turn)
         for token in (token for phrase in phrases for token in phrase):
-            if token.fact is not None and token.fact not in said:
+            if token.fact is not None and token.fact not in mentioned:
                 owner, kind = token.fact
                 (news if token.is_news else needs).add(token.fact)
-                if kind in table[1:] and (owner, table[0]) not in said:
-                    needs.add((owner, table[0]))  # nobody speaks of the fish before the cat
-        said |= set.intersection(*({token.fact for token in phrase if token.fact} for phrase in phrases))
+                if kind in kinds[1:] and (owner, kinds[0]) not in mentioned:
+                    needs.add((owner, kinds[0]))  # the cat is mentioned before its food
+        mentioned |= set.intersection(*({token.fact for token in phrase if token.fact} for phrase in phrases))
         turns.append(phrases)
     needs -= news
-    return _Way(tuple(turns), frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
+    return _Script(tuple(turns), frozenset(news), frozenset(needs), recalls=any(kind in LISTS for _, kind in needs))
 
 
 def _token(text: str, speaker: int) -> _Token:
@@ -162,14 +149,8 @@ def _token(text: str, speaker: int) -> _Token:
     return _Token(before, (owner, kind), bool(plus), after)
 
 
-def _filled(phrase: _Phrase, values: Mapping[FactKey, str]) -> tuple[str, tuple[Fact, ...]]:
-    words: list[str] = []
-    facts: list[Fact] = []
-    for position, token in enumerate(phrase):
-        if token.fact is None:
-            words.append(token.text)
-        else:
-            value = values[token.fact]
-            words.append(token.text + value + token.after)
-            facts.append(Fact(*token.fact, value, position))
-    return " ".join(words), tuple(facts)
+def _fill(phrase: _Phrase, values: Mapping[FactKey, str]) -> tuple[str, tuple[Fact, ...]]:
+    """The text of a phrase, and the facts that it mentions."""
+    text = " ".join(token.text + (values[token.fact] + token.after if token.fact else "") for token in phrase)
+    facts = (Fact(*token.fact, values[token.fact], i) for i, token in enumerate(phrase) if token.fact)
+    return text, tuple(facts)

@@ -1,63 +1,42 @@
 """Built-in reviews: synthetic English reviews of things, positive or negative, and a rated set of damaged ones.
 
-A review begins with a prefix that names a thing, and tells in a fixed order what happened: the plan, a first and a
+The prefix of a review names a thing. The review then tells in a fixed order what happened: the plan, a first and a
 second impression, what a relative thought of it, how it went on, a point for the other side, and a last word that names
-the thing again. What is said fits the kind of the thing, and its sentiment is said by hundreds of different phrases.
+the thing again. What is said fits the kind of the thing, and hundreds of phrases show the sentiment.
 """
 
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from core.example import Example
-from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, generate, rated
-from data.builtin.review_world import (
-    CITIES,
-    CONCESSIONS,
-    ENDINGS,
-    FIRSTS,
-    KINDS,
-    LABEL_WORDS,
-    LATERS,
-    MEN,
-    MONTHS,
-    NAMES,
-    OPENINGS,
-    PLANS,
-    RELATIVES,
-    SECONDS,
-    SPANS,
-    VERDICTS,
-    WOMEN,
-    Kind,
-)
+from data.builtin.controlled import MOST, Labels, Prompt, Sentence, World, read_openings
+from data.builtin.world_files import phrases, read_world, words
 
-LABELS = ("negative", "positive")
+LABELS: tuple[str, ...] = ("negative", "positive")
 PLAN_SHARE, SECOND_SHARE, RELATIVE_SHARE, LATER_SHARE, CONCESSION_SHARE = 0.6, 0.7, 0.6, 0.6, 0.3
 
-
-def generate_reviews(n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()) -> tuple[Example, ...]:
-    """`n` different reviews with prefix and label, negative and positive in turn; for one seed the same everywhere.
-
-    None of them begins as a text of `rated_reviews` does, whatever the seeds. With a larger `n` the first reviews stay
-    the same. A share `verdicts` of them has a sentence before or after it that says the sentiment ("It was great."), so
-    that a model learns to answer such prompts; `prefix` is None where the text no longer begins with it. No review is
-    in `exclude`.
-
-    >>> [review.label for review in generate_reviews(3, seed=0)]
-    ['negative', 'positive', 'negative']
-    """
-    return generate(REVIEWS, n, seed, verdicts, exclude)
+Phrases = Mapping[str, tuple[str, ...]]  # by sentiment
 
 
-def rated_reviews(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """`n` reviews with ratings of coherence, consistency and attribute relevance; see `data.builtin.controlled.rated`.
+class Kind(NamedTuple):
+    """A kind of thing: "I `got` it to `use`"; for each part what is good and bad about it."""
 
-    Every text begins with its prefix; `label` is the sentiment asked for. Coherence falls with the sentences that are
-    displaced or come from reviews of other things; consistency is 0.5 where the review is about a thing of the same
-    kind with another name, 0 where it is about another kind of thing; attribute relevance is 0.5 where half of what is
-    said is of the other sentiment, 0 where all is.
-    """
-    return rated(REVIEWS, n, seed)
+    got: str
+    uses: tuple[str, ...]
+    parts: Mapping[str, Phrases]
+
+
+FILE = read_world("reviews")
+KINDS: Mapping[str, Kind] = {
+    noun: Kind(got, tuple(uses), {part: {"positive": (a, b), "negative": (c, d)} for part, a, b, c, d in parts})
+    for (noun, got, *uses), *parts in FILE["kinds"]
+}
+PLANS, FIRSTS, LATERS, SPANS = (phrases(FILE[name]) for name in ("plans", "firsts", "laters", "spans"))
+SECONDS, RELATIVES, CONCESSIONS, ENDINGS = (
+    {label: phrases(FILE[f"{name} {label}"]) for label in LABELS}
+    for name in ("seconds", "relatives", "concessions", "endings")
+)
+NAMES, CITIES, MONTHS, WOMEN, MEN = (words(FILE[name]) for name in ("names", "cities", "months", "women", "men"))
 
 
 def _facts(rng: random.Random) -> dict[str, str]:
@@ -75,39 +54,34 @@ def _facts(rng: random.Random) -> dict[str, str]:
     }
 
 
-def _tell(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
+def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentence]:
     kind = KINDS[prompt.facts["noun"]]
     facts = {**prompt.facts, "use": rng.choice(kind.uses), "span": rng.choice(SPANS)}
-    said = _said(kind, rng)
+    opinions = _opinions(kind, rng)
 
-    def sentence(template: str, label: str | None = None, said_as: str | None = None) -> Sentence:
-        fact = next(said)[said_as] if said_as else ""
-        text = template.format(**facts, fact=fact)
-        return Sentence(text, (facts["noun"],), label, naming="{name}" in template)
+    def sentence(template: str, label: str | None = None, *, opinion: bool = False) -> Sentence:
+        fact = next(opinions)[label] if opinion and label else ""
+        return Sentence(template.format(**facts, fact=fact), (facts["noun"],), label, naming="{name}" in template)
 
-    stages = ["first"]
-    stages += ["second"] * (rng.random() < SECOND_SHARE)
-    stages += ["relative"] * ("kin" in prompt.told and rng.random() < RELATIVE_SHARE)
-    stages += ["later"] * (rng.random() < LATER_SHARE)
-    sides = labels(len(stages) + 1)
-    phrases = {
-        "first": dict.fromkeys(LABELS, FIRSTS),
-        "second": SECONDS,
-        "relative": RELATIVES,
-        "later": dict.fromkeys(LABELS, LATERS),
-    }
-    told = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
+    stages: list[Phrases] = [dict.fromkeys(LABELS, FIRSTS)]
+    stages += [SECONDS] * (rng.random() < SECOND_SHARE)
+    stages += [RELATIVES] * ("kin" in prompt.slots and rng.random() < RELATIVE_SHARE)
+    stages += [dict.fromkeys(LABELS, LATERS)] * (rng.random() < LATER_SHARE)
+    *sides, last = labels(len(stages) + 1)
+    sentences = [Sentence(prompt.prefix + prompt.rest, (facts["noun"],), naming=True)]
     if rng.random() < PLAN_SHARE:
-        told.append(sentence(rng.choice(PLANS)))
-    told += [sentence(rng.choice(phrases[stage][s]), s, s) for stage, s in zip(stages, sides, strict=False)]
-    if len(set(sides)) == 1 and 3 <= len(told) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
-        other = LABELS[1 - LABELS.index(sides[0])]
-        told.append(sentence(rng.choice(CONCESSIONS[sides[0]]), other, other))
-    told.append(sentence(rng.choice(ENDINGS[sides[-1]]), sides[-1]))
-    return told
+        sentences.append(sentence(rng.choice(PLANS)))
+    sentences += [
+        sentence(rng.choice(stage[side]), side, opinion=True) for stage, side in zip(stages, sides, strict=True)
+    ]
+    if {*sides} == {last} and 3 <= len(sentences) <= MOST - 2 and rng.random() < CONCESSION_SHARE:
+        other = LABELS[1 - LABELS.index(last)]
+        sentences.append(sentence(rng.choice(CONCESSIONS[last]), other, opinion=True))
+    sentences.append(sentence(rng.choice(ENDINGS[last]), last))
+    return sentences
 
 
-def _said(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
+def _opinions(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
     """What to say of the parts of a thing by sentiment: each part once, and then once more in other words."""
     parts = rng.sample(tuple(kind.parts), len(kind.parts))
     first = [rng.randrange(2) for _ in parts]
@@ -116,4 +90,14 @@ def _said(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
             yield {label: f"{part} {said[(variant + again) % 2]}" for label, said in kind.parts[part].items()}
 
 
-REVIEWS = World("review", LABELS, _facts, OPENINGS, "name", ("noun", "got"), _tell, LABEL_WORDS, VERDICTS)
+REVIEWS = World(
+    "review",
+    labels=LABELS,
+    facts=_facts,
+    openings=read_openings(FILE["openings"]),
+    name_slot="name",
+    kind_slots=("noun", "got"),
+    compose=_compose,
+    label_words={label: words(FILE[label]) for label in LABELS},
+    verdicts=phrases(FILE["verdicts"]),
+)

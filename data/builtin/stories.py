@@ -1,36 +1,48 @@
 """Built-in stories: synthetic English stories of a goal, an obstacle and one of several endings, and a rated set.
 
-A context of three or four sentences tells a goal and an obstacle; the ending tells how the obstacle was overcome and
+A context of three or four sentences names a goal and an obstacle; the ending says how the obstacle was overcome and
 what came of the goal. For every context many endings are right that hardly share a word, so that a metric with one
 reference has to see beyond words.
 """
 
 import random
-import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from core.example import Example
-from data.builtin.story_world import (
-    ALIKE,
-    ENDINGS,
-    GOALS,
-    KIN,
-    MEN,
-    OBSTACLES,
-    OPENINGS,
-    PREPARATIONS,
-    REACTIONS,
-    SEASONS,
-    TROUBLES,
-    WOMEN,
-)
+from data.builtin.reserved import is_reserved
+from data.builtin.world_files import phrases, read_world, words
 
-RESERVED_SHARE = 8  # one possible context in so many is kept for the rated set
-REACTION_SHARE = 0.5  # how many contexts have a fourth sentence
+REACTION_SHARE = 0.5  # the share of contexts that have a fourth sentence
 ATTEMPTS = 100  # draws of a worse ending before another right one is tried
 FULL, HALF, NONE = QUALITIES = (1.0, 0.5, 0.0)
+
+
+class Goal(NamedTuple):
+    """Something to aim at: "wanted to" goes before `aim`; a preparation and a result are clauses."""
+
+    aim: str
+    preparations: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+class Obstacle(NamedTuple):
+    """Something that gets in the way: several ways to say it, and the clauses that end it."""
+
+    troubles: tuple[str, ...]
+    solutions: tuple[str, ...]
+
+
+FILE = read_world("stories")
+GOALS: Mapping[str, Goal] = {name: Goal(aim, *clauses) for (name,), (aim,), *clauses in FILE["goals"]}
+OBSTACLES: Mapping[str, Obstacle] = {name: Obstacle(*clauses) for (name,), *clauses in FILE["obstacles"]}
+ALIKE = [set(line.split()) for line in phrases(FILE["alike"])]
+OPENINGS, PREPARATIONS, TROUBLES, REACTIONS, ENDINGS = (
+    phrases(FILE[name]) for name in ("openings", "preparations", "troubles", "reactions", "endings")
+)
+WOMEN, MEN, KIN, SEASONS = (words(FILE[name]) for name in ("women", "men", "kin", "seasons"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class Story:
     words: dict[str, str]
     context: str
 
-    def told(self, ending: Ending) -> str:
+    def write(self, ending: Ending) -> str:
         """The last sentence, about the person of this story."""
         solution = OBSTACLES[ending.obstacle].solutions[ending.solution].format(**self.words)
         result = GOALS[ending.goal].results[ending.result].format(**self.words)
@@ -70,11 +82,11 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
     True
     """
     rng = random.Random(seed)
+    stories = random_stories(rng, reserved=False)
     found: dict[str, str] = {}
-    for story in _stories(rng, reserved=False):
-        if len(found) >= n:
-            break
-        text = f"{story.context} {story.told(right_ending(story, rng))}"
+    while len(found) < n:
+        story = next(stories)
+        text = f"{story.context} {story.write(right_ending(story, rng))}"
         if story.context not in exclude:
             found.setdefault(text, story.context)
     return tuple(
@@ -86,39 +98,32 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """`n` endings of known quality, three for each context: right 1.0, half of it foreign 0.5, all of it foreign 0.0.
 
-    The one reference is right too, but tells another solution and another result than the candidates do. `label` says
-    which part is foreign ("solution", "result", "solution+result", None), and `group` names the context. The three
-    candidates of a context have equally many words, equally many in common with the reference and equally many in
-    common with the context, so that neither length nor the overlap of words tells the quality.
+    The one reference is right too, but has another solution and another result than the candidates. `label` says which
+    part is foreign ("solution", "result", "solution+result", None), and `group` names the context. The three candidates
+    of a context have equally many words, equally many in common with the reference and equally many in common with the
+    context, so that neither length nor shared words say anything about quality.
     """
     rng = random.Random(seed)
+    stories = random_stories(rng, reserved=True)
     rated: list[Example] = []
     contexts: set[str] = set()
-    for story in _stories(rng, reserved=True):
-        if len(rated) >= n:
-            break
+    while len(rated) < n:
+        story = next(stories)
         if story.context in contexts:
             continue
         contexts.add(story.context)
-        group = f"builtin-context-{seed}-{len(contexts) - 1}"
-        reference, candidates = _matched(story, rng)
+        reference, candidates = _reference_and_candidates(story, rng)
         for candidate, quality in zip(candidates, QUALITIES, strict=True):
-            foreign = [
-                part
-                for part, other in (
-                    ("solution", candidate.obstacle != story.obstacle),
-                    ("result", candidate.goal != story.goal),
-                )
-                if other
-            ]
+            foreign = ["solution"] * (candidate.obstacle != story.obstacle)
+            foreign += ["result"] * (candidate.goal != story.goal)
             rated.append(
                 Example(
                     f"builtin-ending-{seed}-{len(rated)}",
-                    text=story.told(candidate),
+                    text=story.write(candidate),
                     context=story.context,
                     label="+".join(foreign) or None,
-                    references=(story.told(reference),),
-                    group=group,
+                    references=(story.write(reference),),
+                    group=f"builtin-context-{seed}-{len(contexts) - 1}",
                     ratings={"quality": quality},
                 )
             )
@@ -136,46 +141,53 @@ def right_ending(story: Story, rng: random.Random) -> Ending:
     )
 
 
-def _matched(story: Story, rng: random.Random) -> tuple[Ending, tuple[Ending, Ending, Ending]]:
-    """A reference, and candidates of the three qualities that are alike in length and overlap."""
+def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, tuple[Ending, Ending, Ending]]:
+    """A reference, and candidates of the three qualities that are alike in length and in shared words."""
     while True:
         reference, right = right_ending(story, rng), right_ending(story, rng)
         if reference.solution == right.solution or reference.result == right.result:
             continue
         wanted = _counts(story, right, reference)
-        worse = [
-            next((e for e in drawn if _counts(story, e, reference) == wanted), None)
-            for drawn in (_worse(story, reference, right.frame, rng, quality) for quality in (HALF, NONE))
-        ]
-        if worse[0] is not None and worse[1] is not None:
-            return reference, (right, worse[0], worse[1])
+        half, none = (
+            next(
+                (
+                    e
+                    for e in _worse_endings(story, reference, right.frame, rng, q)
+                    if _counts(story, e, reference) == wanted
+                ),
+                None,
+            )
+            for q in (HALF, NONE)
+        )
+        if half is not None and none is not None:
+            return reference, (right, half, none)
 
 
-def _worse(story: Story, reference: Ending, frame: int, rng: random.Random, quality: float) -> Iterator[Ending]:
-    """Endings with one foreign part, or two for quality 0; what is not foreign is not what the reference tells."""
+def _worse_endings(story: Story, reference: Ending, frame: int, rng: random.Random, quality: float) -> Iterator[Ending]:
+    """Endings with one foreign part, or two for quality 0; neither part is that of the reference."""
     for _ in range(ATTEMPTS):
         ending = replace(right_ending(story, rng), frame=frame)
         foreign = rng.choice(("solution", "result"))
         if quality == NONE or foreign == "solution":
-            ending = replace(ending, obstacle=_foreign(story.obstacle, tuple(OBSTACLES), rng))
+            ending = replace(ending, obstacle=foreign_name(story.obstacle, OBSTACLES, rng))
         if quality == NONE or foreign == "result":
-            ending = replace(ending, goal=_foreign(story.goal, tuple(GOALS), rng))
+            ending = replace(ending, goal=foreign_name(story.goal, GOALS, rng))
         repeats_solution = (ending.obstacle, ending.solution) == (reference.obstacle, reference.solution)
         repeats_result = (ending.goal, ending.result) == (reference.goal, reference.result)
         if not repeats_solution and not repeats_result:
             yield ending
 
 
-def _foreign(name: str, names: tuple[str, ...], rng: random.Random) -> str:
+def foreign_name(name: str, names: Collection[str], rng: random.Random) -> str:
     """Another goal or obstacle, whose endings do not pass for those of the given one."""
     return rng.choice([n for n in names if n != name and not any({n, name} <= alike for alike in ALIKE)])
 
 
 def _counts(story: Story, ending: Ending, reference: Ending) -> tuple[int, int, int]:
     """Words of an ending, and how many of them it shares with the reference and with the context."""
-    words = word_counts(story.told(ending))
-    shared = [(words & word_counts(text)).total() for text in (story.told(reference), story.context)]
-    return words.total(), shared[0], shared[1]
+    counts = word_counts(story.write(ending))
+    shared = [(counts & word_counts(text)).total() for text in (story.write(reference), story.context)]
+    return counts.total(), shared[0], shared[1]
 
 
 def word_counts(text: str) -> Counter[str]:
@@ -187,34 +199,26 @@ def word_counts(text: str) -> Counter[str]:
     return Counter(word.strip(".,") for word in text.split())
 
 
-def _stories(rng: random.Random, reserved: bool) -> Iterator[Story]:
+def random_stories(rng: random.Random, reserved: bool) -> Iterator[Story]:
     """Stories without end, all with contexts from the reserved part or all from the rest."""
     while True:
-        story = _story(rng)
-        if (zlib.crc32(story.context.encode()) % RESERVED_SHARE == 0) == reserved:
+        story = _random_story(rng)
+        if is_reserved(story.context) == reserved:
             yield story
 
 
-def _story(rng: random.Random) -> Story:
-    goal = rng.choice(tuple(GOALS))
-    obstacle = rng.choice(tuple(OBSTACLES))
+def _random_story(rng: random.Random) -> Story:
+    goal, obstacle = rng.choice(tuple(GOALS)), rng.choice(tuple(OBSTACLES))
     name = rng.choice(WOMEN + MEN)
-    woman = name in WOMEN
-    words = {
-        "name": name,
-        "kin": rng.choice(KIN),
-        "season": rng.choice(SEASONS),
-        "she": "she" if woman else "he",
-        "her": "her" if woman else "his",
-        "obj": "her" if woman else "him",
-    }
+    she, her, obj = ("she", "her", "her") if name in WOMEN else ("he", "his", "him")
+    person = {"name": name, "kin": rng.choice(KIN), "season": rng.choice(SEASONS), "she": she, "her": her, "obj": obj}
     clauses = {
         "aim": GOALS[goal].aim,
-        "preparation": rng.choice(GOALS[goal].preparations).format(**words),
-        "trouble": rng.choice(OBSTACLES[obstacle].troubles).format(**words),
+        "preparation": rng.choice(GOALS[goal].preparations).format(**person),
+        "trouble": rng.choice(OBSTACLES[obstacle].troubles).format(**person),
     }
     frames = [rng.choice(part) for part in (OPENINGS, PREPARATIONS, TROUBLES)]
     if rng.random() < REACTION_SHARE:
         frames.append(rng.choice(REACTIONS))
-    context = " ".join(f"{frame.format(**words, **clauses)}." for frame in frames)
-    return Story(goal, obstacle, words, context)
+    context = " ".join(f"{frame.format(**person, **clauses)}." for frame in frames)
+    return Story(goal, obstacle, person, context)

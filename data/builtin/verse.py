@@ -1,45 +1,46 @@
 """Built-in verse: synthetic Chinese poems after invented tunes, with themes, rhymes and tones.
 
-A tune is written phrase by phrase: 平 for a level tone, 仄 for an oblique one, 中 for either, 韵 for a level tone that
-rhymes, then the mark. Lines end with a full stop, and all lines of a poem rhyme. The tune names are invented, so that
-nothing is mistaken for a real one.
+Lines end with a full stop, and all lines of a poem rhyme. The tune names are invented, so that nothing is mistaken for
+a real one. `worlds/verse.txt` says how tunes are written.
 """
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from core.example import Example
-from data.builtin.verse_words import (
-    MODIFIERS_LEVEL,
-    MODIFIERS_OBLIQUE,
-    PERSON_VERBS,
-    RHYMES,
-    THEMES,
-    Theme,
-)
+from data.builtin.world_files import read_world, table, words
 
+
+class Theme(NamedTuple):
+    """What a poem is about.
+
+    Attributes:
+        level: things of two characters that end in a level tone.
+        oblique: things of two characters that end in an oblique tone.
+        verbs: what one thing does to another, one character each.
+    """
+
+    level: tuple[str, ...]
+    oblique: tuple[str, ...]
+    verbs: tuple[str, ...]
+
+
+FILE = read_world("verse")
 RHYMING = "韵"
-
-PATTERNS: Mapping[str, tuple[str, ...]] = {
-    "听松引": ("中平中中仄，", "中仄中中韵。", "中仄中平中中仄，", "中平中中韵。"),
-    "月下舟": ("中中仄，", "中中仄，", "中平中仄中中韵。", "中平中中仄，", "中仄中中韵。"),
-    "采云令": ("中平中仄，", "中仄中平，", "中平中仄中韵。", "中仄中平，", "中平中仄，", "中仄中平中韵。"),
-    "寄远笺": ("中仄中平中仄，", "中平中仄中韵。", "中平中仄中中韵。", "中仄中中韵。"),
-    "半窗灯": ("中平中仄中中韵。", "中仄中平中中韵。", "中中仄，", "中中韵。", "中平中仄中中韵。"),
-    "小桥烟": ("中仄中平中中仄，", "中平中仄中中韵。", "中仄中平中中仄，", "中平中仄中中韵。"),
-    "扫雪歌": ("中平中仄，", "中仄中中韵。", "中平中仄，", "中仄中中韵。"),
-    "晚渡谣": ("中中韵。", "中仄中中韵。", "中平中仄中中韵。"),
-    "倚梅辞": ("中仄中中韵。", "中平中中韵。", "中平中仄，", "中仄中平，", "中平中中韵。"),
-    "空山磬": ("中平中仄中仄，", "中仄中平中韵。", "中仄中中仄，", "中平中中韵。"),
-    "秋衾梦": ("中中仄，", "中仄中平，", "中平中仄中中韵。", "中中仄，", "中仄中平，", "中平中仄中中韵。"),
-    "渔灯曲": ("中平中仄中中韵。", "中中仄，", "中仄中中韵。", "中平中仄，", "中仄中中韵。"),
-}
-
+PATTERNS: Mapping[str, tuple[str, ...]] = table(FILE["tunes"])
 # Tune -> its form: per phrase the number of characters and the mark that follows.
 TUNES: Mapping[str, tuple[tuple[int, str], ...]] = {
     name: tuple((len(phrase) - 1, phrase[-1]) for phrase in pattern) for name, pattern in PATTERNS.items()
 }
+THEMES: Mapping[str, Theme] = {
+    name: Theme(*(tuple(line.split()) for (line,) in lines)) for (name,), *lines in FILE["themes"]
+}
+RHYMES: Mapping[str, tuple[str, ...]] = table(FILE["rhymes"])
+MODIFIERS_LEVEL, MODIFIERS_OBLIQUE, PERSON_VERBS = (
+    words(FILE[name]) for name in ("modifiers level", "modifiers oblique", "person verbs")
+)
 
 
 @dataclass(frozen=True)
@@ -51,44 +52,44 @@ class _Drawing:
     rhymes: tuple[str, ...]
     used: set[str]
 
-    def thing(self, tone: str) -> str:
+    def draw_thing(self, tone: str) -> str:
         """Two characters that end in the tone, or that rhyme."""
-        words = {"平": self.theme.level, "仄": self.theme.oblique, RHYMING: self.rhymes}
-        return self.new(words[tone] if tone in words else self.theme.level + self.theme.oblique)
+        things = {"平": self.theme.level, "仄": self.theme.oblique, RHYMING: self.rhymes}
+        return self.draw_new(things.get(tone, self.theme.level + self.theme.oblique))
 
-    def modifier(self, tone: str) -> str:
+    def draw_modifier(self, tone: str) -> str:
         """Two characters that say when, where or how, and end in the tone."""
-        return self.new(MODIFIERS_LEVEL if tone == "平" else MODIFIERS_OBLIQUE)
+        return self.draw_new(MODIFIERS_LEVEL if tone == "平" else MODIFIERS_OBLIQUE)
 
-    def new(self, words: tuple[str, ...]) -> str:
+    def draw_new(self, choices: tuple[str, ...]) -> str:
         """A word that the poem does not have yet."""
-        word = self.rng.choice([word for word in words if word not in self.used])
+        word = self.rng.choice([word for word in choices if word not in self.used])
         self.used.add(word)
         return word
 
-    def phrase(self, pattern: str) -> str:
+    def draw_phrase(self, pattern: str) -> str:
         """A phrase of 3 to 7 characters, built of words whose last characters have the tones of the pattern."""
         tones, mark = pattern[:-1], pattern[-1]
         verb = self.rng.choice(self.theme.verbs)
         match len(tones):
             case 3:
-                words = [self.rng.choice(PERSON_VERBS), self.thing(tones[2])]
+                parts = [self.rng.choice(PERSON_VERBS), self.draw_thing(tones[2])]
             case 4:
-                words = [self.thing(tones[1]), self.thing(tones[3])]
+                parts = [self.draw_thing(tones[1]), self.draw_thing(tones[3])]
             case 5:
-                words = [self.thing(tones[1]), verb, self.thing(tones[4])]
+                parts = [self.draw_thing(tones[1]), verb, self.draw_thing(tones[4])]
             case 6:
-                words = [self.modifier(tones[1]), self.thing(tones[3]), self.thing(tones[5])]
+                parts = [self.draw_modifier(tones[1]), self.draw_thing(tones[3]), self.draw_thing(tones[5])]
             case _:
-                words = [self.modifier(tones[1]), self.thing(tones[3]), verb, self.thing(tones[6])]
-        return "".join(words) + mark
+                parts = [self.draw_modifier(tones[1]), self.draw_thing(tones[3]), verb, self.draw_thing(tones[6])]
+        return "".join(parts) + mark
 
 
-def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
+def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
     """`n` different poems of every tune in turn, the same for the same seed everywhere.
 
-    `prefix` and `group` are the name of the tune, `label` is the theme, `text` the poem with its marks. No poem is in
-    `exclude`. With a larger `n` the first poems stay the same.
+    `prefix` and `group` are the name of the tune, `label` is the theme, `text` the poem with its marks. With a
+    larger `n` the first poems stay the same.
 
     >>> len(generate_verse(1, seed=0)[0].text) == sum(length + 1 for length, _ in TUNES["听松引"])
     True
@@ -100,9 +101,8 @@ def generate_verse(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Ex
         tune = names[len(found) % len(names)]
         theme = rng.choice(tuple(THEMES))
         drawing = _Drawing(rng, THEMES[theme], RHYMES[rng.choice(tuple(RHYMES))], set())
-        text = "".join(drawing.phrase(pattern) for pattern in PATTERNS[tune])
-        if text not in exclude:
-            found.setdefault(text, (tune, theme))
+        text = "".join(drawing.draw_phrase(pattern) for pattern in PATTERNS[tune])
+        found.setdefault(text, (tune, theme))
     return tuple(
         Example(f"builtin-verse-{seed}-{i}", text=text, prefix=tune, label=theme, group=tune)
         for i, (text, (tune, theme)) in enumerate(found.items())

@@ -11,7 +11,9 @@ from pathlib import Path
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown, suggestion
 from core.settings import check_sizes
-from data.builtin import news, reviews
+from data.builtin.controlled import World, generate_texts, rated_texts
+from data.builtin.news import NEWS
+from data.builtin.reviews import REVIEWS
 from data.files import located_examples
 from data.places import needed
 from data.rated import RatedSet
@@ -49,8 +51,8 @@ class LabelledSet:
 
 
 HELD_OUT_FRACTION = 0.1
-SENTIMENTS = reviews.LABELS
-TOPICS = news.LABELS
+SENTIMENTS = REVIEWS.labels
+TOPICS = NEWS.labels
 SETS: Mapping[str, LabelledSet] = {
     "rt_polarity": LabelledSet("attributes/sentiment_rt_polarity.jsonl", SENTIMENTS),
     "sst2_dev": LabelledSet("attributes/sentiment_sst2_dev.jsonl", SENTIMENTS),
@@ -71,28 +73,25 @@ def builtin_reviews(
         verdicts: the share of the texts to train on, and of the held-out ones, that say their label in a sentence.
         seed: of all of them.
     """
-    check_sizes(train=train, held_out=held_out, rated=rated)
-    judged = reviews.rated_reviews(rated, seed) if rated else ()
-    generated = reviews.generate_reviews(train + held_out, seed, verdicts, {example.text for example in judged})
-    return _generated("builtin_reviews", generated, train, judged, SENTIMENTS)
+    return _generated_data("builtin_reviews", REVIEWS, train, held_out, rated, verdicts, seed)
 
 
 def builtin_news(
     train: int = 8000, held_out: int = 400, rated: int = 400, verdicts: float = 0.5, seed: int = 0
 ) -> LabelledData:
     """Generated news of four topics; arguments as in `builtin_reviews`."""
-    check_sizes(train=train, held_out=held_out, rated=rated)
-    judged = news.rated_news(rated, seed) if rated else ()
-    generated = news.generate_news(train + held_out, seed, verdicts, {example.text for example in judged})
-    return _generated("builtin_news", generated, train, judged, TOPICS)
+    return _generated_data("builtin_news", NEWS, train, held_out, rated, verdicts, seed)
 
 
-def _generated(
-    name: str, texts: tuple[Example, ...], train: int, rated: tuple[Example, ...], labels: tuple[str, ...]
+def _generated_data(
+    name: str, world: World, train: int, held_out: int, rated: int, verdicts: float, seed: int
 ) -> LabelledData:
-    """The first `train` texts to train on, the others held out; no rated set where nothing is rated."""
-    rated_sets = (RatedSet(name, rated, synthetic=True),) if rated else ()
-    return LabelledData(name, texts[:train], texts[train:], rated_sets, synthetic=True, labels=labels)
+    """Texts of a built-in world; no rated set where `rated` is 0."""
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet(name, rated_texts(world, rated, seed), synthetic=True),) if rated else ()
+    known = {example.text for each in rated_sets for example in each.examples}
+    texts = generate_texts(world, train + held_out, seed, verdicts, known)
+    return LabelledData(name, texts[:train], texts[train:], rated_sets, synthetic=True, labels=world.labels)
 
 
 def own_texts(

@@ -15,15 +15,16 @@ from core.example import Example
 from data.builtin.damage import (
     Fact,
     by_word_count,
-    contradicted_fact,
-    foreign_turn,
-    garbled_words,
-    repeated_turn,
-    swapped_turns,
+    contradict_fact,
+    garble_words,
+    repeat_turn,
+    replace_turn,
+    swap_turns,
 )
 from data.builtin.dialogue_grammar import BOTH, Dialogue, fact_values
-from data.builtin.dialogue_world import CLOSINGS, LISTS, OPENINGS, TOPICS, Block
-from data.builtin.dialogues import _dialogues, _lent_turns, generate_dialogues, rated_dialogues
+from data.builtin.dialogue_world import CLOSINGS, LISTS, OPENINGS, TOPICS
+from data.builtin.dialogues import generate_dialogues, lent_turns, random_dialogues, rated_dialogues
+from data.builtin.world_files import Block
 
 SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
 DAMAGES = {"foreign_turn", "swapped_turns", "contradicted_fact", "repeated_turn", "garbled_words"}
@@ -31,12 +32,12 @@ DAMAGES = {"foreign_turn", "swapped_turns", "contradicted_fact", "repeated_turn"
 
 @cache
 def annotated() -> tuple[Dialogue, ...]:
-    return tuple(islice(_dialogues(random.Random(11), reserved=False), 5000))
+    return tuple(islice(random_dialogues(random.Random(11), reserved=False), 5000))
 
 
 @cache
 def clean_of_rated(seed: int, n: int = 400) -> tuple[tuple[str, ...], ...]:
-    return tuple(d.turns for d in islice(_dialogues(random.Random(seed), reserved=True), n))
+    return tuple(d.turns for d in islice(random_dialogues(random.Random(seed), reserved=True), n))
 
 
 @cache
@@ -196,55 +197,56 @@ def test_articles_fit() -> None:
 
 # ---- damages -------------------------------------------------------------------------------------------------------
 
+ALL = range(5)
 TALK = ("do you have a pet?", "i have a cat.", "what does your cat eat?", "my cat eats fish.", "bye.")
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_foreign_turn_by_hand(seed: int) -> None:
+def test_replace_turn_by_hand(seed: int) -> None:
     pool = by_word_count(["it will rain today.", "my cat eats fish.", "rome is in the south of italy."])
-    assert foreign_turn(TALK, random.Random(seed), pool) in (
+    assert replace_turn(TALK, random.Random(seed), ALL, pool) in (
         ("do you have a pet?", "it will rain today.", *TALK[2:]),
         (*TALK[:3], "it will rain today.", "bye."),
     )
-    assert foreign_turn(TALK, random.Random(seed), pool, free=[4]) == (*TALK[:4], "it will rain today.")
+    assert replace_turn(TALK, random.Random(seed), [4], pool) == (*TALK[:4], "it will rain today.")
 
 
-def test_foreign_turn_needs_a_turn_that_is_not_there_yet() -> None:
-    assert foreign_turn(TALK, random.Random(0), by_word_count(["bye."])) is None
-    assert foreign_turn(TALK, random.Random(0), {}) is None
-    assert foreign_turn(TALK, random.Random(0), by_word_count(["so."]), free=[]) is None
+def test_replace_turn_needs_a_turn_that_is_not_there_yet() -> None:
+    assert replace_turn(TALK, random.Random(0), ALL, by_word_count(["bye."])) is None
+    assert replace_turn(TALK, random.Random(0), ALL, {}) is None
+    assert replace_turn(TALK, random.Random(0), [], by_word_count(["so."])) is None
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_swapped_turns_moves_a_question(seed: int) -> None:
-    swapped = swapped_turns(TALK, random.Random(seed))
+def test_swap_turns_moves_a_question(seed: int) -> None:
+    swapped = swap_turns(TALK, random.Random(seed), ALL)
     assert swapped is not None
     moved = [i for i in range(5) if swapped[i] != TALK[i]]
     assert len(moved) == 2
     assert (swapped[moved[0]], swapped[moved[1]]) == (TALK[moved[1]], TALK[moved[0]])
     assert {0, 2} & set(moved)
-    assert swapped_turns(TALK, random.Random(seed), free=[1, 3]) == tuple(TALK[i] for i in (0, 3, 2, 1, 4))
+    assert swap_turns(TALK, random.Random(seed), free=[1, 3]) == tuple(TALK[i] for i in (0, 3, 2, 1, 4))
 
 
-def test_swapped_turns_needs_two_different_ones() -> None:
-    assert swapped_turns(("yes.", "yes."), random.Random(0)) is None
-    assert swapped_turns(TALK, random.Random(0), free=[2]) is None
+def test_swap_turns_needs_two_different_ones() -> None:
+    assert swap_turns(("yes.", "yes."), random.Random(0), free=[0, 1]) is None
+    assert swap_turns(TALK, random.Random(0), free=[2]) is None
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_repeated_turn_by_hand(seed: int) -> None:
-    assert repeated_turn(TALK, random.Random(seed)) in (
+def test_repeat_turn_by_hand(seed: int) -> None:
+    assert repeat_turn(TALK, random.Random(seed), ALL) in (
         (*TALK[:2], TALK[0], *TALK[3:]),
         (*TALK[:3], TALK[1], TALK[4]),
     )
-    nearest = repeated_turn(TALK, random.Random(seed), free=[4])
+    nearest = repeat_turn(TALK, random.Random(seed), free=[4])
     assert nearest in ((*TALK[:4], TALK[1]), (*TALK[:4], TALK[3]))
-    assert repeated_turn(TALK, random.Random(seed), free=[0]) is None
+    assert repeat_turn(TALK, random.Random(seed), free=[0]) is None
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_garbled_words_shuffles_without_a_vocabulary(seed: int) -> None:
-    garbled = garbled_words(("well , i have a cat !", "cat cat."), random.Random(seed))
+def test_garble_words_shuffles_without_a_vocabulary(seed: int) -> None:
+    garbled = garble_words(("well , i have a cat !", "cat cat."), random.Random(seed), free=[0, 1])
     assert garbled is not None
     assert garbled[0] != "well , i have a cat !"
     assert garbled[1] == "cat cat."
@@ -254,8 +256,8 @@ def test_garbled_words_shuffles_without_a_vocabulary(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_garbled_words_draws_from_the_vocabulary(seed: int) -> None:
-    garbled = garbled_words(TALK, random.Random(seed), vocabulary=["red", "do", "i", "what", "my"])
+def test_garble_words_draws_from_the_vocabulary(seed: int) -> None:
+    garbled = garble_words(TALK, random.Random(seed), ALL, vocabulary=["red", "do", "i", "what", "my"])
     assert garbled is not None
     changed = [i for i in range(5) if garbled[i] != TALK[i]]
     assert len(changed) == 1
@@ -264,26 +266,26 @@ def test_garbled_words_draws_from_the_vocabulary(seed: int) -> None:
     assert garbled[changed[0]][-1] == TALK[changed[0]][-1]
 
 
-def test_garbled_words_needs_different_words() -> None:
-    assert garbled_words(("yes yes.", "no!"), random.Random(0)) is None
-    ways = {garbled_words(("yes no.",), random.Random(seed), vocabulary=["yes"]) for seed in range(20)}
+def test_garble_words_needs_different_words() -> None:
+    assert garble_words(("yes yes.", "no!"), random.Random(0), free=[0, 1]) is None
+    ways = {garble_words(("yes no.",), random.Random(seed), free=[0], vocabulary=["yes"]) for seed in range(20)}
     assert ways == {None, ("no yes.",)}
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_contradicted_fact_by_hand(seed: int) -> None:
+def test_contradict_fact_by_hand(seed: int) -> None:
     cat = Fact(1, "pet", "cat", 3)
     facts = [[], [cat], [Fact(1, "pet", "cat", 3)], [Fact(1, "pet", "cat", 1), Fact(1, "food", "fish", 3)], []]
     values = {"pet": ["cat", "dog"], "food": ["fish", "hay"]}
-    damaged = contradicted_fact(TALK, random.Random(seed), facts, values)
+    damaged = contradict_fact(TALK, random.Random(seed), ALL, facts, values)
     assert damaged in (
         (TALK[0], "i have a dog.", *TALK[2:]),
         (*TALK[:2], "what does your dog eat?", *TALK[3:]),
         (*TALK[:3], "my dog eats fish.", TALK[4]),
     )
     # The food is said once only, and with one free turn nothing is left to contradict.
-    assert contradicted_fact(TALK, random.Random(seed), facts, values, free=[3]) is None
-    assert contradicted_fact(TALK, random.Random(seed), facts, {"pet": ["cat"], "food": []}) is None
+    assert contradict_fact(TALK, random.Random(seed), [3], facts, values) is None
+    assert contradict_fact(TALK, random.Random(seed), ALL, facts, {"pet": ["cat"], "food": []}) is None
 
 
 # ---- the rated set -------------------------------------------------------------------------------------------------
@@ -338,7 +340,7 @@ def test_single_damages_are_what_they_are_called() -> None:
 
 def test_contradicted_value_is_said_nowhere_else() -> None:
     for d in annotated()[:300]:
-        damaged = contradicted_fact(d.turns, random.Random(0), d.facts, fact_values())
+        damaged = contradict_fact(d.turns, random.Random(0), range(len(d.turns)), d.facts, fact_values())
         assert damaged is not None
         (i,) = (i for i in range(len(damaged)) if damaged[i] != d.turns[i])
         before, after = words([d.turns[i]]), words([damaged[i]])
@@ -349,10 +351,10 @@ def test_contradicted_value_is_said_nowhere_else() -> None:
         assert now not in {f.value for facts in d.facts for f in facts if f.kind == kind}
 
 
-def test_foreign_turns_are_of_another_topic() -> None:
+def test_replace_turns_are_of_another_topic() -> None:
     lenders = annotated()[:200]
     own = {turn for d in lenders if d.topic == "pets" for turn in d.turns}
-    lent = set(_lent_turns(lenders, "pets"))
+    lent = set(lent_turns(lenders, "pets"))
     assert len(lent) > 500
     assert lent.isdisjoint(own)
 

@@ -15,16 +15,23 @@ from scipy.stats import spearmanr
 
 from core.example import Example
 from data.builtin.stories import (
+    ALIKE,
+    ENDINGS,
+    GOALS,
+    KIN,
+    MEN,
+    OBSTACLES,
+    SEASONS,
+    WOMEN,
     Ending,
     Story,
-    _foreign,
-    _stories,
+    foreign_name,
     generate_stories,
+    random_stories,
     rated_stories,
     right_ending,
     word_counts,
 )
-from data.builtin.story_world import ALIKE, ENDINGS, GOALS, KIN, MEN, OBSTACLES, SEASONS, WOMEN
 
 FUNCTION_WORDS = "a an the in on of to and it its was were at by with her his him he she all up"
 SLOT = re.compile(r"\{(\w+)\}")
@@ -37,7 +44,7 @@ def rated(seed: int) -> tuple[Example, ...]:
 
 @cache
 def annotated() -> tuple[Story, ...]:
-    return tuple(islice(_stories(random.Random(5), reserved=False), 3000))
+    return tuple(islice(random_stories(random.Random(5), reserved=False), 3000))
 
 
 def rho(a: Sequence[float], b: Sequence[float]) -> float:
@@ -128,7 +135,7 @@ def test_right_variants_share_function_words_only(variants: tuple[str, ...]) -> 
 def test_pronouns_fit_the_person() -> None:
     rng = random.Random(0)
     for story in annotated()[:1000]:
-        words = set(word_counts(f"{story.context} {story.told(right_ending(story, rng))}"))
+        words = set(word_counts(f"{story.context} {story.write(right_ending(story, rng))}"))
         assert not words & ({"he", "him", "his"} if story.words["name"] in WOMEN else {"she", "her"})
         assert len(words & {*WOMEN, *MEN}) == 1
         assert len(words & set(KIN)) <= 1
@@ -141,16 +148,16 @@ def test_every_goal_meets_every_obstacle() -> None:
     assert len({(story.goal, story.obstacle) for story in annotated()}) == 16 * 14
 
 
-def test_a_told_ending_by_hand() -> None:
+def test_a_written_ending_by_hand() -> None:
     story = Story("cake", "dark", {"she": "he", "her": "his", "obj": "him"}, "tom wanted to bake a cake. it was dark.")
     frame = ENDINGS.index("luckily {solution}, so in the end {result}")
-    assert story.told(Ending("dark", 2, "cake", 3, frame)) == (
+    assert story.write(Ending("dark", 2, "cake", 3, frame)) == (
         "luckily he found a torch with batteries, so in the end the guests emptied their plates."
     )
 
 
 def test_foreign_parts_do_not_pass_for_right_ones() -> None:
-    drawn = {_foreign("storm", tuple(OBSTACLES), random.Random(i)) for i in range(300)}
+    drawn = {foreign_name("storm", OBSTACLES, random.Random(i)) for i in range(300)}
     assert drawn == set(OBSTACLES) - {"storm", "dark", "freezing"}
 
 
