@@ -1,8 +1,8 @@
-"""The exact guide: an attention Bi-LSTM that reads prefix + candidate as a whole text (OUMG, section 3.3).
+"""The exact guide: an attention Bi-LSTM that reads prefix and candidate as a whole text (OUMG, section 3.2).
 
-What its forward half knows of a prefix is kept; its backward half has to read the prefix again behind each candidate,
-so that a candidate costs as many steps as the prefix is long. Such a discriminator reads a text without blanks at its
-ends, so that as a guide it should read the prompt too (`reads="text"`).
+The forward state of a prefix is kept from step to step. The backward half must read the prefix again for each
+candidate, so the cost of a candidate grows with the length of the prefix. Such a discriminator strips spaces at the
+ends of a text, so as a guide it should read the prompt too (`reads="text"`).
 """
 
 from functools import cached_property
@@ -14,27 +14,27 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from discriminators.bilstm import AttentionBiLSTM
-from discriminators.vocabulary import BORROWED, SPECIAL, Vocabulary
+from discriminators.vocabulary import SPECIAL, Vocabulary
 from oumg.causal_lstm import Pool, attend, input_table, lstm_cell, recurrent, tanh
 
-SILENT = -1  # what the guide reads of a special token: nothing
+SILENT = -1  # for special tokens, which the guide does not read
 TO_DO = (
     "train the guide on the generator's tokens, or set bridge=True (each candidate is decoded and read again as text: "
     "exact and slow)"
 )
 
 
-class OtherTokens(ValueError):  # noqa: N818, what it says
+class TokenMismatchError(ValueError):
     """A guide does not read the tokens of the generator."""
 
 
-def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
-    """The guide's token for each token of the generator, SILENT for special ones and for whatever comes after the last.
+def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
+    """The guide's token for each token of the generator; SILENT for special tokens and for ids beyond the last.
 
-    The two agree where their vocabularies are the same, or where both write characters, each with its own numbers; a
-    character that the guide lacks is its `<unk>`.
+    There is such a map where both have the same vocabulary, and where the tokens of both are characters. A character
+    that the guide lacks is its `<unk>`.
 
-    Raises OtherTokens for other vocabularies: what a token means to the guide then depends on the tokens around it.
+    Raises TokenMismatchError for other vocabularies, where the guide's tokens would depend on neighbouring tokens.
     """
     size = len(tokenizer)
     special = torch.tensor(sorted(set(tokenizer.all_special_ids)), dtype=torch.long)
@@ -45,7 +45,7 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
         spoken = sorted(set(range(size)) - set(special.tolist()))
         longer = [spelled[i] for i in spoken if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
         if vocabulary.kind != "characters" or longer:
-            raise OtherTokens(
+            raise TokenMismatchError(
                 "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
                 f"{len(vocabulary)} {vocabulary.kind} and the generator's {size} tokens"
                 + (f", such as {longer[0]!r}" if longer else "")
@@ -57,23 +57,14 @@ def reading(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[T
     return torch.cat([found, found.new_full((1,), SILENT)])
 
 
-def known_tokens(network: AttentionBiLSTM, vocabulary: Vocabulary) -> Bool[Tensor, " vocabulary"]:
-    """Which of its tokens a Bi-LSTM knows: not `<unk>`, nor those of another model that it was not shown."""
-    known = network.embedding.weight.any(dim=1)
-    if vocabulary.kind not in ("bpe", BORROWED):
-        known[SPECIAL.index("<unk>")] = False
-    return known
-
-
 class BiLSTMState(NamedTuple):
-    """What the forward half knows of the prefixes, which stand at the left without gaps.
+    """The forward states of the prefixes, aligned at the left without gaps.
 
     Attributes:
         ids: the guide's tokens of each prefix.
         lengths: how many of them are real.
         hidden: the forward state at each of them.
         h, c: the forward state after the last.
-        unknown: how many of them the guide does not know.
     """
 
     ids: Int[Tensor, "rows time"]
@@ -81,7 +72,6 @@ class BiLSTMState(NamedTuple):
     hidden: Float[Tensor, "rows time dim"]
     h: Float[Tensor, "rows dim"]
     c: Float[Tensor, "rows dim"]
-    unknown: Int[Tensor, " rows"]
 
     def select(self, index: Int[Tensor, " rows"]) -> "BiLSTMState":
         """The states of other rows, in the order of `index`."""
@@ -89,29 +79,27 @@ class BiLSTMState(NamedTuple):
 
 
 class BiLSTMGuide:
-    """An attention Bi-LSTM that judges every candidate exactly as it judges the text prefix + candidate.
+    """An attention Bi-LSTM that gives every candidate the logit of the text prefix + candidate.
 
-    Special tokens say nothing to it: a candidate that is one is judged as the prefix alone. A text without tokens has
+    Special tokens are not read, so the logit of a special candidate is that of the prefix. A text without tokens has
     the logit 0.
 
     Args:
-        network: a trained one.
-        vocabulary: what it reads.
+        network: a trained Bi-LSTM.
+        vocabulary: its tokens.
         tokenizer: the generator's.
 
-    Raises OtherTokens for a vocabulary of other tokens, see `reading`.
+    Raises TokenMismatchError as `map_tokens` does.
     """
 
     def __init__(self, network: AttentionBiLSTM, vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> None:
         self.network = network
-        device = network.w.device
-        self.reading = reading(vocabulary, tokenizer).to(device)
-        self.known = known_tokens(network, vocabulary)
+        self.token_map = map_tokens(vocabulary, tokenizer).to(network.w.device)
 
     @property
     def device(self) -> torch.device:
-        """Where it reads."""
-        return self.reading.device
+        """The device of the network."""
+        return self.token_map.device
 
     @cached_property
     def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
@@ -123,8 +111,8 @@ class BiLSTMGuide:
     def start(self, rows: int) -> BiLSTMState:
         """The state before the first token."""
         zeros = self.network.w.new_zeros(rows, len(self.network.w))
-        nothing = self.reading.new_zeros(rows)
-        return BiLSTMState(self.reading.new_zeros(rows, 0), nothing, zeros[:, None][:, :0], zeros, zeros, nothing)
+        nothing = self.token_map.new_zeros(rows)
+        return BiLSTMState(self.token_map.new_zeros(rows, 0), nothing, zeros[:, None][:, :0], zeros, zeros)
 
     @torch.no_grad()
     def advance(
@@ -136,7 +124,7 @@ class BiLSTMGuide:
         own = own.clamp(min=0)
         gates = self.tables[0][own] + recurrent(self.network.forward_lstm, state.h)
         h, c = lstm_cell(gates, state.c)
-        # What a row that does not read writes stands beyond its length, until the next token takes the place.
+        # A row that does not read gets values beyond its length; its next token overwrites them.
         place = state.lengths[:, None]
         ids = torch.cat([state.ids, state.ids.new_zeros(len(own), 1)], dim=1).scatter(1, place, own[:, None])
         hidden = torch.cat([state.hidden, torch.zeros_like(h)[:, None]], dim=1)
@@ -147,7 +135,6 @@ class BiLSTMGuide:
             hidden,
             torch.where(read[:, None], h, state.h),
             torch.where(read[:, None], c, state.c),
-            state.unknown + (read & ~self.known[own]),
         )
 
     @torch.no_grad()
@@ -164,9 +151,9 @@ class BiLSTMGuide:
         h, c = h.masked_fill(silent, 0.0), c.masked_fill(silent, 0.0)
         hidden = last + h
         energy = tanh(hidden) @ network.w
-        quiet = silent.squeeze(-1)
+        unread = silent.squeeze(-1)
         pool = Pool(
-            energy.masked_fill(quiet, -torch.inf), torch.ones_like(energy).masked_fill(quiet, 0.0), hidden * ~silent
+            energy.masked_fill(unread, -torch.inf), torch.ones_like(energy).masked_fill(unread, 0.0), hidden * ~silent
         )
         for place in reversed(range(int(state.lengths.max()))):
             there = (place < state.lengths)[:, None]
@@ -182,9 +169,5 @@ class BiLSTMGuide:
         pooled = pool.r / pool.z.masked_fill(empty, 1.0)[..., None]
         return network.head(tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
 
-    def unknown(self, state: BiLSTMState) -> int:
-        """How many tokens of the rows the guide does not know."""
-        return int(state.unknown.sum())
-
     def _own(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-        return self.reading[tokens.clamp(max=len(self.reading) - 1)]
+        return self.token_map[tokens.clamp(max=len(self.token_map) - 1)]

@@ -1,9 +1,8 @@
-"""A causal guide: judges prefix + candidate at a cost that does not grow with the prefix (OUMG; the guide is ours).
+"""A causal guide: the cost of a candidate does not grow with its prefix. It is ours; OUMG's guide is a Bi-LSTM.
 
-A one-directional LSTM over the generator's own tokens with the attention of the Bi-LSTM kept as a running softmax, so
-that a text has a logit at each of its positions: one pass learns all prefixes of a text, and a candidate costs one
-step from the state of its prefix. The paper's own guide is a Bi-LSTM, which has to read the prefix again for every
-candidate (`bilstm_guide`).
+A one-directional LSTM reads the generator's tokens and keeps the attention of the Bi-LSTM as a running softmax. A text
+then has a logit at each position: one pass learns all its prefixes, and a candidate costs one step from the state of
+its prefix. The Bi-LSTM has to read the prefix again for every candidate (`bilstm_guide`).
 """
 
 import json
@@ -33,6 +32,7 @@ from discriminators.training import DiscriminatorTraining, TrainingSettings, fit
 from language_models.batching import batches_by_budget
 from oumg.causal_lstm import CausalLSTM
 from oumg.prefixes import SHORTEST
+from oumg.tokens import encode_texts
 
 log = logging.getLogger(__name__)
 
@@ -41,10 +41,10 @@ SETTINGS = "guide.json"
 
 @dataclass(frozen=True)
 class CausalGuide:
-    """A trained causal guide: its network and the tokens of the generator it is made for.
+    """A trained causal guide.
 
     Attributes:
-        network: what reads token ids.
+        network: reads token ids.
         tokenizer: the generator's.
         settings: the arguments of the network, for `guide.json`.
     """
@@ -55,8 +55,8 @@ class CausalGuide:
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
-        """One logit per text as far as it goes, without an end token; 0 for a text without tokens."""
-        encoded = token_ids(texts, self.tokenizer)
+        """One logit per text, read without an end token; 0 for a text without tokens."""
+        encoded = encode_texts(self.tokenizer, texts)
         rows = [Row(np.array(ids, dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded) if ids]
         found = np.zeros(len(texts))
         training = self.network.training
@@ -90,20 +90,13 @@ class CausalGuide:
         return cls(network.to(device).eval(), AutoTokenizer.from_pretrained(str(folder / "tokenizer")), settings)
 
 
-def token_ids(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:
-    """The generator's tokens of each text as it stands; text that spells a special token is read as plain text."""
-    if not texts:
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
-
-
 @dataclass(frozen=True)
 class GuideShape:
     """The size of a causal guide.
 
     Attributes:
         embedding_dim, hidden_dim, dropout: see `CausalLSTM`.
-        max_tokens: of a training text; what is longer is cut, which leaves fewer prefixes of it and changes none.
+        max_tokens: of a training text; a longer one is cut, so it has fewer prefixes.
     """
 
     embedding_dim: int = 128
@@ -113,7 +106,7 @@ class GuideShape:
 
 
 class AllPrefixes(nn.Module):
-    """A causal guide as training sees it: the logits of all prefixes of a batch in one row, text after text."""
+    """A causal guide in training: the logits of all prefixes of a batch in one row, text after text."""
 
     def __init__(self, guide: CausalLSTM) -> None:
         super().__init__()
@@ -124,12 +117,12 @@ class AllPrefixes(nn.Module):
 
 
 def ends_of_prefixes(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
-    """The positions at which a prefix ends: the real tokens from the second on."""
+    """The positions where a prefix ends: the real tokens from the second on."""
     return mask & (torch.arange(mask.shape[1], device=mask.device) >= SHORTEST - 1)
 
 
 class PrefixBatches(RowBatches):
-    """Rows by lists of indices, with a label, a weight and a number for each prefix instead of each row."""
+    """Batches by lists of row indices, with a label, a weight and a number for each prefix instead of each row."""
 
     def __init__(self, rows: Sequence[Row], labels: NDArray[np.float32]) -> None:
         super().__init__(rows, labels, 0)
@@ -195,19 +188,19 @@ def train_causal_guide(
 ) -> CausalGuide:
     """A causal guide trained on all prefixes of `texts`, with the weights that `settings.keep` names, on the CPU.
 
-    Every prefix weighs the same, as in the data of the paper (section 4.2). The segments of a text are read as one,
-    as they stand: a text that continues a prompt has to begin as the generator's continuations do (with a space, where
-    its tokens have one). The end token follows each text, so that the guide has a say in where a text ends.
+    Every prefix has the same weight, as in the paper's data (section 4.2). The segments of a text are joined without
+    change: a text that continues a prompt has to begin as the generator's continuations do, with a space where its
+    tokens have one. The end token follows each text, so the guide also scores where a text ends.
 
-    While it trains, `folder/checkpoints/last.ckpt` is what the same call resumes from. Afterwards `folder` holds what
-    `CausalGuide.from_pretrained` reads, and `curve.json`. A finished folder is loaded.
+    A training that was interrupted resumes from `folder/checkpoints/last.ckpt`. A finished folder holds what
+    `CausalGuide.from_pretrained` reads, and `curve.json`; it is loaded, not trained again.
 
     Args:
-        texts: of both classes, 1 for human or for the attribute wanted; they are split by group before anything else.
+        texts: of both classes, 1 for human or the wanted attribute; they are split by group before anything else.
         tokenizer: the generator's.
         folder: where to train.
-        make_trainer: called with the arguments this function decides about; it adds the hardware.
-        settings: how to train; where it is None, ten passes in small batches, which some hundreds of texts need.
+        make_trainer: makes the trainer from the arguments that this function sets; it adds the hardware.
+        settings: how to train; by default ten epochs in small batches, for some hundreds of texts.
         shape: the size of the guide.
         loggers: Lightning loggers.
         seed: of the split, fresh weights, batches and dropout.
@@ -256,9 +249,9 @@ def train_causal_guide(
 
 
 def _batches(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> PrefixBatches:
-    """The texts that have prefixes, each with the end token, and their labels."""
+    """The texts that have prefixes, each followed by the end token, and their labels."""
     end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-    encoded = [[*ids, *end] for ids in token_ids(["".join(t.segments) for t in texts], tokenizer)]
+    encoded = [[*ids, *end] for ids in encode_texts(tokenizer, ["".join(t.segments) for t in texts])]
     kept = [i for i, ids in enumerate(encoded) if len(ids) >= SHORTEST]
     cut = sum(len(ids) > max_tokens for ids in encoded)
     if len(kept) < len(texts):

@@ -1,7 +1,7 @@
 """The network of a causal guide: an LSTM whose attention over the prefix is kept as a running softmax.
 
-All at once (`forward`) it learns the logits of every prefix of a text; step by step (`start`, `advance`, `candidates`)
-it judges a candidate from the state of its prefix alone.
+`forward` gives the logits of all prefixes of a text at once, for training. `start`, `advance` and `candidates` go step
+by step and score a candidate from the state of its prefix alone.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 
 class Pool(NamedTuple):
-    """Attention over what was read so far, as a running softmax: r / Z are the pooled states.
+    """Attention over the tokens read so far, as a running softmax: r / Z are the pooled states.
 
     Attributes:
-        m: the highest energy, -inf where nothing was read.
+        m: the highest energy, -inf before the first token.
         z: the sum of exp(energy - m).
         r: the sum of exp(energy - m) times the state.
     """
@@ -61,7 +61,7 @@ def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def lstm_cell(
     gates: Float[Tensor, "*rows gates"], c: Float[Tensor, "*rows dim"]
 ) -> tuple[Float[Tensor, "*rows dim"], Float[Tensor, "*rows dim"]]:
-    """h' and c' from the sums of the four gates (input, forget, cell, output, as torch orders them) and from c.
+    """h' and c' from c and the sums of the four gates, in torch's order: input, forget, cell, output.
 
     `gates` is overwritten.
     """
@@ -72,24 +72,23 @@ def lstm_cell(
 
 @torch.no_grad()
 def input_table(embedded: Float[Tensor, "ids embedding"], lstm: nn.LSTM) -> Float[Tensor, "ids gates"]:
-    """What each token adds to the gates: W_ih x + b."""
+    """The part of the gates that each token gives: W_ih x + b."""
     bias = lstm.get_parameter("bias_ih_l0") + lstm.get_parameter("bias_hh_l0")
     return embedded @ lstm.get_parameter("weight_ih_l0").T + bias
 
 
 def recurrent(lstm: nn.LSTM, h: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows gates"]:
-    """What the state adds to the gates: W_hh h."""
+    """The part of the gates that the state gives: W_hh h."""
     return h @ lstm.get_parameter("weight_hh_l0").T
 
 
 class CausalState(NamedTuple):
-    """What a causal guide knows of the prefixes it has read.
+    """The state of a causal guide after each prefix.
 
     Attributes:
-        recurrent: W_hh h, which the next token of whatever kind needs, instead of h.
+        recurrent: W_hh h, which every candidate needs, instead of h.
         c: the cell.
         m, z, r: the running softmax, see `Pool`.
-        unknown: how many tokens of the prefix it never met in training.
     """
 
     recurrent: Float[Tensor, "rows gates"]
@@ -97,7 +96,6 @@ class CausalState(NamedTuple):
     m: Float[Tensor, " rows"]
     z: Float[Tensor, " rows"]
     r: Float[Tensor, "rows dim"]
-    unknown: Int[Tensor, " rows"]
 
     def select(self, index: Int[Tensor, " rows"]) -> "CausalState":
         """The states of other rows, in the order of `index`."""
@@ -108,7 +106,7 @@ class CausalLSTM(nn.Module):
     """Embedding, LSTM, attention over the prefix, tanh, dropout, one logit per position.
 
     Args:
-        vocabulary_size: number of tokens of the generator. Whatever it writes beyond them is read as an unknown token.
+        vocabulary_size: number of tokens of the generator. Ids beyond them are read as an unknown token.
         embedding_dim: size of the embedding.
         hidden_dim: size of the LSTM.
         dropout: on the embedding and before the last layer.
@@ -125,12 +123,12 @@ class CausalLSTM(nn.Module):
         self.head = nn.Linear(hidden_dim, 1)
         self.register_buffer("known", torch.ones(vocabulary_size, dtype=torch.bool))
         self.known: Bool[Tensor, " vocabulary"]
-        self._tables: tuple[Tensor, Tensor] | None = None
+        self._table: Tensor | None = None
 
     def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
         """The logit of the prefix that ends at each position; higher means human or good.
 
-        Padding must be at the end of a row; what stands there means nothing.
+        Padding must be at the end of a row; the logits there mean nothing.
         """
         hidden, _ = self.lstm(self.dropout(self.embedding(ids)))
         pooled = prefix_attention(hidden, torch.tanh(hidden) @ self.w, mask)
@@ -138,42 +136,38 @@ class CausalLSTM(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where it reads."""
+        """The device of the network."""
         return self.w.device
 
     @torch.no_grad()
     def know_only(self, seen: Bool[Tensor, " vocabulary"]) -> None:
-        """Tokens that training does not show are marked as unknown and say nothing: their embedding is 0 and stays 0.
+        """Marks all tokens that are not in the training texts as unknown; their embedding is 0 and stays 0.
 
-        A random one would be noise, which Eq. 5 stretches to the full strength.
+        A random embedding would be noise, which Eq. 5 stretches to the full strength.
         """
         self.known.copy_(seen)
         self.embedding.weight[~seen] = 0.0
 
     def train(self, mode: bool = True) -> "CausalLSTM":
-        self._tables = None  # they are those of other weights
+        self._table = None  # the weights will change
         return super().train(mode)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> "CausalLSTM":
-        self._tables = None  # another device or type
+        self._table = None  # another device or type
         return super()._apply(fn, recurse)
 
     @torch.no_grad()
-    def tables(self) -> tuple[Float[Tensor, "ids gates"], Bool[Tensor, " ids"]]:
-        """What each token adds to the gates (W_ih x + b), and whether it is known; the last row is of all other ids.
-
-        Computed once for the weights at hand.
-        """
-        if self._tables is None:
-            embedded = F.pad(self.embedding.weight, (0, 0, 0, 1))  # whatever is unknown is embedded as 0
-            self._tables = input_table(embedded, self.lstm), F.pad(self.known, (0, 1), value=False)
-        return self._tables
+    def table(self) -> Float[Tensor, "ids gates"]:
+        """The part of the gates that each token gives (W_ih x + b), computed once; the last row is of all other ids."""
+        if self._table is None:
+            self._table = input_table(F.pad(self.embedding.weight, (0, 0, 0, 1)), self.lstm)  # unknown: embedded as 0
+        return self._table
 
     def start(self, rows: int) -> CausalState:
         """The state before the first token."""
         zeros = self.w.new_zeros(rows, len(self.w))
         nothing = self.w.new_zeros(rows)
-        return CausalState(zeros.repeat(1, 4), zeros, nothing - torch.inf, nothing, zeros, nothing.to(torch.long))
+        return CausalState(zeros.repeat(1, 4), zeros, nothing - torch.inf, nothing, zeros)
 
     @torch.no_grad()
     def advance(
@@ -181,13 +175,11 @@ class CausalLSTM(nn.Module):
     ) -> CausalState:
         """The state after one more token; where `read` is False the row stays as it is.
 
-        The token was among the candidates, whose products with W_hh the state still holds: its step is elementwise.
+        The state holds W_hh h already, so the step costs one product with W_hh for the token after it.
         """
-        inputs, known = self.tables()
-        tokens = tokens.clamp(max=self.vocabulary_size)
-        h, c = lstm_cell(inputs[tokens] + state.recurrent, state.c)
+        h, c = lstm_cell(self.table()[tokens.clamp(max=self.vocabulary_size)] + state.recurrent, state.c)
         pool = attend(Pool(state.m, state.z, state.r), tanh(h) @ self.w, h)
-        after = CausalState(recurrent(self.lstm, h), c, *pool, state.unknown + ~known[tokens])
+        after = CausalState(recurrent(self.lstm, h), c, *pool)
         if read is None:
             return after
         return CausalState(
@@ -200,12 +192,7 @@ class CausalLSTM(nn.Module):
     @torch.no_grad()
     def candidates(self, state: CausalState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         """The logit of each row's prefix with each of its candidates; O(1) in the length of the prefix."""
-        inputs, _ = self.tables()
-        gates = F.embedding(tokens.clamp(max=self.vocabulary_size), inputs).add_(state.recurrent[:, None])
+        gates = F.embedding(tokens.clamp(max=self.vocabulary_size), self.table()).add_(state.recurrent[:, None])
         h, _ = lstm_cell(gates, state.c[:, None])
         pool = attend(Pool(state.m[:, None], state.z[:, None], state.r[:, None]), tanh(h) @ self.w, h)
         return self.head(tanh(pool.r.div_(pool.z[..., None]))).squeeze(-1)
-
-    def unknown(self, state: CausalState) -> int:
-        """How many tokens the rows hold that training did not show."""
-        return int(state.unknown.sum())

@@ -30,7 +30,7 @@ from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
 from discriminators.training import TrainingSettings, train_discriminator
-from oumg.pieces import common_length, pieces, plain, shared_start, without
+from oumg.pieces import draw_common_length, find_shared_start, normalise_text, split_pieces, strip_templates
 from oumg.relative import RelativeScores, relative_scores
 
 FEWEST_INPUTS = 4  # two to learn from, one to validate on, one to test on
@@ -163,16 +163,18 @@ def contest(human: TextSet, first: TextSet, second: TextSet, terms: Terms) -> Co
     Raises InputFaults with all faults of the three together.
     """
     sets = (human, first, second)
-    units = {e.full_text: pieces(plain(e.full_text), terms.tokens) for each in sets for e in each.examples}
+    units = {
+        e.full_text: split_pieces(normalise_text(e.full_text), terms.tokens) for each in sets for e in each.examples
+    }
     _check(sets, terms, units)
     inputs = sorted({input_of(example) for example in human.examples})
     held_out = min(math.ceil(terms.test_fraction * len(inputs)), len(inputs) - FEWEST_INPUTS + 1)
     _, test = split_by(human.examples, input_of, held_out, terms.seed)
     tested = {input_of(example) for example in test}
     learned = [[units[e.full_text] for e in each.examples if input_of(e) not in tested] for each in sets]
-    starts = {shared_start(rows) for rows in learned} - {()}
-    ends = {shared_start([row[::-1] for row in rows])[::-1] for rows in learned} - {()}
-    stripped = {text: without(row, starts, ends) for text, row in units.items()}
+    starts = {find_shared_start(rows) for rows in learned} - {()}
+    ends = {find_shared_start([row[::-1] for row in rows])[::-1] for rows in learned} - {()}
+    stripped = {text: strip_templates(row, starts, ends) for text, row in units.items()}
     people, ones, others = map(_by_input, sets)
     bouts = {name: _bouts(name, people[name], ones[name], others[name], stripped, terms) for name in inputs}
     templates = [*(("start", start) for start in starts), *(("end", end) for end in ends)]
@@ -279,7 +281,7 @@ def _bouts(
         here, there = (people[order[slot % len(people)]] for slot in (2 * k, 2 * k + 1))
         four = [rows[example.full_text] for example in (here, there, one, other)]
         if terms.match_length:
-            length = common_length([len(row) for row in four], rng)
+            length = draw_common_length([len(row) for row in four], rng)
             four = [row[:length] for row in four]
         a, b, c, d = ((context, _joined(row)) if terms.source else (_joined(row),) for row in four)
         bouts.append(Bout(name, (here, there), one, other, (a, b, c, d)))
@@ -302,7 +304,7 @@ def _check(sets: tuple[TextSet, TextSet, TextSet], terms: Terms, units: Mapping[
     for lines_of, each in zip(where, sets, strict=True):
         for line, example in zip(each.lines, each.examples, strict=True):
             lines_of[input_of(example)].append(line)
-            contexts.setdefault(input_of(example), set()).update({plain(example.context or "")} - {""})
+            contexts.setdefault(input_of(example), set()).update({normalise_text(example.context or "")} - {""})
     shared = set(where[0]) & set(where[1]) & set(where[2])
     if not shared:
         rule = "the three files must share inputs (the same group, or the same id where there is no group)"

@@ -1,10 +1,10 @@
 """The form of a poem: how many characters each phrase has and which mark follows it (SongNet, Li et al. 2020).
 
-A phrase ends with a mark; a line ends with a full stop and is a unit of rhyme. What a generator is told of the form is
-written in three symbols for every token that it has to write: its kind, its phrase, and how many characters of its
-phrase are still to come.
+A phrase ends with a mark; a line ends with a full stop and is a unit of rhyme. A generator reads the form as three
+symbols for every token of the poem: the kind of the token, its phrase, and how many characters of the phrase are left.
 """
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -12,10 +12,10 @@ MARKS = "，。、！？；："  # what ends a phrase
 STOPS = "。！？"  # what ends a line
 
 
-class Kind(IntEnum):
-    """What is to be written: nothing (padding or prompt), a mark, a character, the last character of a phrase, the end.
+class SlotKind(IntEnum):
+    """The kind of a token: none (padding or prompt), a mark, a character, the last character of a phrase, the end.
 
-    The first four are SongNet's C, with the end of the poem beside them.
+    These are SongNet's symbols C and one for the end of the poem.
     """
 
     NONE = 0
@@ -27,16 +27,16 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Slot:
-    """One token to be written.
+    """The place of one token in a poem.
 
     Attributes:
-        kind: what it is.
-        phrase: the number of its phrase, from 1 (S); 0 for the end.
-        left: characters of the phrase that are still to come, itself included (P, counting down); 0 for marks.
-        mark: the mark itself, where it is one.
+        kind: SongNet's C.
+        phrase: the number of the phrase, from 1 (SongNet's S); 0 for the end.
+        left: how many characters of the phrase are left, this one included (SongNet's P, counting down); 0 for marks.
+        mark: the mark, where the token is one.
     """
 
-    kind: Kind
+    kind: SlotKind
     phrase: int
     left: int
     mark: str = ""
@@ -60,72 +60,59 @@ class Form:
 
     @classmethod
     def of(cls, text: str) -> "Form":
-        """The form that a poem has.
+        """The form of a poem.
 
         Raises ValueError for a poem without a phrase, with an empty one, or that does not end with a mark.
 
         >>> Form.of("春花秋月何时了，往事知多少。").phrases
         ((7, '，'), (5, '。'))
         """
-        phrases: list[tuple[int, str]] = []
-        length = 0
-        for character in text:
-            if character in MARKS:
-                phrases.append((length, character))
-                length = 0
-            else:
-                length += 1
-        if length:
+        if text and text[-1] not in MARKS:
             raise ValueError(f"a poem ends with one of {MARKS}, but got {text[-10:]!r}")
-        return cls(tuple(phrases))
+        return cls(tuple(zip(map(len, split_phrases(text)), find_marks(text), strict=True)))
 
     def __len__(self) -> int:
-        """How many tokens a poem of this form has, marks included."""
+        """The number of tokens in a poem of this form, marks included."""
         return sum(length + 1 for length, _ in self.phrases)
 
     def slots(self) -> list[Slot]:
-        """Every token to be written and the end."""
+        """The slot of every token and of the end."""
         found: list[Slot] = []
         for number, (length, mark) in enumerate(self.phrases, start=1):
-            found += [Slot(Kind.FINAL if left == 1 else Kind.CHARACTER, number, left) for left in range(length, 0, -1)]
-            found.append(Slot(Kind.MARK, number, 0, mark))
-        return [*found, Slot(Kind.END, 0, 0)]
+            found += [Slot(SlotKind.CHARACTER, number, left) for left in range(length, 1, -1)]
+            found += [Slot(SlotKind.FINAL, number, 1), Slot(SlotKind.MARK, number, 0, mark)]
+        return [*found, Slot(SlotKind.END, 0, 0)]
 
 
-def phrases(text: str) -> list[str]:
-    """The phrases of a poem without their marks; what follows the last mark is one too.
+def split_phrases(text: str) -> list[str]:
+    """The phrases of a poem without their marks; the rest after the last mark counts as one too.
 
-    >>> phrases("春花，秋月。何")
+    >>> split_phrases("春花，秋月。何")
     ['春花', '秋月', '何']
     """
-    found = [""]
-    for character in text:
-        if character in MARKS:
-            found.append("")
-        else:
-            found[-1] += character
-    return found if found[-1] else found[:-1]
+    *phrases, rest = re.split(f"[{MARKS}]", text)
+    return [*phrases, rest] if rest else phrases
 
 
-def lines(text: str) -> list[str]:
+def find_marks(text: str) -> list[str]:
+    """The marks of a poem in order."""
+    return [character for character in text if character in MARKS]
+
+
+def split_lines(text: str) -> list[str]:
     """The lines of a poem, each with its marks.
 
-    >>> lines("春花，秋月。何时了。")
+    >>> split_lines("春花，秋月。何时了。")
     ['春花，秋月。', '何时了。']
     """
-    found = [""]
-    for character in text:
-        found[-1] += character
-        if character in STOPS:
-            found.append("")
-    return found if found[-1] else found[:-1]
+    return re.findall(f"[^{STOPS}]*[{STOPS}]|[^{STOPS}]+", text)
 
 
-def line_finals(text: str) -> list[str]:
-    """The last character of every line: where it rhymes.
+def line_ends(text: str) -> list[str]:
+    """The last character of every line, which carries the rhyme.
 
-    >>> line_finals("春花，秋月。何时了。")
+    >>> line_ends("春花，秋月。何时了。")
     ['月', '了']
     """
-    bare = ["".join(c for c in line if c not in MARKS) for line in lines(text)]
+    bare = ["".join(c for c in line if c not in MARKS) for line in split_lines(text)]
     return [line[-1] for line in bare if line]

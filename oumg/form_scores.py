@@ -1,7 +1,7 @@
-"""How well a poem keeps its form: lengths, rhyme, tones. Shares in [0, 1], higher is better; read them beside people's.
+"""How well a poem keeps its form: lengths, rhyme, tones, as shares in [0, 1], higher is better.
 
-Rhyme and tone are those of today's Mandarin (pypinyin), with every reading of a character; Song Ci rhymed and was
-toned otherwise, so that human poems do not reach 1 either.
+Read them beside the shares of human poems. Rhymes and tones are those of modern Mandarin (pypinyin), with all readings
+of a character. Song Ci had other rhymes and tones, so human poems do not reach 1 either.
 """
 
 from collections import Counter
@@ -11,32 +11,32 @@ from functools import cache
 import numpy as np
 from pypinyin import Style, pinyin
 
-from oumg.form import MARKS, Form, line_finals, phrases
+from oumg.form import MARKS, Form, find_marks, line_ends, split_phrases
 
 LEVEL = frozenset("12")  # tones of the level class (ping); 3 and 4 are oblique (ze)
 
 
 @cache
 def finals(character: str) -> frozenset[str]:
-    """The finals of all readings of a character, without tones and glides; empty for what has no reading.
+    """The finals of all readings of a character, without tones and glides; empty for a character without a reading.
 
     >>> sorted(finals("花")), sorted(finals("霞")), sorted(finals("雪")), sorted(finals("心"))
     (['a'], ['a'], ['ie'], ['en'])
     """
     found = pinyin(character, style=Style.FINALS, heteronym=True, strict=True, errors="ignore")
-    return frozenset(_without_glide(reading) for readings in found for reading in readings if reading)
+    return frozenset(_strip_glide(reading) for readings in found for reading in readings if reading)
 
 
-def _without_glide(final: str) -> str:
-    if final in ("ie", "ve", "üe"):  # these rhyme with one another, not with e
+def _strip_glide(final: str) -> str:
+    if final in ("ie", "ve", "üe"):  # these rhyme with one another but not with e
         return "ie"
     bare = final.lstrip("iuvü") or final
-    return {"n": "en", "ng": "eng"}.get(bare, bare)  # in, ün and ing are spelled without the e that they rhyme with
+    return {"n": "en", "ng": "eng"}.get(bare, bare)  # in, ün and ing rhyme with en and eng
 
 
 @cache
 def tones(character: str) -> frozenset[str]:
-    """`level`, `oblique` or both, over all readings of a character; empty for what has no reading.
+    """The tone classes of all readings of a character: `level`, `oblique` or both; empty without a reading.
 
     >>> sorted(tones("花")), sorted(tones("月"))
     (['level'], ['oblique'])
@@ -48,29 +48,28 @@ def tones(character: str) -> frozenset[str]:
 
 def keeps_form(text: str, form: Form) -> bool:
     """Whether the poem has exactly this form: every length and every mark."""
-    marks = [c for c in text if c in MARKS]
-    lengths = [len(phrase) for phrase in phrases(text)]
-    return text[-1:] in MARKS and list(zip(lengths, marks, strict=False)) == list(form.phrases)
+    lengths = [len(phrase) for phrase in split_phrases(text)]
+    return text[-1:] in MARKS and list(zip(lengths, find_marks(text), strict=False)) == list(form.phrases)
 
 
 def phrase_lengths(text: str, form: Form) -> float:
-    """The share of phrases with the length that the form gives them, by place; missing and extra phrases count against.
+    """The share of phrases, place by place, that have the form's length; missing and extra phrases count as wrong.
 
     >>> phrase_lengths("春花，秋月何。", Form(((2, "，"), (2, "。"))))
     0.5
     """
-    lengths = [len(phrase) for phrase in phrases(text)]
+    lengths = [len(phrase) for phrase in split_phrases(text)]
     wanted = [length for length, _ in form.phrases]
     return sum(a == b for a, b in zip(lengths, wanted, strict=False)) / max(len(lengths), len(wanted))
 
 
 def rhyme_rate(text: str) -> float:
-    """The largest share of line ends that have one final in common; NaN with fewer than two lines.
+    """The largest share of line ends with one final in common; NaN for fewer than two lines.
 
     >>> rhyme_rate("春花。人家。秋月。")
     0.6666666666666666
     """
-    ends = line_finals(text)
+    ends = line_ends(text)
     if len(ends) < 2:
         return float("nan")
     counts = Counter(final for end in ends for final in finals(end))
@@ -78,9 +77,9 @@ def rhyme_rate(text: str) -> float:
 
 
 def tone_pattern(texts: Sequence[str]) -> list[str | None]:
-    """The commoner tone class at every place of poems of one form, `None` where they do not lean to one.
+    """The common tone class at every place of poems of one form; `None` where there is none.
 
-    A class is the commoner one where at least two thirds of the characters that have a single class are of it.
+    A class is common where it is the class of at least two thirds of the characters with a single class.
     """
     rows = [[c for c in text if c not in MARKS] for text in texts]
     pattern: list[str | None] = []
@@ -92,7 +91,7 @@ def tone_pattern(texts: Sequence[str]) -> list[str | None]:
 
 
 def tone_rate(text: str, pattern: Sequence[str | None]) -> float:
-    """The share of the pattern's decided places where the poem's character can have that class; NaN without any."""
+    """The share of places with a tone class in the pattern where the poem's character can have it; NaN without any."""
     characters = [c for c in text if c not in MARKS]
     decided = [(c, wanted) for c, wanted in zip(characters, pattern, strict=False) if wanted]
     return float(np.mean([wanted in tones(c) for c, wanted in decided])) if decided else float("nan")

@@ -1,8 +1,8 @@
-"""Guided decoding: a discriminator of prefix + candidate chooses among the generator's likeliest tokens (OUMG, Eq. 5).
+"""Guided decoding: a guide scores each prefix + candidate and reweights the k likeliest tokens (OUMG, section 3.2).
 
-A standard `LogitsProcessor`, so that `generate()` works with it as it is: greedy, sampling, beams, batches with left
-padding, several return sequences. Custom processors run before temperature and top-k, and sampling cuts to 50 tokens
-unless it is told otherwise: call `generate(..., top_k=0, logits_processor=LogitsProcessorList([Guidance(...)]))`.
+`Guidance` is a standard `LogitsProcessor` and works in any `generate()`: greedy, sampling, beams, batches with left
+padding, several return sequences. Custom processors run before temperature and top-k, and sampling has top_k=50 by
+default, so call `generate(..., top_k=0, logits_processor=LogitsProcessorList([Guidance(...)]))`.
 """
 
 import math
@@ -19,25 +19,23 @@ from transformers import LogitsProcessor, PreTrainedTokenizerBase
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
 from discriminators.vocabulary import Vocabulary
-from oumg.bilstm_guide import TO_DO, BiLSTMGuide, OtherTokens
-from oumg.bridge import bridge as bridged
-from oumg.bridge import written
+from oumg.bilstm_guide import TO_DO, BiLSTMGuide, TokenMismatchError
+from oumg.bridge import TextBridge
 from oumg.causal_guide import CausalGuide
 
-Rule = Literal["normalised", "fudge"]
+GuidanceRule = Literal["normalised", "fudge"]
 Reads = Literal["continuation", "text"]
-FLAT = 1e-6  # scores that differ by less say nothing
+FLAT = 1e-6  # scores that differ by less count as equal
 
 
-def normalised(
+def normalise_scores(
     scores: Float[Tensor, "rows k"], alpha: float, among: Bool[Tensor, "rows k"] | None = None
 ) -> Float[Tensor, "rows k"]:
     """f(s_i) = alpha (s_i - s_min) / (s_max - s_min) over the candidates of a row (OUMG, Eq. 5).
 
-    0 for a row whose scores differ by less than 1e-6: a constant changes nothing. Candidates that are not `among` the
-    possible ones have no part in the lowest and highest score.
+    0 for a row whose scores differ by less than 1e-6. s_min and s_max are those of the candidates in `among`.
 
-    >>> normalised(torch.tensor([[1.0, 3.0, 2.0], [5.0, 5.0, 5.0]]), alpha=2.0).tolist()
+    >>> normalise_scores(torch.tensor([[1.0, 3.0, 2.0], [5.0, 5.0, 5.0]]), alpha=2.0).tolist()
     [[0.0, 2.0, 1.0], [0.0, 0.0, 0.0]]
     """
     among = torch.ones_like(scores, dtype=torch.bool) if among is None else among
@@ -48,40 +46,40 @@ def normalised(
     return (alpha * (scores - lowest) / spread.masked_fill(flat, 1.0)).masked_fill(flat | ~among, 0.0)
 
 
-def fudge(scores: Float[Tensor, "rows k"], lam: float) -> Float[Tensor, "rows k"]:
-    """lambda log sigmoid(s), in nats (FUDGE, Yang and Klein 2021): a candidate's log-probability of the attribute.
+def fudge_scores(scores: Float[Tensor, "rows k"], lam: float) -> Float[Tensor, "rows k"]:
+    """lambda log sigmoid(s), in nats: lambda times the log-probability of the attribute (FUDGE, Yang and Klein 2021).
 
-    >>> fudge(torch.tensor([0.0, 200.0]), lam=2.0).tolist()
+    >>> fudge_scores(torch.tensor([0.0, 200.0]), lam=2.0).tolist()
     [-1.3862943649291992, 0.0]
     """
     return lam * F.logsigmoid(scores)
 
 
-def renormalised(scores: Float[Tensor, "rows k"], f: Float[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
-    """scores + f; where the scores may be log-probabilities (none is above 0), log-probabilities again.
+def add_to_scores(scores: Float[Tensor, "rows k"], f: Float[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+    """scores + f, renormalised to log-probabilities where the scores can be log-probabilities (none is above 0).
 
-    Beam search adds up what it gets, and would else prefer whatever was raised most. To the softmax of sampling, which
-    is handed logits, a constant means nothing.
+    Beam search sums log-probabilities, and without this it would prefer the tokens that were raised most. Sampling
+    takes a softmax of logits, which a constant does not change.
 
-    >>> renormalised(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 2.0, 1.0]])).tolist()
+    >>> add_to_scores(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 2.0, 1.0]])).tolist()
     [[2.0, 3.0, 1.0]]
-    >>> renormalised(torch.tensor([[0.25, 0.25]]).log(), torch.tensor([[0.0, 0.0]])).exp().tolist()
+    >>> add_to_scores(torch.tensor([[0.25, 0.25]]).log(), torch.tensor([[0.0, 0.0]])).exp().tolist()
     [[0.5, 0.5]]
     """
     after = scores + f
     return after - after.logsumexp(dim=-1, keepdim=True).masked_fill(scores.amax(dim=-1, keepdim=True) > 0, 0.0)
 
 
-def parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
-    """For each row of `now` the index of a row of `before` that it begins with; None unless each has one and is longer.
+def find_parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> Int[Tensor, " new"] | None:
+    """For each row of `now` the index of a row of `before` that is its prefix; None unless every row has one.
 
-    >>> parents(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[3, 4, 0], [3, 4, 1], [1, 2, 0]])).tolist()
+    >>> find_parents(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[3, 4, 0], [3, 4, 1], [1, 2, 0]])).tolist()
     [1, 1, 0]
     """
     width = before.shape[1]
     if now.shape[1] <= width:
         return None
-    if torch.equal(before, now[:, :width]):  # all but beam searches
+    if torch.equal(before, now[:, :width]):  # always, except in beam search
         return torch.arange(len(before), device=before.device)
     _, kind = torch.unique(torch.cat([before, now[:, :width]]), dim=0, return_inverse=True)
     of_kind = kind.new_full((len(kind),), -1)
@@ -90,29 +88,28 @@ def parents(before: Int[Tensor, "old time"], now: Int[Tensor, "new longer"]) -> 
     return None if bool((found < 0).any()) else found
 
 
-def taken_back(before: Int[Tensor, "old time"], now: Int[Tensor, "new other"], prompt: int) -> bool:
-    """Whether each row of `now` begins as one of `before` goes on behind the prompt; it is not one of its next steps.
+def drops_tokens(before: Int[Tensor, "old time"], now: Int[Tensor, "new other"], prompt: int) -> bool:
+    """Whether each row of `now` shares the prompt and the token after it with a row of `before`.
+
+    Where `now` is no next step of `before`, the later tokens have then been dropped.
 
     >>> before = torch.tensor([[1, 2, 3, 4]])
-    >>> [taken_back(before, torch.tensor([now]), prompt=2) for now in ([1, 2, 3, 5], [1, 2, 5, 5], [1, 2])]
+    >>> [drops_tokens(before, torch.tensor([now]), prompt=2) for now in ([1, 2, 3, 5], [1, 2, 5, 5], [1, 2])]
     [True, False, False]
     """
-    return prompt < before.shape[1] and parents(before[:, : prompt + 1], now) is not None
+    return prompt < before.shape[1] and find_parents(before[:, : prompt + 1], now) is not None
 
 
 class Guide(Protocol):
-    """What judges every candidate behind a prefix that it has read; its states are its own affair.
-
-    `CausalLSTM`, `BiLSTMGuide` and `TextBridge` are guides.
-    """
+    """A model that scores every candidate after a prefix: `CausalLSTM`, `BiLSTMGuide` or `TextBridge`."""
 
     @property
     def device(self) -> torch.device | None:
-        """Where it reads; None where it reads from anywhere."""
+        """The device of its tokens; None for any."""
         ...
 
     def start(self, rows: int) -> Any:
-        """The state before the first token. It has `select(index)`, the states of other rows."""
+        """The state before the first token. A state has `select(index)`, the states of other rows."""
         ...
 
     def advance(self, state: Any, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None) -> Any:
@@ -123,59 +120,50 @@ class Guide(Protocol):
         """The logit of each row's prefix with each of its candidates, higher is better."""
         ...
 
-    def unknown(self, state: Any) -> int:
-        """How many tokens of the rows the guide does not know."""
-        ...
 
-
-def reader(
+def adapt_guide(
     guide: CausalGuide | Discriminator | Guide, tokenizer: PreTrainedTokenizerBase, bridge: bool = False
 ) -> Guide:
-    """What reads the tokens of `tokenizer` on behalf of a causal guide or of a discriminator.
+    """A causal guide or a discriminator as a guide of the tokens of `tokenizer`.
 
-    Raises ValueError where these read other tokens, unless `bridge` lets them read decoded text.
+    Raises TokenMismatchError where it reads other tokens, unless `bridge` lets it read decoded text.
     """
+    if not isinstance(guide, CausalGuide | Discriminator):
+        return guide
+    try:
+        return _read_tokens(guide, tokenizer)
+    except TokenMismatchError:
+        if not bridge:
+            raise
+        return TextBridge(guide, tokenizer)
+
+
+def _read_tokens(guide: CausalGuide | Discriminator, tokenizer: PreTrainedTokenizerBase) -> Guide:
+    """The guide that reads the tokens without decoding them. Raises TokenMismatchError where there is none."""
     match guide:
         case CausalGuide():
             own, other = guide.tokenizer.get_vocab(), tokenizer.get_vocab()
             if own == other:
                 return guide.network
-            if not bridge:
-                differing = sorted(token for token, i in other.items() if own.get(token) != i)
-                raise OtherTokens(
-                    f"a guide must read the tokens of its generator, but it was trained on {len(own)} tokens and of "
-                    f"the generator's {len(other)} it has {len(differing)} not, or under another number"
-                    + (f" (such as {differing[0]!r})" if differing else "")
-                    + f": {TO_DO}"
-                )
-            return bridged(guide, written(tokenizer))
+            differing = sorted(token for token, i in other.items() if own.get(token) != i)
+            found = f"it was trained on {len(own)} tokens and lacks {len(differing)} of the generator's {len(other)}"
+            found += f", or has other ids for them (such as {differing[0]!r})" if differing else ""
         case Discriminator(network=AttentionBiLSTM() as network, tokens=Vocabulary() as vocabulary):
-            try:
-                return BiLSTMGuide(network, vocabulary, tokenizer)
-            except OtherTokens:
-                if not bridge:
-                    raise
-            return bridged(guide, written(tokenizer))
-        case Discriminator():
-            if not bridge:
-                raise OtherTokens(
-                    f"a guide must read the tokens of its generator, but a discriminator of the kind "
-                    f"{guide.settings['kind']} reads its own: {TO_DO}"
-                )
-            return bridged(guide, written(tokenizer))
+            return BiLSTMGuide(network, vocabulary, tokenizer)
         case _:
-            return guide
+            found = f"a discriminator of the kind {guide.settings['kind']} reads its own"
+    raise TokenMismatchError(f"a guide must read the tokens of its generator, but {found}: {TO_DO}")
 
 
 @dataclass(frozen=True)
-class Step:
+class GuidedStep:
     """One step of guided decoding, likeliest candidate first.
 
     Attributes:
         candidates: token ids.
-        before: what the generator gives them.
+        before: the generator's scores.
         judged: the guide's logits.
-        after: what is left for the choice.
+        after: the scores under guidance.
     """
 
     candidates: Int[Tensor, "rows k"]
@@ -186,7 +174,7 @@ class Step:
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read at the last step: all columns, the guide's state of each row, and where the continuation begins."""
+    """The columns read up to the last step, the guide's state of each row, and the column where continuations begin."""
 
     ids: Int[Tensor, "rows time"]
     state: Any
@@ -194,35 +182,34 @@ class _Read:
 
 
 class Guidance(LogitsProcessor):
-    """Leaves the k likeliest tokens of each row and adds what the guide says of them.
+    """Keeps the k likeliest tokens of each row and adds the guide's f to their scores.
 
-    State is kept from step to step: a row finds the state of its parent by its prefix, wherever a beam search has moved
-    it. Where a row has no parent (a new `generate()`, or tokens taken back by assisted decoding) everything is read
-    anew. Padding, and the tokens that begin and end a sequence, are never read, only judged as candidates. Of an
-    encoder-decoder model the decoder's tokens are read.
+    The guide's state is kept from step to step. A row finds the state of its parent by its prefix, wherever a beam
+    search has moved it. Where a row has no parent (a new `generate()`, or assisted decoding that rejected tokens), the
+    whole row is read again. Padding, start and end tokens are never read, only scored as candidates. With an
+    encoder-decoder model the guide reads the decoder's tokens.
 
-    Where the prompt ends is known from the first step of a `generate()`, which a processor cannot tell from a later
-    one of the last. With `reads="continuation"` give `prompt` for assisted decoding, and call `reset()` before a
-    prompt that begins with all that was read for the last one.
+    The first step of a `generate()` shows where the prompt ends, but a processor cannot distinguish it from a later
+    step of the previous `generate()`. With `reads="continuation"` give `prompt` for assisted decoding, and call
+    `reset()` before a prompt that begins with all tokens read last.
 
-    A strength of 0 is transformers' own top-k, to the bit, and asks no guide.
+    With a strength of 0 the result is exactly that of transformers' top-k, and the guide is not called.
 
     Args:
-        guide: a causal guide or a discriminator, to read the tokens of `tokenizer`; or anything that is a `Guide` of
-            them already.
+        guide: a causal guide or a discriminator, adapted to `tokenizer`; or a `Guide` of its tokens.
         tokenizer: the generator's.
         strength: alpha of Eq. 5 or lambda of FUDGE; at least 0.
-        k: how many tokens of a row are judged and left.
+        k: candidates of a row that are scored and kept.
         rule: `normalised` (Eq. 5) or `fudge`.
-        reads: `continuation`, or `text`: the prompt too.
-        prompt: columns in front of the continuation, left padding included (1 for an encoder-decoder model); where it
-            is None, those of the first call.
-        bridge: let a guide of other tokens read decoded text: exact and slow.
-        watch: called with each `Step`.
+        reads: `continuation`, or `text` to read the prompt too.
+        prompt: columns before the continuation, left padding included (1 for an encoder-decoder model); None for the
+            columns of the first call.
+        bridge: let a guide with other tokens read decoded text: exact and slow.
+        watch: called with each `GuidedStep`.
 
     Raises ValueError for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown rule,
-    a negative prompt, and for a guide of other tokens without `bridge`; while it decodes, for a guide on another device
-    and where tokens that it has read are taken back without `prompt`.
+    a negative prompt, and a guide with other tokens without `bridge`; while decoding, for a guide on another device,
+    and where tokens that were read are dropped and `prompt` is not given.
     """
 
     def __init__(
@@ -231,11 +218,11 @@ class Guidance(LogitsProcessor):
         tokenizer: PreTrainedTokenizerBase,
         strength: float,
         k: int = 32,
-        rule: Rule = "normalised",
+        rule: GuidanceRule = "normalised",
         reads: Reads = "continuation",
         prompt: int | None = None,
         bridge: bool = False,
-        watch: Callable[[Step], None] | None = None,
+        watch: Callable[[GuidedStep], None] | None = None,
     ) -> None:
         if not (math.isfinite(strength) and strength >= 0):
             raise ValueError(f"the strength (alpha or lambda) must be finite and at least 0, but is {strength}")
@@ -243,10 +230,10 @@ class Guidance(LogitsProcessor):
             raise ValueError(f"k must leave at least 1 candidate, but is {k}")
         if prompt is not None and prompt < 0:
             raise ValueError(f"the prompt has at least 0 columns, but prompt is {prompt}")
-        for name, value, allowed in (("rule", rule, Rule), ("reads", reads, Reads)):
+        for name, value, allowed in (("rule", rule, GuidanceRule), ("reads", reads, Reads)):
             if value not in get_args(allowed):
                 raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
-        self.guide = reader(guide, tokenizer, bridge)
+        self.guide = adapt_guide(guide, tokenizer, bridge)
         self.strength = strength
         self.k = k
         self.rule = rule
@@ -258,14 +245,9 @@ class Guidance(LogitsProcessor):
         self._last: _Read | None = None
 
     def reset(self) -> Self:
-        """Forgets what was read."""
+        """Forgets the tokens read so far."""
         self._last = None
         return self
-
-    @property
-    def unknown(self) -> int:
-        """How many tokens, of those read in the rows of the last step, the guide does not know."""
-        return 0 if self._last is None else self.guide.unknown(self._last.state)
 
     @torch.no_grad()
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -278,19 +260,19 @@ class Guidance(LogitsProcessor):
             return scores.masked_fill(scores < before[:, -1:], -torch.inf)
         self._last = self._read(input_ids)
         judged = self.guide.candidates(self._last.state, candidates).to(scores.dtype)
-        after = renormalised(before, self._f(judged, before > -torch.inf))
+        after = add_to_scores(before, self._f(judged, before > -torch.inf))
         if self.watch is not None:
-            self.watch(Step(candidates, before, judged, after))
+            self.watch(GuidedStep(candidates, before, judged, after))
         return torch.full_like(scores, -torch.inf).scatter_(1, candidates, after)
 
     def _f(self, judged: Float[Tensor, "rows k"], possible: Bool[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         if self.rule == "fudge":
-            return fudge(judged, self.strength)
-        return normalised(judged, self.strength, possible)
+            return fudge_scores(judged, self.strength)
+        return normalise_scores(judged, self.strength, possible)
 
     def _read(self, ids: Int[Tensor, "rows time"]) -> _Read:
         last = self._last
-        index = None if last is None else parents(last.ids, ids)
+        index = None if last is None else find_parents(last.ids, ids)
         if last is None or index is None:
             self._check(ids)
             prompt, seen = ids.shape[1] if self.prompt is None else self.prompt, 0
@@ -305,17 +287,17 @@ class Guidance(LogitsProcessor):
         return _Read(ids.clone(), state, prompt)
 
     def _check(self, ids: Int[Tensor, "rows time"]) -> None:
-        """Raises ValueError where these rows cannot be read anew."""
+        """Raises ValueError where these rows cannot be read from their beginning."""
         device, last = self.guide.device, self._last
         if device not in (None, ids.device):
             raise ValueError(
-                f"a guide must be where its generator writes, but it is on {device} and the tokens on {ids.device}: "
+                f"a guide must be on its generator's device, but it is on {device} and the tokens on {ids.device}: "
                 f'load it there, as in CausalGuide.from_pretrained(folder, "{ids.device}")'
             )
         guessed = self.prompt is None and self.reads == "continuation"
-        if guessed and last is not None and taken_back(last.ids, ids, last.prompt):
+        if guessed and last is not None and drops_tokens(last.ids, ids, last.prompt):
             raise ValueError(
-                f"it must be known where the prompt ends, but tokens that were read behind {last.prompt} columns have "
-                "been taken back: for assisted decoding give `prompt`, the columns in front of the continuation; call "
-                "reset() before a prompt that begins with what was written for the last one"
+                f"guidance must know where the prompt ends, but tokens that were read after {last.prompt} columns have "
+                "been dropped: for assisted decoding give `prompt`, the columns before the continuation; call reset() "
+                "before a prompt that begins with the previous output"
             )

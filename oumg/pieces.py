@@ -1,4 +1,4 @@
-"""How texts of unlike origin are made alike: one form of characters, units of length, templates, a common length."""
+"""How texts of different origins are made alike: Unicode form, units of length, templates, a common length."""
 
 import re
 import unicodedata
@@ -11,23 +11,24 @@ import numpy as np
 
 from discriminators.segments import clean
 
-TEMPLATE_SHARE = 0.95  # [R] what so many texts of an origin begin or end with is no part of what they say
+TEMPLATE_SHARE = 0.95  # our choice: a beginning or an end that so many texts of one origin share is a template
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 CHARACTER = re.compile(r"\S")
 
 
-def plain(text: str) -> str:
-    """One form for the same characters (NFC), one blank for any white space, none at the ends."""
+def normalise_text(text: str) -> str:
+    """The text in Unicode NFC, with one space for any white space and none at the ends."""
     return clean(unicodedata.normalize("NFC", text))
 
 
-def pieces(text: str, tokens: str) -> list[str]:
-    """The text in units of length, each with the blanks after it: characters, jieba words, or words and marks.
+def split_pieces(text: str, tokens: str) -> list[str]:
+    """The text in units of length, each with the spaces after it.
 
-    A CJK character is a word of its own; byte pairs and a tokenizer's tokens are counted as words.
+    The units are `characters`, `jieba` words, or, for any other `tokens`, words and punctuation marks, where a CJK
+    character is a word.
 
-    >>> pieces("Well, 好的!", "words"), pieces("a b", "characters")
+    >>> split_pieces("Well, 好的!", "words"), split_pieces("a b", "characters")
     (['Well', ', ', '好', '的', '!'], ['a ', 'b'])
     """
     if tokens == "jieba":
@@ -41,10 +42,10 @@ def pieces(text: str, tokens: str) -> list[str]:
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
-def shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHARE) -> tuple[str, ...]:
-    """The pieces that at least `share` of the rows begin with and have at least two more after them.
+def find_shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHARE) -> tuple[str, ...]:
+    """The longest beginning that at least `share` of the rows have with two or more pieces after it.
 
-    >>> shared_start([["Answer", ": ", "a ", "b"], ["Answer", ": ", "c ", "d ", "e"]])
+    >>> find_shared_start([["Answer", ": ", "a ", "b"], ["Answer", ": ", "c ", "d ", "e"]])
     ('Answer', ': ')
     """
     start: tuple[str, ...] = ()
@@ -61,10 +62,10 @@ def shared_start(rows: Sequence[Sequence[str]], share: float = TEMPLATE_SHARE) -
         following = [row for row in following if row[at] == piece]
 
 
-def without(row: Sequence[str], starts: set[tuple[str, ...]], ends: set[tuple[str, ...]]) -> list[str]:
-    """The pieces without the longest template at each side; whole where fewer than two would be left.
+def strip_templates(row: Sequence[str], starts: set[tuple[str, ...]], ends: set[tuple[str, ...]]) -> list[str]:
+    """The pieces without the longest template at each end; all of them where fewer than two would be left.
 
-    >>> without(["Answer", ": ", "a ", "b"], {("Answer", ": ")}, set())
+    >>> strip_templates(["Answer", ": ", "a ", "b"], {("Answer", ": ")}, set())
     ['a ', 'b']
     """
     first = max((len(start) for start in starts if tuple(row[: len(start)]) == start), default=0)
@@ -73,8 +74,8 @@ def without(row: Sequence[str], starts: set[tuple[str, ...]], ends: set[tuple[st
     return kept if len(kept) >= 2 else list(row)
 
 
-def common_length(lengths: Sequence[int], rng: np.random.Generator) -> int:
-    """Their length where it is the same; else one from half the shortest, rounded up, to one less than the shortest."""
+def draw_common_length(lengths: Sequence[int], rng: np.random.Generator) -> int:
+    """The length if all are equal; else a random one, at least half the shortest and below the shortest."""
     shortest = min(lengths)
     if shortest == max(lengths):
         return shortest

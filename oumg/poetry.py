@@ -1,4 +1,4 @@
-"""Writing poems: the form as a constraint, and the paper's two generators G1 and G2 (OUMG, section 4.1)."""
+"""Generation of poems: the form as a constraint, and the decoders of G1 and G2 (OUMG, section 4.1)."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -9,53 +9,46 @@ from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers import set_seed as set_transformers_seed
 
-from oumg.form import MARKS, Form, Kind
+from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.songnet import SongNet, generation_inputs
 
 
 class FormConstraint(LogitsProcessor):
-    """Marks where the form has them, characters everywhere else, the end where it ends.
+    """Forces a mark or the end where the form has one, and allows only characters elsewhere.
 
     Args:
         songnet: the generator.
-        forms: of each row handed to `generate()`; several rows per form (beams, return sequences) follow one another.
-        prompt: columns in front of the poem, left padding included.
+        forms: of each row given to `generate()`; several rows of one form (beams, return sequences) are consecutive.
+        prompt: columns before the poem, left padding included.
     """
 
     def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int) -> None:
         self.prompt = prompt
         self.slots = [form.slots() for form in forms]
-        tokenizer = songnet.tokenizer
-        vocabulary = tokenizer.get_vocab()
-        self.marks = {mark: vocabulary[mark] for mark in MARKS}
-        self.end: int = tokenizer.eos_token_id  # pyright: ignore[reportAttributeAccessIssue]
-        self.no_characters = torch.tensor(sorted({*tokenizer.all_special_ids, *self.marks.values()}))
+        self.marks = {mark: songnet.vocabulary[mark] for mark in MARKS}
+        self.end = songnet.vocabulary["<end>"]
+        self.no_characters = torch.tensor(sorted({*songnet.tokenizer.all_special_ids, *self.marks.values()}))
 
-    def slot_kinds(self, rows: int, width: int) -> list[Kind]:
-        """What each of the rows has to write next."""
-        return [self._slot(row, rows, width).kind for row in range(rows)]
-
-    def _slot(self, row: int, rows: int, width: int):
-        slots = self.slots[row * len(self.slots) // rows]
-        return slots[min(width - self.prompt, len(slots) - 1)]
+    def next_slots(self, rows: int, width: int) -> list[Slot]:
+        """The next slot of each row."""
+        slots = [self.slots[row * len(self.slots) // rows] for row in range(rows)]
+        return [row[min(width - self.prompt, len(row) - 1)] for row in slots]
 
     def __call__(
         self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
-        rows, width = input_ids.shape
         scores = scores.clone()
         scores[:, self.no_characters.to(scores.device)] = -torch.inf
-        for row in range(rows):
-            slot = self._slot(row, rows, width)
-            if slot.kind in (Kind.MARK, Kind.END):
-                forced = self.marks[slot.mark] if slot.kind == Kind.MARK else self.end
+        for row, slot in enumerate(self.next_slots(*input_ids.shape)):
+            if slot.kind in (SlotKind.MARK, SlotKind.END):
+                forced = self.marks[slot.mark] if slot.kind == SlotKind.MARK else self.end
                 scores[row] = -torch.inf
                 scores[row, forced] = 0.0
         return scores
 
 
 class ContentOnly(LogitsProcessor):
-    """Another processor, where a character is to be written; marks stay as the form has them."""
+    """Applies another processor to the rows whose next token is a character; marks stay as the form has them."""
 
     def __init__(self, constraint: FormConstraint, processor: LogitsProcessor) -> None:
         self.constraint = constraint
@@ -64,8 +57,8 @@ class ContentOnly(LogitsProcessor):
     def __call__(
         self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
-        kinds = self.constraint.slot_kinds(*input_ids.shape)
-        content = torch.tensor([kind in (Kind.CHARACTER, Kind.FINAL) for kind in kinds], device=scores.device)
+        slots = self.constraint.next_slots(*input_ids.shape)
+        content = torch.tensor([slot.left > 0 for slot in slots], device=scores.device)
         if not content.any():
             return scores
         return torch.where(
@@ -74,9 +67,9 @@ class ContentOnly(LogitsProcessor):
 
 
 class ShiftedRanks(LogitsProcessor):
-    """G2's choice: tokens of the ranks 4k to 5k (from 0, without the last) stay, with log-probabilities of their own.
+    """The decoder of G2: keeps the tokens of ranks 4k to 5k - 1 (from 0) and renormalises their log-probabilities.
 
-    G1 chooses from the ranks 0 to k. A row with one possible token is left alone: a forced mark has no other rank.
+    G1 keeps the ranks 0 to k - 1. A row with one possible token does not change: a forced mark has no other rank.
 
     >>> ShiftedRanks(2)(torch.zeros(1, 0, dtype=torch.long), -torch.arange(10.0)[None]).exp().nonzero()[:, 1].tolist()
     [8, 9]
@@ -108,7 +101,7 @@ class ShiftedRanks(LogitsProcessor):
         return torch.where(free[:, None], shifted, scores)
 
 
-def write(
+def generate_poems(
     songnet: SongNet,
     inputs: Sequence[tuple[str, Form]],
     content: Callable[[], LogitsProcessor],
@@ -122,11 +115,11 @@ def write(
     Args:
         songnet: the generator.
         inputs: tune names and forms.
-        content: makes the processor that shapes the choice of characters: top-k for G1, shifted ranks for G2, a guide.
+        content: makes the processor for characters: top-k for G1, shifted ranks for G2, or guidance.
         seed: of the draws; a poem depends on it and on its batch.
-        batch_size: poems written at once.
-        advance: hears how many are written.
-        generation: settings of `generate()`; sampling unless they say otherwise.
+        batch_size: poems generated at once.
+        advance: called with the number of poems after each batch.
+        generation: settings of `generate()`, which samples by default.
     """
     poems: list[str] = []
     for start in range(0, len(inputs), batch_size):
@@ -137,12 +130,12 @@ def write(
         constraint = FormConstraint(songnet, forms, width)
         with torch.random.fork_rng():
             set_transformers_seed(seed + start)
-            written = songnet.model.generate(
+            rows = songnet.model.generate(
                 **arguments,
                 max_new_tokens=max(map(len, forms)) + 1,
                 logits_processor=LogitsProcessorList([constraint, ContentOnly(constraint, content())]),
                 **{"do_sample": True, "top_k": 0, **generation},
             )
-        poems += [songnet.decode(row[width:].tolist()) for row in written]
+        poems += [songnet.decode(row[width:].tolist()) for row in rows]
         advance(len(batch))
     return poems

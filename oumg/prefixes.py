@@ -1,4 +1,4 @@
-"""Prefix data: every beginning of a text under the label of the whole, which is what a guide learns (OUMG, 4.2)."""
+"""Prefix data: every prefix of a text with the label of the text, from which a guide learns (OUMG, section 4.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,12 +11,12 @@ SHORTEST = 2  # tokens, OUMG section 4.2
 
 
 def prefix_lengths(tokens: int, most: int | None = None, generator: np.random.Generator | None = None) -> list[int]:
-    """The lengths 2..n of the beginnings of a text of n tokens, or `most` of them, drawn without replacement, in order.
+    """The prefix lengths 2..n of a text of n tokens, or a random `most` of them, in order.
 
     >>> prefix_lengths(5), prefix_lengths(1)
     ([2, 3, 4, 5], [])
 
-    Raises ValueError for `most` below 1, and for a draw without a generator.
+    Raises ValueError for `most` below 1, and where a draw lacks a generator.
     """
     if most is not None and most < 1:
         raise ValueError(f"most must leave at least 1 prefix of a text, but is {most}")
@@ -35,28 +35,28 @@ def prefix_texts(
     most: int | None = None,
     seed: int = 0,
 ) -> list[LabelledText]:
-    """The prefix data of `texts` as texts again, each with the label and the group of the text it begins.
+    """The prefixes of `texts`, each with the label and the group of its text.
 
-    The last segment is cut; segments before it (a source) stay whole. Cuts are where the tokens of `encode` end, which
-    should be the generator's; where a token ends inside a character (byte-level BPE) there is no text to cut, and the
-    prefix is left out. A text of one token gives nothing. A text with characters that the tokens cannot spell is cut
-    behind them all the same: only people write them, and their texts would else give fewer long prefixes.
+    The last segment is cut; segments before it (a source) stay whole. A prefix ends where a token of `encode`, which
+    should be the generator's, ends. Where a token ends inside a character (byte-level BPE), the prefix is left out. A
+    text of one token has no prefix. Texts with characters that the tokens cannot spell are cut after these characters
+    too: only human texts have them, so without these prefixes length would tell the classes apart.
 
     Args:
-        texts: what is cut.
-        encode: token ids of a segment, without special tokens.
-        decode: their text.
-        most: prefixes of a text, at most; all where it is None. A Bi-LSTM reads each from its beginning, so that all of
-            them cost as much as the square of the length.
-        seed: of the draw; which prefixes a text gives depends on the seed and on its place among `texts`.
+        texts: the whole texts.
+        encode: returns the token ids of a segment, without special tokens.
+        decode: returns the text of token ids.
+        most: the most prefixes of a text; None for all. A Bi-LSTM reads each from its beginning, so the cost of all
+            prefixes grows with the square of the length.
+        seed: of the draw; the prefixes of a text depend on the seed and on its place among `texts`.
 
-    Raises ValueError where nothing is left.
+    Raises ValueError where there is no prefix at all.
     """
     found: list[LabelledText] = []
     for i, text in enumerate(texts):
         *source, last = text.segments
         ids = encode(last)
-        ends = None if decode(ids) == last else _ends(last, ids, encode)
+        ends = None if decode(ids) == last else _token_ends(last, ids, encode)
         for length in prefix_lengths(len(ids), most, np.random.default_rng((seed, i))):
             beginning = decode(ids[:length]) if ends is None else last[: ends.get(length, 0)]
             if last.startswith(beginning) and beginning.strip():
@@ -66,8 +66,8 @@ def prefix_texts(
     return found
 
 
-def _ends(text: str, ids: Sequence[int], encode: Callable[[str], Sequence[int]]) -> dict[int, int]:
-    """By number of tokens how many characters they stand for, where as many characters alone are those tokens."""
+def _token_ends(text: str, ids: Sequence[int], encode: Callable[[str], Sequence[int]]) -> dict[int, int]:
+    """For each number of tokens, how many characters they spell, where these characters alone give the same tokens."""
     found: dict[int, int] = {}
     for characters in range(1, len(text) + 1):
         beginning = list(encode(text[:characters]))

@@ -1,8 +1,8 @@
-"""A small SongNet: a causal model over characters that is told the form of the poem it writes (Li et al. 2020).
+"""A small SongNet: a causal model over characters that reads the form of the poem it generates (Li et al. 2020).
 
-Every position carries, beside its own token, the symbols of the token that it has to predict: kind (C), phrase (S) and
-how many characters of the phrase are left (P, counting down). In front stand the tune name and the whole form, so that
-the plan of the poem is visible from the first character on. Smaller than the original, and without its pretraining.
+Every position has, besides its own token, the symbols of the next token: kind (C), phrase (S) and how many characters
+of the phrase are left (P, counting down). The prompt is the tune name and the whole form, so the form is visible from
+the first character on. The model is smaller than the original and is not pretrained.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,16 +20,16 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from language_models.batching import pad
 from language_models.training import Batch, Task, causal_batch
-from oumg.form import MARKS, Form, Kind, Slot
+from oumg.form import MARKS, Form, Slot, SlotKind
+from oumg.tokens import decode_tokens
 
 LONGEST_PHRASE = 24
 SPECIAL = ("<pad>", "<unk>", "<end>", "<poem>")
 LENGTHS = tuple(f"<{n}>" for n in range(1, LONGEST_PHRASE + 1))
-Symbols = tuple[int, int, int]  # kind, phrase, left
 
 
 def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedTokenizerFast:
-    """One token for every character that occurs `min_count` times, every mark and every phrase length."""
+    """A tokenizer with a token for every character with `min_count` occurrences, every mark and every phrase length."""
     counts: dict[str, int] = {}
     for text in texts:
         for character in text:
@@ -38,7 +38,7 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
     vocabulary = {token: i for i, token in enumerate([*SPECIAL, *LENGTHS, *MARKS, *kept])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
-    tokenizer.decoder = decoders.Fuse()  # no blanks between characters
+    tokenizer.decoder = decoders.Fuse()  # no spaces between characters
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token="<pad>",
@@ -52,7 +52,7 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
 
 
 class SongNetConfig(GPT2Config):
-    """GPT-2's settings and the numbers of symbols."""
+    """GPT-2's settings, the number of phrases and the length of the longest."""
 
     model_type = "songnet"
 
@@ -63,7 +63,7 @@ class SongNetConfig(GPT2Config):
 
 
 class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
-    """GPT-2 with the symbols of what is to be predicted added to its inputs."""
+    """GPT-2 with the symbols of the next token added to each input."""
 
     config_class = SongNetConfig  # pyright: ignore[reportAssignmentType]
     _tied_weights_keys: ClassVar[Any] = {"lm_head.weight": "transformer.wte.weight"}  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -71,7 +71,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
     def __init__(self, config: SongNetConfig) -> None:
         super().__init__(config)
         self.transformer = GPT2Model(config)
-        self.kinds = nn.Embedding(len(Kind), config.n_embd)
+        self.kinds = nn.Embedding(len(SlotKind), config.n_embd)
         self.phrases = nn.Embedding(config.phrases + 1, config.n_embd)
         self.left = nn.Embedding(config.longest_phrase + 1, config.n_embd)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
@@ -90,8 +90,8 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
     ) -> CausalLMOutputWithPast:
         """Logits of the next token at each position.
 
-        `symbols` speak of the whole sequence from its first column on, also of what is yet to be written; with a cache
-        those of the columns at hand are taken.
+        `symbols` are those of the whole sequence, also of tokens that are not generated yet; with a cache the forward
+        pass takes the symbols of its own columns.
         """
         seen = past_key_values.get_seq_length() if past_key_values is not None else 0
         at = symbols[:, seen : seen + input_ids.shape[1]]
@@ -121,27 +121,27 @@ class SongNet:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "SongNet":
-        """What `save_pretrained` wrote."""
+        """Loads what `save_pretrained` wrote."""
         model: Any = SongNetModel.from_pretrained(str(folder))
         return cls(model.to(device).eval(), PreTrainedTokenizerFast.from_pretrained(str(folder)))
 
     def save_pretrained(self, folder: Path) -> None:
-        """Writes model and tokenizer in the Hugging Face form."""
+        """Writes model and tokenizer in the Hugging Face format."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     @property
     def parameters(self) -> int:
-        """How many parameters the model has."""
+        """The number of parameters."""
         return sum(p.numel() for p in self.model.parameters())
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """Tokens and their ids; asking the tokenizer for them takes milliseconds each time."""
+        """Tokens and their ids, kept because the tokenizer takes milliseconds to list them."""
         return self.tokenizer.get_vocab()
 
     def prompt(self, tune: str, form: Form) -> list[int]:
-        """The tune name, the length and mark of every phrase, and where the poem begins, as token ids.
+        """The token ids of the tune name, the length and mark of every phrase, and the start of the poem.
 
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
@@ -156,84 +156,72 @@ class SongNet:
         ids = [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
         if len(ids) + len(form) + 1 > config.n_positions:
             raise ValueError(
-                f"the generator reads {config.n_positions} tokens, but tune and form are {len(ids)} and the poem with "
+                f"the generator reads {config.n_positions} tokens, but tune and form have {len(ids)} and the poem with "
                 f"its end {len(form) + 1}"
             )
         return ids
 
     def encode(self, text: str) -> list[int]:
-        """A token for every character; what the vocabulary lacks is `<unk>`."""
+        """A token for every character; `<unk>` for one that the vocabulary lacks."""
         return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The characters and marks of a poem, without special tokens."""
-        special = set(self.tokenizer.all_special_ids)
-        return str(self.tokenizer.decode([i for i in ids if i not in special]))
+        return decode_tokens(self.tokenizer, ids)
 
     def task(self, tune: str, poem: str) -> Task:
-        """The prompt of the poem's own form, and the poem with its end."""
+        """A training task: the prompt of the poem's form, then the poem with its end."""
         return Task(self.prompt(tune, Form.of(poem)), [*self.encode(poem), self.vocabulary["<end>"]])
 
     def training_batch(self, model: Any, tasks: Sequence[Task]) -> Batch:
-        """What the model is called with to learn the tasks."""
+        """The arguments of a training step: those of a causal model, and the symbols."""
         batch = causal_batch(model, tasks)
         width = batch["input_ids"].shape[1]
         rows = []
         for task in tasks:
             tokens = self.tokenizer.convert_ids_to_tokens(list(task.target[:-1]))
-            poem = "".join(token if len(token) == 1 else "□" for token in tokens)  # an unknown character takes a place
-            rows.append(symbols(len(task.source), Form.of(poem).slots(), 0, width))
+            poem = "".join(
+                token if len(token) == 1 else "□" for token in tokens
+            )  # an unknown character has a place too
+            rows.append(row_symbols(len(task.source), Form.of(poem).slots(), 0, width))
         return {**batch, "symbols": torch.tensor(rows)}
 
 
-def symbols(prompt: int, slots: Sequence[Slot], before: int, width: int) -> list[Symbols]:
-    """The symbols of one row of `width` columns: `before` of left padding, the prompt, the poem.
+def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) -> list[tuple[int, int, int]]:
+    """The (kind, phrase, left) of each column of a row of `width`: padding, the prompt, the poem, padding.
 
-    Column t carries the symbols of what column t + 1 will hold.
+    Column t has the symbols of the token in column t + 1.
     """
-    nothing = (int(Kind.NONE), 0, 0)
-    told = [(int(slot.kind), slot.phrase, slot.left) for slot in slots]
-    row = [nothing] * (before + prompt - 1) + told
-    return (row + [nothing] * max(0, width - len(row)))[:width]
+    none = (int(SlotKind.NONE), 0, 0)
+    row = [none] * (padding + prompt - 1) + [(int(slot.kind), slot.phrase, slot.left) for slot in slots]
+    return (row + [none] * max(0, width - len(row)))[:width]
 
 
 def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms: Sequence[Form]) -> dict[str, Tensor]:
-    """What `generate()` is called with for these prompts: padded on the left, with the symbols of the whole poems."""
+    """The arguments of `generate()` for these prompts, padded on the left, with the symbols of the whole poems."""
     longest = max(map(len, prompts))
     total = longest + max(map(len, forms)) + 1
     fill = songnet.vocabulary["<pad>"]
     device = songnet.model.device
     rows = [
-        symbols(len(prompt), form.slots(), longest - len(prompt), total)
+        row_symbols(len(prompt), form.slots(), longest - len(prompt), total)
         for prompt, form in zip(prompts, forms, strict=True)
     ]
-    turned = pad([list(reversed(prompt)) for prompt in prompts], fill, device).flip(1)
+    ids = pad([list(reversed(prompt)) for prompt in prompts], fill, device).flip(1)
     mask = pad([[1] * len(prompt) for prompt in prompts], 0, device).flip(1)
-    return {"input_ids": turned, "attention_mask": mask, "symbols": torch.tensor(rows, device=device)}
-
-
-def new_songnet(tokenizer: PreTrainedTokenizerFast, seed: int, **shape: Any) -> SongNet:
-    """A SongNet with random weights; `shape` are fields of `GPT2Config` (n_embd, n_layer, n_head, n_positions ...)."""
-    config = SongNetConfig(
-        **{
-            "vocab_size": len(tokenizer),
-            "pad_token_id": tokenizer.pad_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            "bos_token_id": tokenizer.sep_token_id,
-            "resid_pdrop": 0.0,
-            "embd_pdrop": 0.0,
-            "attn_pdrop": 0.0,
-            **shape,
-        }
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return SongNet(SongNetModel(config), tokenizer)
+    return {"input_ids": ids, "attention_mask": mask, "symbols": torch.tensor(rows, device=device)}
 
 
 @dataclass(frozen=True)
 class SongNetPlan:
-    """What to build: a SongNet over the characters of the poems at hand; the rest are fields of `GPT2Config`."""
+    """A SongNet to build over the characters of the training poems.
+
+    Attributes:
+        n_embd, n_layer, n_head, n_positions: as in `GPT2Config`.
+        phrases: the most phrases of a poem.
+        min_count: occurrences that a character needs for a token.
+        dropout: of embeddings, attention and residual connections.
+    """
 
     n_embd: int
     n_layer: int
@@ -245,15 +233,21 @@ class SongNetPlan:
 
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
         """The generator with random weights."""
-        return new_songnet(
-            character_tokenizer(texts, self.min_count),
-            seed,
+        tokenizer = character_tokenizer(texts, self.min_count)
+        config = SongNetConfig(
+            phrases=self.phrases,
+            vocab_size=len(tokenizer),
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            bos_token_id=tokenizer.sep_token_id,
             n_embd=self.n_embd,
             n_layer=self.n_layer,
             n_head=self.n_head,
             n_positions=self.n_positions,
-            phrases=self.phrases,
             resid_pdrop=self.dropout,
             embd_pdrop=self.dropout,
             attn_pdrop=self.dropout,
         )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return SongNet(SongNetModel(config), tokenizer)

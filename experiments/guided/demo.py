@@ -17,7 +17,6 @@ from experiments.guided.steering import (
     check_candidates,
     check_guide,
     continuations,
-    decoded,
     file_name,
     generator_share,
     load_guide,
@@ -29,8 +28,9 @@ from experiments.guided.steering import (
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.language_models import CausalPlan, Pretrained
 from language_models.causal import CausalLM
-from oumg.bilstm_guide import OtherTokens
-from oumg.guidance import Guidance, Rule, Step
+from oumg.bilstm_guide import TokenMismatchError
+from oumg.guidance import Guidance, GuidanceRule, GuidedStep
+from oumg.tokens import decode_tokens
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Demonstration:
     prompt: str
     strength: float
     k: int
-    rule: Rule
+    rule: GuidanceRule
     new_tokens: int
     shown: int
     label: str | None = None
@@ -76,8 +76,8 @@ class Demonstration:
         for name in ("k", "new_tokens", "shown"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}")
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, but is {self.rule!r}")
+        if self.rule not in get_args(GuidanceRule):
+            raise ValueError(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
 
 
 def guided_demo(
@@ -115,7 +115,7 @@ def guided_demo(
         folder, model = trained_guide(run, guide, writer, label, learned.guide, device)
     else:
         folder, model = Path(guide_folder), load_guide(guide_folder, device)
-    steps: list[Step] = []
+    steps: list[GuidedStep] = []
     try:
         guidance = Guidance(
             model,
@@ -127,13 +127,13 @@ def guided_demo(
             bridge=show.bridge,
             watch=steps.append,
         )
-    except OtherTokens as error:
+    except TokenMismatchError as error:
         raise InputFaults([str(error)]) from error
     with run.timed("writing"):
         guided = _draw(writer.lm, row, show, guidance)
         plain = _draw(writer.lm, row, show, None)
     texts = [
-        {"decoding": name, "text": decoded(writer.lm, [*row[1:], *ids], special=True)}
+        {"decoding": name, "text": decode_tokens(writer.lm.tokenizer, [*row[1:], *ids], keep_special=True)}
         for name, ids in ((f"to {label}, strength {show.strength:g}", guided), ("unguided", plain))
     ]
     return Outcome(
@@ -161,12 +161,12 @@ def shown_label(data: LabelledData, asked: str | None, guide_folder: str | None)
 
 
 def step_rows(
-    lm: CausalLM, prompt: Sequence[int], chosen: Sequence[int], steps: Sequence[Step], shown: int
+    lm: CausalLM, prompt: Sequence[int], chosen: Sequence[int], steps: Sequence[GuidedStep], shown: int
 ) -> list[dict[str, Any]]:
     """The candidates of each step, the likeliest first: `shown` of the first before and of the first after guidance."""
     rows: list[dict[str, Any]] = []
     for number, (step, token) in enumerate(zip(steps, chosen, strict=True)):
-        written = decoded(lm, [*prompt, *chosen[:number]], special=True)
+        written = decode_tokens(lm.tokenizer, [*prompt, *chosen[:number]], keep_special=True)
         before, after = step.before[0].softmax(-1), step.after[0].softmax(-1)
         first = {*range(min(shown, len(before))), *after.topk(min(shown, len(after))).indices.tolist()}
         places = sorted(first | {step.candidates[0].tolist().index(token)})
@@ -176,7 +176,7 @@ def step_rows(
                 {
                     "step": number + 1,
                     "written": f"…{written[-TAIL:]}" if place == places[0] else "",
-                    "candidate": repr(decoded(lm, [candidate], special=True)),
+                    "candidate": repr(decode_tokens(lm.tokenizer, [candidate], keep_special=True)),
                     "before": float(before[place]),
                     "guide": float(step.judged[0, place]),
                     "after": float(after[place]),

@@ -27,10 +27,10 @@ from experiments.oumg.poetry import (
 )
 from experiments.oumg.two_systems import CAPTION
 from experiments.runner.contracts import Outcome, Run, Table
-from oumg.bridge import unknown_tokens
 from oumg.comparison import FEWEST_INPUTS
-from oumg.guidance import Guidance, Rule, reader
+from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.songnet import SongNet
+from oumg.unknown import count_unknown_tokens
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Guiding:
     kind: str
     guide: GuidePlan
     k: int
-    rule: Rule
+    rule: GuidanceRule
     alpha: float
 
     def __post_init__(self) -> None:
         if self.k < 1:
             raise ValueError(f"guide_k must leave at least 1 character, but is {self.k}")
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, but is {self.rule!r}")
+        if self.rule not in get_args(GuidanceRule):
+            raise ValueError(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
         if not 0 <= self.alpha < np.inf:
             raise ValueError(f"alpha must be finite and at least 0, but is {self.alpha}")
 
@@ -102,7 +102,7 @@ def guided_poetry(
     guide = _trained_guide(run, guiding, folder, learned, machine)
 
     def guided_content(songnet: SongNet) -> Callable[[], LogitsProcessor]:
-        reads = reader(load_guide(guide, device), songnet.tokenizer)
+        reads = adapt_guide(load_guide(guide, device), songnet.tokenizer)
         return partial(Guidance, reads, songnet.tokenizer, guiding.alpha, guiding.k, guiding.rule)
 
     strength = {"k": guiding.k, "rule": guiding.rule, "alpha": float(guiding.alpha)}
@@ -127,7 +127,7 @@ def guided_poetry(
     best = kept_point(generator_curve(guide), guiding.guide.training.keep)
     figures = {
         **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
-        "characters of the guided poems that the guide does not know": unknown_tokens(
+        "characters of the guided poems that the guide does not know": count_unknown_tokens(
             load_guide(guide, "cpu"), [poem.text for poem in guided]
         ),
     }

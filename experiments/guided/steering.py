@@ -32,12 +32,12 @@ from discriminators.training import TrainingSettings, train_discriminator
 from experiments.runner.contracts import Run
 from experiments.training.language_models import CausalPlan, Corpus, Pretrained, causal_model
 from language_models.causal import CausalLM
-from oumg.bridge import written
 from oumg.causal_guide import SETTINGS as GUIDE
-from oumg.causal_guide import CausalGuide, GuideShape, token_ids, train_causal_guide
-from oumg.guidance import Guidance, Rule
-from oumg.pieces import pieces, plain
+from oumg.causal_guide import CausalGuide, GuideShape, train_causal_guide
+from oumg.guidance import Guidance, GuidanceRule
+from oumg.pieces import normalise_text, split_pieces
 from oumg.prefixes import prefix_texts
+from oumg.tokens import decode_tokens, encode_texts
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
 LONGEST_NAME = 40  # characters of a label in a folder's name
@@ -75,7 +75,11 @@ class BiLSTMGuidePlan:
     ) -> None:
         """Trains on prefixes of whole texts, drawn at random."""
         beginnings = prefix_texts(
-            texts, lambda text: token_ids([text], tokenizer)[0], written(tokenizer), self.prefixes, run.seed
+            texts,
+            lambda text: encode_texts(tokenizer, [text])[0],
+            partial(decode_tokens, tokenizer),
+            self.prefixes,
+            run.seed,
         )
         build = partial(
             new_token_bilstm, tokenizer=tokenizer, embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim
@@ -106,14 +110,14 @@ class Steering:
         labels: to steer to; all of the data where it is None.
     """
 
-    rule: Rule
+    rule: GuidanceRule
     strengths: Sequence[float]
     ks: Sequence[int]
     labels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, but is {self.rule!r}")
+        if self.rule not in get_args(GuidanceRule):
+            raise ValueError(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
         listed("strengths", self.strengths, "finite numbers from 0 on", lambda each: is_number(each) and each >= 0)
         if self.strengths[0] != 0:
             raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
@@ -350,7 +354,7 @@ def beginnings(examples: Sequence[Example], words: int) -> list[str]:
     >>> beginnings([Example("a", text="The food was cold."), Example("b", text="Cold food")], words=2)
     ['The food']
     """
-    rows = [pieces(plain(example.full_text), "words") for example in examples]
+    rows = [split_pieces(normalise_text(example.full_text), "words") for example in examples]
     return list(dict.fromkeys("".join(row[:words]).strip() for row in rows if len(row) > words))
 
 
@@ -359,7 +363,7 @@ def prompt_ids(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> list[li
 
     Raises InputFaults for prompts that leave the model no room for the new tokens.
     """
-    rows = [[lm.start, *ids] for ids in token_ids(prompts, lm.tokenizer)]
+    rows = [[lm.start, *ids] for ids in encode_texts(lm.tokenizer, prompts)]
     faults = [
         f"the generator reads {lm.longest} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
         f"{prompt!r}"
@@ -453,11 +457,6 @@ def _generate(
         **length,
     )
     return written_ids[:, width:]
-
-
-def decoded(lm: CausalLM, ids: Sequence[int], special: bool = False) -> str:
-    """The text of these tokens, without special ones unless they are asked for."""
-    return str(lm.tokenizer.decode(list(ids), skip_special_tokens=not special, clean_up_tokenization_spaces=False))
 
 
 def _ended(row: list[int], end: object) -> list[int]:

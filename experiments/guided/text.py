@@ -24,7 +24,6 @@ from experiments.guided.steering import (
     Steering,
     check_candidates,
     continuations,
-    decoded,
     file_name,
     generator_share,
     judged_labels,
@@ -42,9 +41,10 @@ from experiments.runner.contracts import Interval, Outcome, Run, Table
 from experiments.training.language_models import CausalPlan, Pretrained
 from language_models.causal import CausalLM, continuation_log_probabilities
 from oumg.causal_guide import CausalGuide
-from oumg.diversity import distinct
+from oumg.diversity import distinct_n
 from oumg.guidance import Guidance
-from oumg.pieces import pieces
+from oumg.pieces import split_pieces
+from oumg.tokens import decode_tokens
 
 log = logging.getLogger(__name__)
 
@@ -267,10 +267,11 @@ def measured(
     of = np.tile(np.repeat(np.arange(len(prompts)), sampling.samples), len(sampling.seeds))
     seeds = np.repeat(np.array(sampling.seeds), len(prompts) * sampling.samples)
     # Decoded with the prompt, because some tokenizers drop the blank in front of what they decode.
-    texts = [decoded(lm, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
-    starts = [len(decoded(lm, row)) for row in rows]
+    texts = [decode_tokens(lm.tokenizer, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
+    starts = [len(decode_tokens(lm.tokenizer, row)) for row in rows]
     words = tuple(
-        tuple(map(str.strip, pieces(text[starts[i] :].lower(), "words"))) for i, text in zip(of, texts, strict=True)
+        tuple(map(str.strip, split_pieces(text[starts[i] :].lower(), "words")))
+        for i, text in zip(of, texts, strict=True)
     )
     pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
     nll = [-float(found.astype(np.float64).sum()) for found in continuation_log_probabilities(lm, pairs)]
@@ -325,7 +326,7 @@ def row(setting: Setting, of: Steered | None, steering: Steering, sampling: Samp
         "accuracy_interval": accuracy_interval,
         "perplexity": float(np.exp(loss)),
         "perplexity_interval": tuple(float(np.exp(end)) for end in loss_interval),
-        **{f"distinct_{n}": float(np.mean([distinct(pool, n) for pool in pools])) for n in (1, 2, 3)},
+        **{f"distinct_{n}": float(np.mean([distinct_n(pool, n) for pool in pools])) for n in (1, 2, 3)},
         "tokens": float(tokens.mean()),
         "overhead": setting.overhead,
         "seeds": list(sampling.seeds),

@@ -10,7 +10,7 @@ import numpy as np
 from core.example import Example
 from experiments.oumg.poem_writing import tune_of
 from meta_eval.agreement import bootstrap, units
-from oumg.form import Form, lines
+from oumg.form import Form, split_lines
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
 
 FORM_SCORES = ("form_kept", "phrase_lengths", "rhyme", "tones")
@@ -109,7 +109,7 @@ def side_by_side(poems: Mapping[str, str]) -> str:
     月。　  春花。
     明月。
     """
-    broken = {name: lines(text) for name, text in poems.items()}
+    broken = {name: split_lines(text) for name, text in poems.items()}
     widths = {name: max(-(-len(name) // 2), *map(len, found)) for name, found in broken.items()}
     rows = zip_longest(*([line.ljust(widths[name], "　") for line in found] for name, found in broken.items()))
     blank = ["　" * width for width in widths.values()]

@@ -19,7 +19,7 @@ from experiments.runner.contracts import Run
 from experiments.training.language_models import Corpus, trained
 from language_models.training import Schedule, train_language_model
 from oumg.form import MARKS, Form
-from oumg.poetry import ShiftedRanks, write
+from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import LONGEST_PHRASE, SongNet, SongNetPlan, character_tokenizer
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,11 @@ class Writer:
             songnet = SongNet.from_pretrained(self.generator, self.device)
             with self.run.progress(f"writing {system}", total=len(asked)) as advance:
                 texts = dict(
-                    zip(order, write(songnet, asked, content(songnet), seed, self.batch_size, advance), strict=True)
+                    zip(
+                        order,
+                        generate_poems(songnet, asked, content(songnet), seed, self.batch_size, advance),
+                        strict=True,
+                    )
                 )
             write_examples(folder / "poems.jsonl", [replace(poem, text=texts[i]) for i, poem in enumerate(poems)])
 

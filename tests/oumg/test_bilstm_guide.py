@@ -14,11 +14,13 @@ from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from language_models.tiny import train_tokenizer
-from oumg.bilstm_guide import BiLSTMGuide, OtherTokens, reading
-from oumg.bridge import bridge, unknown_tokens, written
+from oumg.bilstm_guide import BiLSTMGuide, TokenMismatchError, map_tokens
+from oumg.bridge import TextBridge
 from oumg.guidance import Guidance
 from oumg.prefixes import prefix_texts
 from oumg.songnet import character_tokenizer
+from oumg.tokens import decode_tokens
+from oumg.unknown import count_unknown_tokens
 
 POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
 
@@ -62,7 +64,7 @@ def test_candidates_equal_a_plain_recomputation(judge: Discriminator, guide: BiL
         plain, _ = judge.logits([(prefix[:t] + c,) for prefix in prefixes for c in "春花秋楼。"])
         torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
         state = guide.advance(state, torch.tensor([encoded(prefix[t])[0] for prefix in prefixes]))
-    assert guide.unknown(state) == 1  # 楼
+    assert count_unknown_tokens(judge, prefixes) == 1  # 楼
 
 
 def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None:
@@ -98,11 +100,11 @@ def test_special_tokens_say_nothing(judge: Discriminator, guide: BiLSTMGuide) ->
 def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
     words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
     with pytest.raises(
-        OtherTokens, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as .*bridge=True"
+        TokenMismatchError, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as .*bridge=True"
     ):
-        reading(judge.tokens, words)  # pyright: ignore[reportArgumentType]
+        map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
     own = loud(new_token_bilstm([], words, embedding_dim=8, hidden_dim=6))
-    found = reading(own.tokens, words)  # pyright: ignore[reportArgumentType]
+    found = map_tokens(own.tokens, words)  # pyright: ignore[reportArgumentType]
     assert found[:4].tolist() == [-1, -1, -1, 6]  # behind the three special tokens of the guide
     assert found[-1] == -1
     guide = BiLSTMGuide(own.network, own.tokens, words)  # pyright: ignore[reportArgumentType]
@@ -130,8 +132,7 @@ def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path
     state = guide.start(1)
     for token in (0, 1, 2, 3):
         state = guide.advance(state, torch.tensor([token]))
-    assert guide.unknown(state) == 2
-    assert unknown_tokens(judge, ["a b !", "c", ""]) == 2
+    assert count_unknown_tokens(judge, ["a b !", "c", ""]) == 2
     b, c = guide.candidates(state, torch.tensor([[2, 3]]))[0].tolist()
     assert b == c
 
@@ -153,7 +154,7 @@ def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> N
         for d in "abc"
         for label, word in enumerate(("no", "yes"))
     ]
-    data = prefix_texts(texts, lambda s: words(s)["input_ids"], written(words), most=3)  # pyright: ignore[reportArgumentType]
+    data = prefix_texts(texts, lambda s: words(s)["input_ids"], partial(decode_tokens, words), most=3)  # pyright: ignore[reportArgumentType]
     build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
     trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
     train_discriminator(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
@@ -168,12 +169,12 @@ def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> N
 
 def test_the_bridge_judges_text(judge: Discriminator) -> None:
     words = train_tokenizer([*"春花秋月楼"] * 3, 300, sentinels=())
-    over = bridge(judge, written(words))
+    over = TextBridge(judge, words)
     ids = words("春花楼", add_special_tokens=False)["input_ids"]
     state = over.start(2)
     for token in ids:
         state = over.advance(state, torch.tensor([token, token]), torch.tensor([True, False]))
-    assert over.unknown(state) == 1
+    assert count_unknown_tokens(judge, ["春花楼", ""]) == 1
     month, end = words("月", add_special_tokens=False)["input_ids"], words.eos_token_id
     assert len(month) == 1
     found = over.candidates(state, torch.tensor([[month[0], end], [month[0], end]]))
@@ -189,7 +190,7 @@ def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(tmp_path: Path) -
     BertModel(BertConfig(vocab_size=len(tokens), max_position_embeddings=16, **shape)).save_pretrained(tmp_path)
     judge = new_bert(encoder=str(tmp_path))
     words = train_tokenizer(["the cat sat"], 300, sentinels=())
-    over = bridge(judge, written(words))
+    over = TextBridge(judge, words)
     half, cat = (words(text, add_special_tokens=False)["input_ids"][0] for text in ("月", "cat"))  # pyright: ignore[reportGeneralTypeIssues]
     assert words.decode([half]) == "\ufffd"
     found = over.candidates(over.start(1), torch.tensor([[half, cat]]))

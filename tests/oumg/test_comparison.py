@@ -18,7 +18,7 @@ from data.files import write_examples
 from discriminators.discriminator import new_bilstm
 from discriminators.training import TrainingSettings
 from oumg.comparison import Contest, Judge, Terms, Verdict, contest, judged, labelled, read_contest, text_set
-from oumg.pieces import common_length
+from oumg.pieces import draw_common_length
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 WHOLE = Terms("words", match_length=False)
@@ -120,9 +120,9 @@ def test_texts_of_one_length_stay_whole() -> None:
     found = between(sentences(0, 8), sentences(1, 8), sentences(2, 8), Terms("words"))
     for bout in (*found.train, *found.test):
         assert [s[0] for s in bout.segments] == [e.text for e in (*bout.human, bout.first, bout.second)]
-    assert common_length([7, 7, 7], np.random.default_rng(0)) == 7
-    assert {common_length([2, 3], np.random.default_rng(i)) for i in range(9)} == {1}
-    assert {common_length([5, 9], np.random.default_rng(i)) for i in range(40)} == {3, 4}
+    assert draw_common_length([7, 7, 7], np.random.default_rng(0)) == 7
+    assert {draw_common_length([2, 3], np.random.default_rng(i)) for i in range(9)} == {1}
+    assert {draw_common_length([5, 9], np.random.default_rng(i)) for i in range(40)} == {3, 4}
 
 
 def test_what_one_origin_always_begins_or_ends_with_is_taken_off_all() -> None:

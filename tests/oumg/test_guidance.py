@@ -16,14 +16,16 @@ from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedTokeniz
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from language_models.causal import CausalLM
 from language_models.tiny import TinyGPT2, tiny_t5, train_tokenizer
-from oumg.bilstm_guide import OtherTokens
-from oumg.bridge import bridge, written
+from oumg.bilstm_guide import TokenMismatchError
+from oumg.bridge import TextBridge
 from oumg.causal_guide import CausalGuide
 from oumg.causal_lstm import CausalLSTM
 from oumg.form import Form
-from oumg.guidance import Guidance, Step, fudge, normalised, parents, renormalised
-from oumg.poetry import write
+from oumg.guidance import Guidance, GuidedStep, add_to_scores, find_parents, fudge_scores, normalise_scores
+from oumg.poetry import generate_poems
 from oumg.songnet import SongNetPlan
+from oumg.tokens import decode_tokens, encode_texts
+from oumg.unknown import count_unknown_tokens
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
 PROMPTS = ["the cat", "how are you? i am", "i"]
@@ -149,25 +151,25 @@ def width(lm: CausalLM, prompts: Sequence[str] = PROMPTS) -> int:
 
 
 def test_equation_5_by_hand() -> None:
-    f = normalised(torch.tensor([[1.0, 3.0, 2.0]]), alpha=2.0)
-    after = renormalised(torch.tensor([[2.0, 1.0, 0.0]]), f)
+    f = normalise_scores(torch.tensor([[1.0, 3.0, 2.0]]), alpha=2.0)
+    after = add_to_scores(torch.tensor([[2.0, 1.0, 0.0]]), f)
     assert after.tolist() == [[2, 3, 1]]
     torch.testing.assert_close(after.softmax(-1), torch.tensor([[0.2447, 0.6652, 0.0900]]), atol=5e-5, rtol=0)
 
 
 def test_scores_that_hardly_differ_say_nothing() -> None:
-    assert normalised(torch.tensor([[5.0, 5.0 + 4e-7], [0.0, 2e-6]]), alpha=4.0).tolist() == [[0, 0], [0, 4]]
-    assert normalised(torch.tensor([[7.0]]), alpha=4.0).tolist() == [[0]]  # k = 1
+    assert normalise_scores(torch.tensor([[5.0, 5.0 + 4e-7], [0.0, 2e-6]]), alpha=4.0).tolist() == [[0, 0], [0, 4]]
+    assert normalise_scores(torch.tensor([[7.0]]), alpha=4.0).tolist() == [[0]]  # k = 1
 
 
 def test_impossible_candidates_have_no_part_in_the_range() -> None:
     among = torch.tensor([[True, True, False], [True, False, False]])
-    f = normalised(torch.tensor([[1.0, 2.0, 50.0], [3.0, 9.0, -9.0]]), alpha=1.0, among=among)
+    f = normalise_scores(torch.tensor([[1.0, 2.0, 50.0], [3.0, 9.0, -9.0]]), alpha=1.0, among=among)
     assert f.tolist() == [[0, 1, 0], [0, 0, 0]]
 
 
 def test_fudge_by_hand() -> None:
-    found = fudge(torch.tensor([0.0, 200.0, -200.0]), lam=2.0)
+    found = fudge_scores(torch.tensor([0.0, 200.0, -200.0]), lam=2.0)
     torch.testing.assert_close(found, torch.tensor([-2 * math.log(2), 0.0, -400.0]))
 
 
@@ -177,28 +179,28 @@ def test_equation_5_lies_between_0_and_alpha_and_knows_no_scale(
     values: list[float], alpha: float, shift: float
 ) -> None:
     s = torch.tensor([values], dtype=torch.float64)
-    f = normalised(s, alpha)
+    f = normalise_scores(s, alpha)
     assert 0 <= f.min() <= f.max() <= alpha + 1e-9
     if s.max() - s.min() > 1e-3:
         assert f.max() == pytest.approx(alpha)
-        torch.testing.assert_close(normalised(3 * s + shift, alpha), f)
+        torch.testing.assert_close(normalise_scores(3 * s + shift, alpha), f)
 
 
 def test_log_probabilities_stay_log_probabilities_and_logits_stay_logits() -> None:
     logits, f = torch.randn(4, 6) + 1.0, torch.rand(4, 6)
-    torch.testing.assert_close(renormalised(logits, f), logits + f)
-    found = renormalised(logits.log_softmax(-1), f)
+    torch.testing.assert_close(add_to_scores(logits, f), logits + f)
+    found = add_to_scores(logits.log_softmax(-1), f)
     torch.testing.assert_close(found, (logits + f).log_softmax(-1))
 
 
 def test_parents_are_found_wherever_rows_went() -> None:
     before = torch.tensor([[1, 2], [3, 4], [1, 2]])
-    found = parents(before, torch.tensor([[3, 4, 9], [1, 2, 8]]))
+    found = find_parents(before, torch.tensor([[3, 4, 9], [1, 2, 8]]))
     assert found is not None
     assert before[found].tolist() == [[3, 4], [1, 2]]
-    assert parents(before, torch.tensor([[3, 4, 9], [2, 2, 8]])) is None  # a new text
-    assert parents(before, torch.tensor([[3, 4]])) is None  # no longer than before
-    assert parents(before, torch.tensor([[3]])) is None
+    assert find_parents(before, torch.tensor([[3, 4, 9], [2, 2, 8]])) is None  # a new text
+    assert find_parents(before, torch.tensor([[3, 4]])) is None  # no longer than before
+    assert find_parents(before, torch.tensor([[3]])) is None
 
 
 @pytest.mark.parametrize("reads", ["continuation", "text"])
@@ -238,7 +240,7 @@ def test_alpha_0_keeps_ties_as_transformers_does(lm: CausalLM, judges: dict[str,
 
 
 def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, judges: dict[str, Any]) -> None:
-    steps: list[Step] = []
+    steps: list[GuidedStep] = []
     guided = Guidance(judges["causal"], lm.tokenizer, 1.5, k=4, rule="fudge", watch=steps.append)
     ids, scores = torch.tensor([[5, 6], [7, 8]]), torch.randn(2, len(lm.tokenizer)) + 1.0
     found = guided(ids, scores)
@@ -328,7 +330,7 @@ def test_assisted_decoding_is_told_where_the_prompt_ends(
     expected = written(Recomputed(plain_judge(judge, lm), 4, 8.0, 10, "continuation"))
     assert len(set(expected[0][4:])) > 4
     assert written(Guidance(judge, lm.tokenizer, 8.0, k=10, prompt=4), **settings) == expected
-    with pytest.raises(ValueError, match=r"read behind \d+ columns have been taken back: for assisted decoding give"):
+    with pytest.raises(ValueError, match=r"read after \d+ columns have been dropped: for assisted decoding give"):
         written(Guidance(judge, lm.tokenizer, 8.0, k=10), **settings)
 
 
@@ -338,7 +340,7 @@ def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, judges: di
     for length in (2, 3, 4, 5):
         guided(torch.tensor([[5, 6, 7, 8, 9]])[:, :length], scores)
     revised = torch.tensor([[5, 6, 7, 50]])
-    with pytest.raises(ValueError, match=r"behind 2 columns have been taken back: .* call reset\(\)"):
+    with pytest.raises(ValueError, match=r"after 2 columns have been dropped: .* call reset\(\)"):
         guided(revised, scores)
     fresh = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
     assert torch.equal(guided.reset()(revised, scores), fresh(revised, scores))
@@ -405,25 +407,24 @@ def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, judges
         guided = Guidance(judges[name], lm.tokenizer, 2.0, k=2)
         found = guided(torch.tensor([[5]]), scores)
         assert (found > -torch.inf).nonzero()[:, 1].tolist() == [9, size + 3]
-        guided(torch.tensor([[5, size + 3]]), scores)
-        assert guided.unknown == (name == "causal")
+        assert guided(torch.tensor([[5, size + 3]]), scores).isfinite().sum() == 2  # read as an unknown token
 
 
 def test_unknown_tokens_are_counted(lm: CausalLM) -> None:
     judge = causal_judge(lm.tokenizer)
+    texts = ["the cat", "", "a cat sat"]
+    assert count_unknown_tokens(judge, texts) == 0
+    (the, *_), (_, *cat) = encode_texts(lm.tokenizer, ["the", "a cat"])
     seen = torch.ones(len(lm.tokenizer), dtype=torch.bool)
-    seen[[40, 41]] = False
+    seen[[the, *cat]] = False
     judge.network.know_only(seen)
-    guided = Guidance(judge, lm.tokenizer, 2.0, k=3, reads="text")
-    assert guided.unknown == 0
-    guided(torch.tensor([[0, 40, 41], [50, 51, 40]]), torch.randn(2, len(lm.tokenizer)))
-    assert guided.unknown == 3
+    assert count_unknown_tokens(judge, texts) == 1 + 2 * len(cat)
 
 
 def test_other_tokens_are_refused_with_what_to_do(lm: CausalLM, judges: dict[str, Any]) -> None:
-    with pytest.raises(OtherTokens, match=r"it has \d+ not, or under another number .*bridge=True"):
+    with pytest.raises(TokenMismatchError, match=r"lacks \d+ of the generator's \d+, or has other ids .*bridge=True"):
         Guidance(judges["other"], lm.tokenizer, 1.0)
-    with pytest.raises(OtherTokens, match=r"vocabulary has \d+ words .*bridge=True"):
+    with pytest.raises(TokenMismatchError, match=r"vocabulary has \d+ words .*bridge=True"):
         Guidance(judges["words"], lm.tokenizer, 1.0)
 
 
@@ -454,16 +455,16 @@ def test_poems_are_guided_where_they_have_characters() -> None:
     judge = new_bilstm([(poem,)], "characters", min_count=1, embedding_dim=8, hidden_dim=6)
     loud(judge.network)
     inputs = [("春词", Form.of(poem)), ("春", Form.of("春花，月。"))]
-    exact = write(songnet, inputs, lambda: Guidance(judge, songnet.tokenizer, 8.0, k=6), seed=0)
-    by_text = write(
-        songnet, inputs, lambda: Guidance(bridge(judge, songnet.decode), songnet.tokenizer, 8.0, k=6), seed=0
+    exact = generate_poems(songnet, inputs, lambda: Guidance(judge, songnet.tokenizer, 8.0, k=6), seed=0)
+    by_text = generate_poems(
+        songnet, inputs, lambda: Guidance(TextBridge(judge, songnet.tokenizer), songnet.tokenizer, 8.0, k=6), seed=0
     )
     assert exact == by_text
-    assert exact != write(songnet, inputs, lambda: TopKLogitsWarper(6), seed=0)
+    assert exact != generate_poems(songnet, inputs, lambda: TopKLogitsWarper(6), seed=0)
 
 
 def test_the_bridge_spells_as_the_tokenizer_does(lm: CausalLM) -> None:
     tokenizer = lm.tokenizer
     assert isinstance(tokenizer, PreTrainedTokenizerFast)
     ids = [*tokenizer("the cat , sat", add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]  # pyright: ignore[reportGeneralTypeIssues]
-    assert written(tokenizer)(ids) == "the cat , sat"  # pyright: ignore[reportArgumentType]
+    assert decode_tokens(tokenizer, ids) == "the cat , sat"  # pyright: ignore[reportArgumentType]

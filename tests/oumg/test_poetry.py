@@ -8,7 +8,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 
 from oumg.form import MARKS, Form
 from oumg.form_scores import keeps_form
-from oumg.poetry import ShiftedRanks, write
+from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNetPlan
 
 NOTHING = torch.zeros(1, 0, dtype=torch.long)
@@ -55,11 +55,11 @@ def test_ranks_that_do_not_exist_are_refused() -> None:
 def test_both_generators_keep_the_form_and_choose_other_characters(content: Callable[[], LogitsProcessor]) -> None:
     songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春花秋月何时了往事知多少小楼昨夜"], seed=0)
     form = Form.of("春花秋，月何。")
-    poems = write(songnet, [("花月", form)] * 6, content, seed=0, batch_size=4)
+    poems = generate_poems(songnet, [("花月", form)] * 6, content, seed=0, batch_size=4)
     assert all(keeps_form(poem, form) for poem in poems)
     first = [songnet.encode(poem)[0] for poem in poems]
     assert len(set(first)) <= 2  # of two ranks after one prompt
     other = ShiftedRanks(2) if isinstance(content(), TopKLogitsWarper) else TopKLogitsWarper(2)
-    others = write(songnet, [("花月", form)] * 6, lambda: other, seed=0, batch_size=4)
+    others = generate_poems(songnet, [("花月", form)] * 6, lambda: other, seed=0, batch_size=4)
     assert not set(first) & {songnet.encode(poem)[0] for poem in others}
     assert MARKS[0] in poems[0]

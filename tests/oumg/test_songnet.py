@@ -10,10 +10,10 @@ import torch
 from transformers import LogitsProcessor, TopKLogitsWarper
 
 from language_models.training import Schedule, train_language_model
-from oumg.form import MARKS, Form, Kind
+from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
-from oumg.poetry import ContentOnly, FormConstraint, write
-from oumg.songnet import SongNet, SongNetPlan, generation_inputs, symbols
+from oumg.poetry import ContentOnly, FormConstraint, generate_poems
+from oumg.songnet import SongNet, SongNetPlan, generation_inputs, row_symbols
 
 POEMS = [
     ("春词", "春花秋月何时了，往事知多少。"),
@@ -36,11 +36,11 @@ def songnet() -> SongNet:
 
 def test_symbols_speak_of_the_next_column() -> None:
     slots = Form.of("春花，月。").slots()
-    row = symbols(3, slots, before=2, width=12)
-    kinds = [Kind(kind) for kind, _, _ in row]
-    assert kinds[:4] == [Kind.NONE] * 4  # padding and all of the prompt but its last token
+    row = row_symbols(3, slots, padding=2, width=12)
+    kinds = [SlotKind(kind) for kind, _, _ in row]
+    assert kinds[:4] == [SlotKind.NONE] * 4  # padding and all of the prompt but its last token
     assert kinds[4:10] == [slot.kind for slot in slots]
-    assert kinds[10:] == [Kind.NONE] * 2
+    assert kinds[10:] == [SlotKind.NONE] * 2
     assert [left for _, _, left in row[4:10]] == [2, 1, 0, 1, 0, 0]
 
 
@@ -49,7 +49,7 @@ def test_prompts_name_the_tune_and_every_phrase(songnet: SongNet) -> None:
     assert tokens == ["春", "词", "<6>", "，", "<3>", "。", "<6>", "。", "<poem>"]
     with pytest.raises(ValueError, match="at most 64 phrases of at most 24"):
         songnet.prompt("春词", Form(((25, "。"),)))
-    with pytest.raises(ValueError, match="reads 128 tokens, but tune and form are 15 and the poem with its end 121"):
+    with pytest.raises(ValueError, match="reads 128 tokens, but tune and form have 15 and the poem with its end 121"):
         songnet.prompt("春词", Form(((19, "。"),) * 6))
 
 
@@ -71,7 +71,8 @@ def logits(songnet: SongNet, prompts: list[list[int]], forms: list[Form]) -> tor
 def test_the_cache_changes_nothing(songnet: SongNet) -> None:
     inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
     poems = [
-        write(songnet, inputs, lambda: TopKLogitsWarper(5), seed=1, use_cache=use_cache) for use_cache in (True, False)
+        generate_poems(songnet, inputs, lambda: TopKLogitsWarper(5), seed=1, use_cache=use_cache)
+        for use_cache in (True, False)
     ]
     assert poems[0] == poems[1]
 
@@ -79,13 +80,13 @@ def test_the_cache_changes_nothing(songnet: SongNet) -> None:
 @pytest.mark.parametrize("settings", [{}, {"do_sample": False}, {"do_sample": False, "num_beams": 3}])
 def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, Any]) -> None:
     inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)] * 2
-    poems = write(songnet, inputs, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
+    poems = generate_poems(songnet, inputs, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
     assert all(keeps_form(poem, form) for poem, (_, form) in zip(poems, inputs, strict=True))
 
 
 def test_a_seed_gives_the_poems_again(songnet: SongNet) -> None:
     inputs = [("春词", FORMS[0])] * 8
-    again = partial(write, songnet, inputs, lambda: TopKLogitsWarper(20))
+    again = partial(generate_poems, songnet, inputs, lambda: TopKLogitsWarper(20))
     assert again(seed=1) == again(seed=1) != again(seed=2)
     assert len(set(again(seed=1))) > 1
 
@@ -114,6 +115,6 @@ def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
     train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0, as_batch=net.training_batch)
     loaded = SongNet.from_pretrained(tmp_path)
     inputs = [(tune, form) for (tune, _), form in zip(POEMS[:2], FORMS[:2], strict=True)]
-    written = write(loaded, inputs, lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
+    written = generate_poems(loaded, inputs, lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
     assert written[1] == POEMS[1][1]  # the only poem of its tune: learned by heart
     assert loaded.tokenizer.get_vocab() == net.tokenizer.get_vocab()

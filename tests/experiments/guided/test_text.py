@@ -37,7 +37,7 @@ from experiments.run import main
 from language_models.causal import CausalLM
 from language_models.tiny import TinyGPT2
 from oumg.causal_guide import CausalGuide, CausalLSTM
-from oumg.guidance import Guidance, Step
+from oumg.guidance import Guidance, GuidedStep
 
 TEXTS = ["the red cat sat on the green mat", "a dog ran over the blue hill", "the sun shone on the moon"]
 SAMPLING = Sampling(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))
@@ -312,7 +312,7 @@ def test_bad_settings_are_told(lm: CausalLM) -> None:
 
 
 def test_a_demonstration_shows_what_guidance_does(lm: CausalLM, guide: CausalGuide) -> None:
-    steps: list[Step] = []
+    steps: list[GuidedStep] = []
     prompt = prompt_ids(lm, ["the cat"], 4)[0]
     guidance = Guidance(guide, lm.tokenizer, 3.0, 5, "normalised", reads="text", watch=steps.append)
     chosen = continuations(lm, [prompt], 1, 4, 1, seed=0, k=5, guidance=lambda: guidance)[0]
