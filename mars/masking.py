@@ -152,7 +152,7 @@ def budget(ratio: float, count: int) -> int:
 
 def knapsack_table(
     values: Float[NDArray[np.float64], " words"], costs: Int[NDArray[np.int64], " words"], budget: int
-) -> Float[NDArray[np.float64], "words+1 budget+1"]:
+) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
     """phi[i, w]: the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
     Costs are positive integers. It serves every budget up to the given one.
@@ -166,7 +166,7 @@ def knapsack_table(
 
 
 def chosen_words(
-    best: Float[NDArray[np.float64], "words+1 budget+1"], costs: Int[NDArray[np.int64], " words"], budget: int
+    best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Int[NDArray[np.int64], " words"], budget: int
 ) -> Bool[NDArray[np.bool_], " words"]:
     """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
 

@@ -31,7 +31,7 @@ def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[N
     >>> float(mars(np.array([1.0, 0.0, 0.0]), q=0.5)) * 7
     4.0
     """
-    return cosines @ ratio_weights(cosines.shape[-1], q)
+    return np.asarray(cosines @ ratio_weights(cosines.shape[-1], q))
 
 
 def cosine(

@@ -59,7 +59,7 @@ def tanh(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def lstm_cell(
-    gates: Float[Tensor, "*rows gates"], c: Float[Tensor, "*rows dim"]
+    gates: Float[Tensor, "*rows gates"], c: Float[Tensor, "*#rows dim"]
 ) -> tuple[Float[Tensor, "*rows dim"], Float[Tensor, "*rows dim"]]:
     """h' and c' from c and the sums of the four gates, in torch's order: input, forget, cell, output.
 

@@ -46,7 +46,7 @@ def normalise_scores(
     return (alpha * (scores - lowest) / spread.masked_fill(flat, 1.0)).masked_fill(flat | ~among, 0.0)
 
 
-def fudge_scores(scores: Float[Tensor, "rows k"], lam: float) -> Float[Tensor, "rows k"]:
+def fudge_scores(scores: Float[Tensor, "*rows k"], lam: float) -> Float[Tensor, "*rows k"]:
     """lambda log sigmoid(s), in nats: lambda times the log-probability of the attribute (FUDGE, Yang and Klein 2021).
 
     >>> fudge_scores(torch.tensor([0.0, 200.0]), lam=2.0).tolist()

@@ -81,7 +81,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
         self,
         input_ids: Int[Tensor, "rows time"],
         symbols: Int[Tensor, "rows total 3"],
-        attention_mask: Int[Tensor, "rows total"] | None = None,
+        attention_mask: Int[Tensor, "rows read"] | None = None,
         past_key_values: Any = None,
         position_ids: Int[Tensor, "rows time"] | None = None,
         use_cache: bool | None = None,

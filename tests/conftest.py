@@ -1,8 +1,13 @@
-"""Settings and fixtures of all tests: no network, no display, few threads, real data where it is at hand, a BERT."""
+"""Settings and fixtures of all tests: no network, no display, few threads, checked shapes, real data, a BERT."""
 
+import inspect
 import os
+import sys
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
 
 # Set before any library is imported, because they read these once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -13,8 +18,55 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ["OMP_NUM_THREADS"] = str(min(2, int(os.environ.get("OMP_NUM_THREADS", "2"))))  # torch reads it
 
 import pytest
+from beartype import beartype
+from jaxtyping import AbstractArray, jaxtyped
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+class ShapeChecks:
+    """Imports this repository's modules with their array shapes checked at every call, arguments and results.
+
+    jaxtyping's own import hook would also compile every library anew that these modules import.
+    """
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if not (ROOT / name.partition(".")[0]).is_dir():
+            return None
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_check(module: ModuleType) -> None:
+                run(module)
+                check_shapes(module)
+
+            spec.loader.exec_module = run_and_check
+        return spec
+
+
+def check_shapes(module: ModuleType) -> None:
+    """Replaces the module's functions and methods that name an array's shape by checked ones."""
+    own = [each for each in vars(module).values() if getattr(each, "__module__", None) == module.__name__]
+    for owner in (module, *filter(inspect.isclass, own)):
+        for name, function in [pair for pair in vars(owner).items() if inspect.isfunction(pair[1])]:
+            is_own = function.__module__ == module.__name__
+            if is_own and any(map(names_a_shape, function.__annotations__.values())):
+                setattr(owner, name, jaxtyped(function, typechecker=check_shape_annotations))
+
+
+def check_shape_annotations(function: Callable[..., Any]) -> Callable[..., Any]:
+    """beartype, without the annotations that name no shape: pyright checks those, and tests break some on purpose."""
+    function.__annotations__ = {name: hint for name, hint in function.__annotations__.items() if names_a_shape(hint)}
+    return beartype(function)
+
+
+def names_a_shape(hint: object) -> bool:
+    return (isinstance(hint, type) and issubclass(hint, AbstractArray)) or any(map(names_a_shape, get_args(hint)))
+
+
+sys.meta_path.insert(0, ShapeChecks())  # before any module of this repository is imported
 
 
 @pytest.fixture(scope="session")

@@ -11,13 +11,15 @@ from oumg.form_scores import keeps_form
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNetPlan
 
-NOTHING = torch.zeros(1, 0, dtype=torch.long)
+
+def nothing(rows: int) -> torch.Tensor:
+    return torch.zeros(rows, 0, dtype=torch.long)
 
 
 def test_ranks_of_ten_tokens() -> None:
     order = torch.tensor([3, 9, 0, 7, 1, 4, 8, 2, 6, 5])  # likeliest first
     scores = torch.empty(1, 10).scatter_(1, order[None], torch.linspace(5.0, -4.0, 10)[None])
-    after = ShiftedRanks(2)(NOTHING, scores)
+    after = ShiftedRanks(2)(nothing(1), scores)
     assert sorted(after[0].isfinite().nonzero().flatten().tolist()) == [5, 6]
     # One logit apart: e / (1 + e) and 1 / (1 + e).
     torch.testing.assert_close(after[0, [6, 5]].exp(), torch.tensor([0.7310586, 0.2689414]))
@@ -26,7 +28,7 @@ def test_ranks_of_ten_tokens() -> None:
 def test_against_sorting() -> None:
     scores = torch.randn(4, 60, generator=torch.Generator().manual_seed(0))
     scores[1, :20] = -torch.inf
-    after = ShiftedRanks(5)(NOTHING, scores)
+    after = ShiftedRanks(5)(nothing(4), scores)
     for row, found in zip(scores.tolist(), after, strict=True):
         ranks = sorted(range(60), key=lambda i, row=row: -row[i])[20:25]
         expected = torch.tensor([row[i] for i in ranks]).softmax(0)
@@ -38,15 +40,15 @@ def test_a_forced_token_stays() -> None:
     scores = torch.zeros(2, 10)
     scores[0] = -torch.inf
     scores[0, 3] = 0.0
-    after = ShiftedRanks(2)(NOTHING, scores)
+    after = ShiftedRanks(2)(nothing(2), scores)
     assert torch.equal(after[0], scores[0])
     assert int(after[1].isfinite().sum()) == 2
-    assert torch.equal(ShiftedRanks(99)(NOTHING, scores[:1]), scores[:1])
+    assert torch.equal(ShiftedRanks(99)(nothing(1), scores[:1]), scores[:1])
 
 
 def test_ranks_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match=r"with k = 3 need 15 possible tokens, but a row has 10: k can be at most 2"):
-        ShiftedRanks(3)(NOTHING, torch.zeros(2, 10))
+        ShiftedRanks(3)(nothing(2), torch.zeros(2, 10))
     with pytest.raises(ValueError, match="at least 1 token, but is 0"):
         ShiftedRanks(0)
 
