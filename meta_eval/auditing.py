@@ -1,0 +1,216 @@
+"""What fools a metric: text length, damage that it does not see, and edits that should change nothing."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meta_eval.agreement import Estimate
+from meta_eval.correlation import Floats, spearman
+from meta_eval.grouping import Layout, lay_out
+from meta_eval.intervals import Resampling, bootstrap, restrict
+
+COUNTS_WORDS_FROM = 0.3  # a metric follows length beyond quality when this much correlation is certain
+
+
+@dataclass(frozen=True)
+class LengthAudit:
+    """What a metric's scores owe to length. All are Spearman's rho with intervals.
+
+    Attributes:
+        n: the examples that have a score.
+        with_length: scores with word counts.
+        with_ratings: scores with ratings.
+        ratings_given_length: scores with ratings, length held fixed: what the metric knows beyond length.
+        length_given_ratings: scores with word counts, ratings held fixed: what it owes to length beyond quality.
+        counts_words: whether the interval of `length_given_ratings` (of `with_length` where there are no ratings) lies
+            beyond `COUNTS_WORDS_FROM` on either side of 0.
+    """
+
+    n: int
+    with_length: Estimate
+    with_ratings: Estimate
+    ratings_given_length: Estimate
+    length_given_ratings: Estimate
+    counts_words: bool
+
+
+@dataclass(frozen=True)
+class DamageAudit:
+    """How scores fall as texts are damaged more and more, in standard deviations of the undamaged texts' scores.
+
+    Attributes:
+        n: the texts that have a score undamaged and at every strength.
+        falls: the mean fall at each strength; positive where the score falls.
+        steps: the mean further fall from each strength to the next.
+        noticed: the share of texts that score lower at the greatest strength than undamaged, ties counted half.
+        is_monotone: the score falls by the greatest strength, and rises at no step, beyond chance.
+    """
+
+    n: int
+    falls: tuple[Estimate, ...]
+    steps: tuple[Estimate, ...]
+    noticed: Estimate
+    is_monotone: bool
+
+
+@dataclass(frozen=True)
+class EditAudit:
+    """How scores change under an edit that should change nothing, in standard deviations of the scores before.
+
+    Attributes:
+        n: the texts that have a score before and after.
+        shift: the mean change; positive where the edit raises scores.
+        size: the mean absolute change.
+        changed: the share of texts whose score changed at all.
+    """
+
+    n: int
+    shift: Estimate
+    size: Estimate
+    changed: float
+
+
+def partial_spearman(x: Floats, y: Floats, z: Floats, weights: Floats) -> Floats:
+    """Spearman's partial correlation of x and y given z: (r_xy - r_xz r_yz) / sqrt((1 - r_xz²)(1 - r_yz²)).
+
+    Shapes as in `meta_eval.correlation`. NaN where x or y is a rising or falling function of z.
+    """
+    xy, xz, yz = spearman(x, y, weights), spearman(x, z, weights), spearman(y, z, weights)
+    left = (1 - xz**2) * (1 - yz**2)
+    found = np.full(len(weights), np.nan)
+    return np.clip(np.divide(xy - xz * yz, np.sqrt(np.maximum(left, 0)), out=found, where=left > 1e-12), -1.0, 1.0)
+
+
+def audit_length(
+    scores: ArrayLike,
+    word_counts: ArrayLike,
+    ratings: ArrayLike | None = None,
+    *,
+    layout: Layout | None = None,
+    resampling: Resampling | None = None,
+) -> LengthAudit:
+    """Correlations of `scores` with word counts and ratings, all of shape (n,), and each given the other.
+
+    Examples with a NaN score are left out, and those without a rating (NaN) where ratings take part.
+    """
+    x, z = np.asarray(scores, dtype=np.float64), np.asarray(word_counts, dtype=np.float64)
+    y = np.full(x.shape, np.nan) if ratings is None else np.asarray(ratings, dtype=np.float64)
+    if x.ndim != 1 or not x.shape == y.shape == z.shape:
+        raise ValueError(
+            f"scores, word_counts and ratings must have one shape (n,), but have {x.shape}, {z.shape}, {y.shape}"
+        )
+    if np.isinf(x).any() or np.isinf(y).any() or not np.isfinite(z).all():
+        raise ValueError("scores and ratings must be finite, or NaN where there is none, and word counts finite")
+    layout = layout or lay_out(len(x))
+    resampling = resampling or Resampling()
+    scored, rated = ~np.isnan(x), ~np.isnan(x) & ~np.isnan(y)
+
+    def plain(name: str, other: Floats, at: np.ndarray) -> Estimate:
+        reason = _constant(scores=x[at], **{name: other[at]})
+        if reason is not None:
+            return Estimate(math.nan, math.nan, math.nan, reason)
+        units = restrict(layout, at)
+        return bootstrap(lambda s, i: spearman(x[at], other[at], _cells(units, s, i)), units, resampling)[0]
+
+    def partial(other: Floats, fixed: Floats) -> Estimate:
+        reason = _constant(scores=x[rated], ratings=y[rated], word_counts=z[rated])
+        if reason is None and len(np.flatnonzero(rated)) < 5:
+            reason = f"a partial correlation needs at least 5 scored and rated examples, but there are {rated.sum()}"
+        if reason is not None:
+            return Estimate(math.nan, math.nan, math.nan, reason)
+        units = restrict(layout, rated)
+        found = bootstrap(
+            lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], _cells(units, s, i)), units, resampling
+        )[0]
+        if math.isnan(found.value):
+            reason = "scores or ratings are a function of what is held fixed: nothing is left to correlate"
+            return Estimate(math.nan, math.nan, math.nan, reason)
+        return found
+
+    with_length = plain("word_counts", z, scored)
+    length_given_ratings = partial(z, y)
+    judged = length_given_ratings if not math.isnan(length_given_ratings.low) else with_length
+    return LengthAudit(
+        n=int(scored.sum()),
+        with_length=with_length,
+        with_ratings=plain("ratings", y, rated),
+        ratings_given_length=partial(y, z),
+        length_given_ratings=length_given_ratings,
+        counts_words=judged.low > COUNTS_WORDS_FROM or judged.high < -COUNTS_WORDS_FROM,
+    )
+
+
+def audit_damage(
+    undamaged: ArrayLike,
+    damaged: ArrayLike,
+    *,
+    resampling: Resampling | None = None,
+) -> DamageAudit:
+    """How the scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
+
+    Texts without a score at some strength are left out.
+    """
+    before, after = np.asarray(undamaged, dtype=np.float64), np.asarray(damaged, dtype=np.float64)
+    if before.ndim != 1 or after.ndim != 2 or after.shape[1:] != before.shape or not len(after):
+        raise ValueError(f"scores must have shapes (n,) and (strengths, n), but have {before.shape} and {after.shape}")
+    if np.isinf(before).any() or np.isinf(after).any():
+        raise ValueError("scores must be finite, or NaN where there is none")
+    kept = ~np.isnan(before) & ~np.isnan(after).any(axis=0)
+    before, after = before[kept], after[:, kept]
+    n, reason = len(before), _too_few(before)
+    if reason is not None:
+        none = Estimate(math.nan, math.nan, math.nan, reason)
+        return DamageAudit(n, (none,) * len(after), (none,) * (len(after) - 1), none, False)
+    spread = float(before.std(ddof=1))
+    falls = [_mean((before - level) / spread, resampling) for level in after]
+    steps = [_mean((weaker - stronger) / spread, resampling) for weaker, stronger in pairwise(after)]
+    noticed = _mean((np.sign(before - after[-1]) + 1) / 2, resampling)
+    is_monotone = bool(falls[-1].low > 0 and all(not step.high < 0 for step in steps))
+    return DamageAudit(n, tuple(falls), tuple(steps), noticed, is_monotone)
+
+
+def audit_edit(before: ArrayLike, after: ArrayLike, *, resampling: Resampling | None = None) -> EditAudit:
+    """How scores change, both of shape (n,), under an edit that should change nothing (case, white space)."""
+    old, new = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if old.ndim != 1 or old.shape != new.shape:
+        raise ValueError(f"scores before and after must have one shape (n,), but have {old.shape} and {new.shape}")
+    if np.isinf(old).any() or np.isinf(new).any():
+        raise ValueError("scores must be finite, or NaN where there is none")
+    kept = ~np.isnan(old) & ~np.isnan(new)
+    old, new = old[kept], new[kept]
+    reason = _too_few(old)
+    if reason is not None:
+        none = Estimate(math.nan, math.nan, math.nan, reason)
+        return EditAudit(len(old), none, none, math.nan)
+    change = (new - old) / float(old.std(ddof=1))
+    changed = float((np.abs(change) > 1e-6).mean())
+    return EditAudit(len(old), _mean(change, resampling), _mean(np.abs(change), resampling), changed)
+
+
+def _mean(values: Floats, resampling: Resampling | None) -> Estimate:
+    return bootstrap(lambda _, w: w @ values / w.sum(axis=-1), lay_out(len(values)), resampling or Resampling())[0]
+
+
+def _too_few(scores: Floats) -> str | None:
+    if len(scores) < 5:
+        return f"an audit needs at least 5 texts with a score, but there are {len(scores)}"
+    if np.ptp(scores) == 0:
+        return f"all {len(scores)} scores are {scores[0]:g}: there is no spread to measure a change by"
+    return None
+
+
+def _constant(**sides: Floats) -> str | None:
+    n = min(map(len, sides.values()))
+    if n < 3:
+        return f"a correlation needs at least 3 examples, but there are {n}"
+    for name, values in sides.items():
+        if np.ptp(values) == 0:
+            return f"all {n} {name} are {values[0]:g}: a constant has no correlation"
+    return None
+
+
+def _cells(layout: Layout, systems: Floats, inputs: Floats) -> Floats:
+    return systems[:, layout.systems] * inputs[:, layout.inputs]

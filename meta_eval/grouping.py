@@ -1,0 +1,142 @@
+"""A statistic over all examples, within each system, within each input, or between the systems' means.
+
+The four groupings of meta-evaluation (Deutsch, Dror & Roth 2021, "A Statistical Analysis of Summarization Evaluation
+Metrics using Resampling Methods"; mt-metrics-eval calls the first three none, sys and item):
+
+- `global`: all outputs together;
+- `per_system`: within each system, over its inputs, then the mean over systems;
+- `per_input`: within each input, over the systems' outputs, then the mean over inputs;
+- `system_means`: between systems, whose scores and ratings are means over their inputs.
+
+A group in which the statistic is not defined (one output, or equal scores) is left out of the mean.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from meta_eval.correlation import Floats
+
+Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
+Grouping = Literal["global", "per_system", "per_input", "system_means"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which system wrote each example, and which input it answers: numbers from 0, of shape (n,)."""
+
+    systems: NDArray[np.intp]
+    inputs: NDArray[np.intp]
+
+    @property
+    def system_count(self) -> int:
+        return int(self.systems.max(initial=-1)) + 1
+
+    @property
+    def input_count(self) -> int:
+        return int(self.inputs.max(initial=-1)) + 1
+
+    def groups(self, grouping: Literal["per_system", "per_input"]) -> list[NDArray[np.intp]]:
+        """The indices of the examples of each system or of each input."""
+        numbers = self.systems if grouping == "per_system" else self.inputs
+        order = np.argsort(numbers, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+
+
+def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[Hashable] | None = None) -> Layout:
+    """Numbers the systems and inputs of n examples.
+
+    Without `systems` all examples are of one system; without `inputs` each example is an input of its own. Raises
+    ValueError unless there is one name per example and no name is None.
+    """
+    return Layout(
+        systems=np.zeros(n, dtype=np.intp) if systems is None else _number("systems", systems, n),
+        inputs=np.arange(n) if inputs is None else _number("inputs", inputs, n),
+    )
+
+
+def group(
+    statistic: Statistic,
+    x: Floats,
+    y: Floats,
+    layout: Layout,
+    grouping: Grouping,
+    system_weights: Floats,
+    input_weights: Floats,
+) -> Floats:
+    """The statistic of x and y, both of shape (n,), in this grouping for each resample, of shape (resamples,).
+
+    Args:
+        system_weights: how often each resample holds each system, of shape (resamples, systems).
+        input_weights: how often each resample holds each input, of shape (resamples, inputs).
+    """
+    if grouping == "system_means":
+        return _between_means(statistic, x, y, layout, system_weights, input_weights)
+    if grouping == "global":
+        return statistic(x, y, system_weights[:, layout.systems] * input_weights[:, layout.inputs])
+    if grouping == "per_system":
+        numbers, group_weights, inner, inner_weights = layout.systems, system_weights, layout.inputs, input_weights
+    else:
+        numbers, group_weights, inner, inner_weights = layout.inputs, input_weights, layout.systems, system_weights
+    same = (inner_weights == inner_weights[:1]).all()  # only groups were drawn: their inner statistics are the same
+    total, count = np.zeros(len(group_weights)), np.zeros(len(group_weights))
+    for members in layout.groups(grouping):
+        weights = inner_weights[:1] if same else inner_weights
+        found = statistic(x[members], y[members], weights[:, inner[members]])
+        defined = ~np.isnan(found)
+        share = group_weights[:, numbers[members[0]]] * defined
+        total += share * np.where(defined, found, 0.0)
+        count += share
+    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+
+
+def undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> tuple[int, int]:
+    """How many groups there are, and in how many of them scores or ratings do not vary."""
+    if grouping in ("global", "system_means"):
+        groups = [np.arange(len(x))]
+        if grouping == "system_means":
+            x, y = system_means(x, y, layout)
+            groups = [np.arange(len(x))]
+    else:
+        groups = layout.groups(grouping)
+    return len(groups), sum(bool(len(at) < 2 or np.ptp(x[at]) == 0 or np.ptp(y[at]) == 0) for at in groups)
+
+
+def system_means(x: Floats, y: Floats, layout: Layout) -> tuple[Floats, Floats]:
+    """The mean of x and of y for each system, both of shape (systems,)."""
+    ones = np.ones((1, layout.input_count))
+    x_means, y_means = _means(x, layout, ones), _means(y, layout, ones)
+    return x_means[0], y_means[0]
+
+
+def _between_means(
+    statistic: Statistic, x: Floats, y: Floats, layout: Layout, system_weights: Floats, input_weights: Floats
+) -> Floats:
+    if (input_weights == input_weights[:1]).all():  # only systems were drawn: one set of means
+        x_means, y_means = (_means(v, layout, input_weights[:1])[0] for v in (x, y))
+        return statistic(x_means, y_means, system_weights)
+    x_means, y_means = _means(x, layout, input_weights), _means(y, layout, input_weights)
+    found = np.full(len(x_means), np.nan)
+    for r in np.flatnonzero(~np.isnan(x_means).any(axis=-1)):
+        found[r] = statistic(x_means[r], y_means[r], system_weights[r : r + 1])[0]
+    return found
+
+
+def _means(x: Floats, layout: Layout, input_weights: Floats) -> Floats:
+    """Weighted means per system, of shape (resamples, systems); NaN where a resample has no output of a system."""
+    membership = np.equal.outer(layout.systems, np.arange(layout.system_count)).astype(np.float64)
+    weights = input_weights[:, layout.inputs]
+    total = weights @ membership
+    return np.divide((weights * x) @ membership, total, out=np.full(total.shape, np.nan), where=total > 0)
+
+
+def _number(what: str, names: Sequence[Hashable], n: int) -> NDArray[np.intp]:
+    if len(names) != n:
+        raise ValueError(f"{what} must hold one name per example ({n}), but has {len(names)}")
+    if None in names:
+        raise ValueError(f"each example needs a name in {what}, but {what}[{list(names).index(None)}] is None")
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.intp)

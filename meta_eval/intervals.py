@@ -1,0 +1,213 @@
+"""Bootstrap intervals of grouped statistics over inputs, over systems, or over both.
+
+What is drawn decides what an interval speaks about (Deutsch, Dror & Roth 2021): over inputs, these systems on other
+inputs; over systems, other systems on these inputs; over both, other systems on other inputs. Outputs are never drawn
+alone, because outputs for one input, or of one system, are not independent of one another.
+
+Percentile intervals, or BCa (Efron 1987): bias-corrected by the share of resamples below the value, accelerated by a
+jackknife of what is drawn. No jackknife belongs to drawing both, so BCa applies to inputs or systems alone.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from meta_eval.agreement import Estimate, paired
+from meta_eval.correlation import Floats
+from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
+
+Drawn = Literal["inputs", "systems", "both"]
+Method = Literal["percentile", "bca"]
+Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
+
+FEWEST_UNITS = 5  # fewer drawn units have too few resamples for an interval
+BATCH = 4_000_000  # weights held at once: 32 MB
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals are made.
+
+    Attributes:
+        over: what is drawn with replacement.
+        method: percentile, or BCa for inputs or systems alone.
+    """
+
+    over: Drawn = "inputs"
+    method: Method = "percentile"
+    confidence: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, but is {self.confidence}")
+        if self.resamples < 1:
+            raise ValueError(f"resamples must be at least 1, but is {self.resamples}")
+        if self.method == "bca" and self.over == "both":
+            raise ValueError("BCa intervals need over=inputs or over=systems: use method=percentile for both")
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A grouped statistic of scores and ratings.
+
+    Attributes:
+        n: the scored and rated examples it rests on.
+        groups: how many groups they form (1 for `global` and `system_means`).
+        undefined: in how many of these the statistic is not defined; they are left out of the mean.
+    """
+
+    estimate: Estimate
+    n: int
+    groups: int
+    undefined: int
+
+
+def grouped_estimate(
+    statistic: Statistic,
+    scores: ArrayLike,
+    ratings: ArrayLike,
+    layout: Layout,
+    *,
+    grouping: Grouping = "global",
+    resampling: Resampling | None = None,
+) -> Grouped:
+    """A statistic of `scores` with `ratings`, both of shape (n,), and its interval.
+
+    Examples with a NaN score are left out. Raises ValueError for arrays of another shape than the layout's, infinite
+    scores, and ratings that are not finite.
+    """
+    x, y, kept = paired(scores, ratings)
+    present = restrict(layout, kept)
+    reason = undefined_because(x, y, present, grouping)
+    if reason is not None:
+        return Grouped(Estimate(math.nan, math.nan, math.nan, reason), len(x), 0, 0)
+    groups, undefined = undefined_groups(x, y, present, grouping)
+    estimate, _ = bootstrap(
+        lambda systems, inputs: group(statistic, x, y, present, grouping, systems, inputs),
+        present,
+        resampling or Resampling(),
+    )
+    return Grouped(estimate, len(x), groups, undefined)
+
+
+def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
+    """The value of a statistic with its interval, and its values on the resamples where it is defined.
+
+    When more than 1 - confidence of the resamples leave it undefined, the interval is NaN with that reason.
+    """
+    counts = {"systems": layout.system_count, "inputs": layout.input_count}
+    value = float(statistic(np.ones((1, counts["systems"])), np.ones((1, counts["inputs"])))[0])
+    drawn = ("systems", "inputs") if resampling.over == "both" else (resampling.over,)
+    nothing = np.empty(0)
+    if math.isnan(value):
+        return Estimate(math.nan, math.nan, math.nan, "not defined on these examples"), nothing
+    for unit in drawn:
+        if counts[unit] < FEWEST_UNITS:
+            reason = f"an interval over {unit} needs at least {FEWEST_UNITS} of them, but there are {counts[unit]}"
+            return Estimate(value, math.nan, math.nan, reason), nothing
+
+    rng, batch = np.random.default_rng(resampling.seed), max(1, BATCH // len(layout.inputs))
+    found = []
+    for start in range(0, resampling.resamples, batch):
+        rows = min(batch, resampling.resamples - start)
+        found.append(statistic(*(_draw(rng, rows, counts[unit], unit in drawn) for unit in ("systems", "inputs"))))
+    values = np.concatenate(found)
+    values = values[~np.isnan(values)]
+    missing = resampling.resamples - len(values)
+    if missing > (1 - resampling.confidence) * resampling.resamples:
+        reason = f"not defined on {missing} of {resampling.resamples} resamples: too little variation for an interval"
+        return Estimate(value, math.nan, math.nan, reason), values
+    if resampling.method == "percentile":
+        low, high = percentile_interval(values, resampling.confidence)
+        return Estimate(value, low, high), values
+    left_out = _jackknife(statistic, counts, resampling.over, batch)
+    low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], resampling.confidence)
+    reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
+    return Estimate(value, low, high, reason), values
+
+
+def percentile_interval(values: Floats, confidence: float) -> tuple[float, float]:
+    """The middle `confidence` of the resamples' values."""
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
+    """Efron's BCa interval (1987, Eq. 2.3) of a value, from its resamples and from the values with one unit left out.
+
+    z0 is the normal quantile of the share of resamples below the value, a the skewness of the jackknife over six.
+    NaN where all resamples lie on one side; the value itself where all equal it.
+    """
+    if np.ptp(values) == 0 and values[0] == value:
+        return value, value
+    below = float(((values < value).mean() + (values <= value).mean()) / 2)  # ties count half
+    if not 0 < below < 1:
+        return math.nan, math.nan
+    deviations = left_out.mean() - left_out
+    squares = float((deviations**2).sum())
+    a = float((deviations**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
+    z0 = float(ndtri(below))
+    z = z0 + ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
+    low, high = np.quantile(values, ndtr(z0 + z / (1 - a * z)))
+    return float(low), float(high)
+
+
+def bootstrap_p_value(values: Floats) -> float:
+    """Two-sided p that the statistic differs from 0: twice the share of resamples beyond 0, (b + 1)/(m + 1) each.
+
+    `values` are a difference on m resamples; b of them lie at or beyond 0 on the rarer side. In (0, 1].
+    """
+    rarer = min(int((values <= 0).sum()), int((values >= 0).sum()))
+    return min(1.0, 2 * (rarer + 1) / (len(values) + 1))
+
+
+def restrict(layout: Layout, kept: np.ndarray) -> Layout:
+    """The layout of the kept examples, of shape (n,) in the mask, with systems and inputs numbered anew."""
+    if kept.shape != layout.systems.shape:
+        raise ValueError(f"the layout has {len(layout.systems)} examples, but there are {len(kept)} scores")
+    return Layout(*(np.unique(v[kept], return_inverse=True)[1] for v in (layout.systems, layout.inputs)))
+
+
+def undefined_because(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> str | None:
+    """Why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
+    of = "examples"
+    if len(x) and grouping == "system_means":
+        x, y, of = *system_means(x, y, layout), "systems"
+    if len(x) < 3:
+        return f"a correlation needs at least 3 scored and rated {of}, but there are {len(x)}"
+    for name, values in (("scores", x), ("ratings", y)):
+        if values.min() == values.max():
+            return f"all {len(values)} {name} of {of} are {values[0]:g}: a constant has no correlation"
+    if grouping in ("global", "system_means"):
+        return None
+    groups, undefined = undefined_groups(x, y, layout, grouping)
+    if groups == undefined:
+        one = "system" if grouping == "per_system" else "input"
+        return f"scores and ratings do not both vary within any {one} ({groups} looked at)"
+    return None
+
+
+def _draw(rng: np.random.Generator, rows: int, count: int, is_drawn: bool) -> Floats:
+    """How often each of `count` units is in each of `rows` resamples; once each where they are not drawn."""
+    if not is_drawn:
+        return np.ones((rows, count))
+    draws = rng.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
+    return np.bincount(draws.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
+
+
+def _jackknife(statistic: Weighted, counts: dict[str, int], over: Drawn, batch: int) -> Floats:
+    """The statistic with each drawn unit left out in turn."""
+    count, found = counts[over], []
+    for start in range(0, count, batch):
+        rows = np.arange(start, min(start + batch, count))
+        weights = {unit: np.ones((len(rows), number)) for unit, number in counts.items()}
+        weights[over][np.arange(len(rows)), rows] = 0.0
+        found.append(statistic(weights["systems"], weights["inputs"]))
+    return np.concatenate(found)

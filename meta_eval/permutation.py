@@ -1,0 +1,253 @@
+"""PERM-BOTH: does metric a agree better with the ratings than metric b, by swapping their scores?
+
+Deutsch, Dror & Roth (2021), "A Statistical Analysis of Summarization Evaluation Metrics using Resampling Methods",
+Algorithm 4. If the metrics were equally good, it would not matter which of them gave which score. Both are
+standardised, each output's two scores are swapped with probability 1/2, and the difference of correlations is computed
+again. p = (b + 1)/(m + 1), where b of m permutations differ at least as much as the metrics do.
+
+All permutations are computed together. With s = 1 (kept) or -1 (swapped) for each output:
+
+- Pearson's sums are linear in s.
+- Spearman's ranks: the 2n scores are sorted once; a running count of those that a permutation took gives their ranks.
+- Kendall's balance of pairs is a quadratic form in s, one matrix product for all permutations.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from meta_eval import correlation
+from meta_eval.agreement import paired
+from meta_eval.correlation import Floats
+from meta_eval.grouping import Grouping, Layout, system_means
+from meta_eval.intervals import restrict, undefined_because
+
+Correlation = Literal["pearson", "spearman", "kendall"]
+Swaps = NDArray[np.bool_]  # (permutations, n): whose two scores are swapped
+Permuted = Callable[[Floats, Floats, Floats, Swaps], tuple[Floats, Floats]]
+
+# Swaps held at once: few enough for the caches, but for Kendall many enough that the n x n matrices are seldom rebuilt.
+BATCH = {"pearson": 1_000_000, "spearman": 200_000, "kendall": 10_000_000}
+PAIR_BLOCK = 8_000_000  # pairs of outputs held at once: 32 MB
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """Whether two metrics agree differently with the ratings.
+
+    Attributes:
+        n: the examples that both metrics scored.
+        difference: the correlation of metric a minus that of metric b; positive where a agrees better.
+        p_value: two-sided; NaN where it is not defined.
+        reason: why the numbers are NaN, else None.
+    """
+
+    n: int
+    difference: float
+    p_value: float
+    permutations: int
+    reason: str | None = None
+
+
+def permutation_test(
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
+    ratings: ArrayLike,
+    layout: Layout,
+    *,
+    kind: Correlation = "spearman",
+    grouping: Grouping = "global",
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> PermutationTest:
+    """PERM-BOTH of two metrics' correlations with `ratings`, all of shape (n,). Only examples that both scored count.
+
+    Kendall is tau-b. A permutation on which a correlation is not defined counts as one that differs as much: the
+    p-value errs on the safe side. Raises ValueError for arrays of another shape than the layout's and infinities.
+    """
+    if permutations < 1:
+        raise ValueError(f"permutations must be at least 1, but is {permutations}")
+    *_, kept_a = paired(scores_a, ratings, names=("scores_a", "ratings"))
+    *_, kept_b = paired(scores_b, ratings, names=("scores_b", "ratings"))
+    kept = kept_a & kept_b
+    present = restrict(layout, kept)
+    a, b, y = (np.asarray(values, dtype=np.float64)[kept] for values in (scores_a, scores_b, ratings))
+    for scores in (a, b):
+        reason = undefined_because(scores, y, present, grouping)
+        if reason is not None:
+            return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
+    a, b = _standardised(a), _standardised(b)
+    difference = _difference(a, b, y, present, grouping, kind, np.zeros((1, len(y)), dtype=np.bool_))[0]
+    if math.isnan(difference):
+        reason = "the correlation of one metric is not defined in any group"
+        return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
+    rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH[kind] // len(y)), 0
+    for start in range(0, permutations, batch):
+        swaps = _draw_swaps(rng, min(batch, permutations - start), len(y))
+        found = _difference(a, b, y, present, grouping, kind, swaps)
+        beyond += int((~(np.abs(found) < abs(difference) - 1e-10)).sum())  # the slack is for rounding
+    return PermutationTest(len(y), float(difference), (beyond + 1) / (permutations + 1), permutations)
+
+
+def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+    """Pearson's r with y of a and of b after each swap, both of shape (permutations,). Also for the others below."""
+    n, centred = len(y), y - y.mean()
+    moved = swaps.astype(np.float64) @ np.stack([(b - a) * centred, b - a, b**2 - a**2], axis=1)
+    spread = np.sqrt(float((centred**2).sum()))
+
+    def r(x: Floats, change: Floats) -> Floats:
+        products, total, squares = x @ centred + change[:, 0], x.sum() + change[:, 1], x @ x + change[:, 2]
+        return _ratio(products, np.sqrt(np.maximum(squares - total**2 / n, 0)) * spread)
+
+    return r(a, moved), r(b, -moved)
+
+
+def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+    """Spearman's rho after each swap."""
+    n = len(y)
+    union, ranks = np.concatenate([a, b]), rankdata(y)
+    order = np.argsort(union, kind="stable")
+    output, is_b = order % n, order >= n
+    first, last = _tie_bounds(union[order])
+    centred = ranks - ranks.mean()
+    taken = swaps[:, output] == is_b  # the sorted scores that the permuted a holds; the permuted b holds the others
+    count = np.cumsum(taken, axis=1, dtype=np.int32)
+    # twice the average rank among a's scores: 1 + those below + those up to the last equal one
+    if (first < last).any():
+        below, up_to = count[:, first] - taken[:, first], count[:, last]
+    else:  # without ties both are at hand
+        below, up_to = count - taken, count
+    doubled = below + up_to + 1
+    of_a = np.where(taken, doubled, 0).astype(np.float64)
+    of_b = np.where(taken, 0, first + last + 3 - doubled).astype(np.float64)  # both ranks add up to that among all 2n
+    spread = np.sqrt(float((centred**2).sum()))
+
+    def rho(doubled_ranks: Floats) -> Floats:
+        squares = np.einsum("rp,rp->r", doubled_ranks, doubled_ranks) - n * (n + 1) ** 2
+        return _ratio(doubled_ranks @ centred[output], np.sqrt(np.maximum(squares, 0)) * spread)
+
+    return rho(of_a), rho(of_b)
+
+
+def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+    """Kendall's tau-b after each swap.
+
+    With M_ab[i, j] = sign(a_i - b_j) sign(y_i - y_j) and s = 1 (kept) or -1 (swapped), twice the concordant less the
+    discordant pairs of the permuted a are c + l's + s'Qs, those of the permuted b c - l's + s'Qs, where
+
+        c = (1'M_aa 1 + 2 1'M_ab 1 + 1'M_bb 1)/4
+        l = (M_aa 1 + M_ab 1 - M_ba 1 - M_bb 1)/2
+        Q = (M_aa - M_ab - M_ba + M_bb)/4.
+    """
+    n, signs = len(y), (1 - 2 * swaps.astype(np.int8)).astype(np.float32)
+    sums = {"aa": np.zeros(n), "ab": np.zeros(n), "ba": np.zeros(n), "bb": np.zeros(n)}  # row sums of the four M
+    quadratic, width = np.zeros(len(swaps)), max(1, PAIR_BLOCK // n)
+    for start in range(0, n, width):
+        block = slice(start, start + width)
+        order, form = _signs(y, y[block]), np.zeros((n, len(y[block])), dtype=np.float32)
+        for name, x, z, sign in (("aa", a, a, 1), ("ab", a, b, -1), ("ba", b, a, -1), ("bb", b, b, 1)):
+            concordant = _signs(x, z[block]) * order
+            sums[name] += concordant.sum(axis=1, dtype=np.float64)
+            form += sign * concordant
+        # the products are whole numbers below 2**24, so float32 is exact
+        quadratic += np.einsum("rj,rj->r", signs @ form, signs[:, block], dtype=np.float64) / 4
+    constant = (sums["aa"].sum() + 2 * sums["ab"].sum() + sums["bb"].sum()) / 4
+    linear = signs.astype(np.float64) @ (sums["aa"] + sums["ab"] - sums["ba"] - sums["bb"]) / 2
+    untied_y = n**2 - float((np.unique(y, return_counts=True)[1] ** 2).sum())
+    untied_a, untied_b = _untied_pairs(a, b, swaps)
+    both = constant + quadratic
+    return _ratio(both + linear, np.sqrt(untied_a * untied_y)), _ratio(both - linear, np.sqrt(untied_b * untied_y))
+
+
+PERMUTED: dict[Correlation, Permuted] = {
+    "pearson": permuted_pearson,
+    "spearman": permuted_spearman,
+    "kendall": permuted_kendall,
+}
+PLAIN = {"pearson": correlation.pearson, "spearman": correlation.spearman, "kendall": correlation.kendall}
+
+
+def _difference(
+    a: Floats, b: Floats, y: Floats, layout: Layout, grouping: Grouping, kind: Correlation, swaps: Swaps
+) -> Floats:
+    """The difference of the grouped correlations after each swap, of shape (permutations,)."""
+    if grouping == "global":
+        of_a, of_b = PERMUTED[kind](a, b, y, swaps)
+        return of_a - of_b
+    if grouping == "system_means":
+        return _difference_of_means(a, b, y, layout, kind, swaps)
+    total, count = np.zeros((2, len(swaps))), np.zeros((2, len(swaps)))
+    for members in layout.groups(grouping):
+        if len(members) < 2 or np.ptp(y[members]) == 0:
+            continue
+        for side, found in enumerate(PERMUTED[kind](a[members], b[members], y[members], swaps[:, members])):
+            total[side] += np.nan_to_num(found)
+            count[side] += ~np.isnan(found)
+    of_a, of_b = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return of_a - of_b
+
+
+def _difference_of_means(a: Floats, b: Floats, y: Floats, layout: Layout, kind: Correlation, swaps: Swaps) -> Floats:
+    membership = np.equal.outer(layout.systems, np.arange(layout.system_count)) / np.bincount(layout.systems)
+    change = swaps @ ((b - a)[:, None] * membership)
+    means_a, y_means = system_means(a, y, layout)
+    means_b, _ = system_means(b, y, layout)
+    ones = np.ones((1, layout.system_count))
+    return np.array(
+        [
+            PLAIN[kind](means_a + moved, y_means, ones)[0] - PLAIN[kind](means_b - moved, y_means, ones)[0]
+            for moved in change
+        ]
+    )
+
+
+def _draw_swaps(rng: np.random.Generator, rows: int, n: int) -> Swaps:
+    bits = np.frombuffer(rng.bytes(rows * ((n + 7) // 8)), dtype=np.uint8).reshape(rows, -1)
+    return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
+
+
+def _standardised(x: Floats) -> Floats:
+    """x with mean 0 and standard deviation 1, without overflow on the way; x must vary."""
+    x = x / np.abs(x).max()
+    x = x - x.mean()
+    return x / np.sqrt((x**2).mean())
+
+
+def _tie_bounds(ordered: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first and the last position of the value at each position of a sorted array."""
+    starts = np.flatnonzero(np.append(True, np.diff(ordered) > 0))
+    counts = np.diff(np.append(starts, len(ordered)))
+    return np.repeat(starts, counts), np.repeat(starts + counts - 1, counts)
+
+
+def _untied_pairs(a: Floats, b: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
+    """The ordered pairs with unequal scores, among the permuted a's and among the permuted b's."""
+    n = len(a)
+    union = np.concatenate([a, b])
+    order = np.argsort(union, kind="stable")
+    first, last = _tie_bounds(union[order])
+    tied = first != last
+    sizes_a = sizes_b = np.zeros(len(swaps))
+    if tied.any():
+        taken = (swaps[:, order[tied] % n] == (order[tied] >= n)).astype(np.float64)
+        starts = np.flatnonzero(np.append(True, np.diff(first[tied]) > 0))
+        total = np.diff(np.append(starts, tied.sum())).astype(np.float64)
+        held = np.add.reduceat(taken, starts, axis=1)
+        sizes_a = (held**2 - held).sum(axis=1)
+        sizes_b = ((total - held) ** 2 - (total - held)).sum(axis=1)
+    return n**2 - n - sizes_a, n**2 - n - sizes_b
+
+
+def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
+    return np.sign(np.subtract.outer(rows, columns)).astype(np.float32)
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """numerator / denominator in [-1, 1], NaN where the denominator is zero but for rounding."""
+    found = np.full(len(numerator), np.nan)
+    return np.clip(np.divide(numerator, denominator, out=found, where=denominator > 1e-9), -1.0, 1.0)

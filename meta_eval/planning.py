@@ -1,0 +1,225 @@
+"""How large must a study be, and what could this one have found?
+
+Two questions: to tell two metrics apart by the difference d of their correlations with ratings (Williams' test), and to
+tell two systems apart by the difference d of their mean ratings (paired t-test). Power for metrics is by simulation:
+sample correlations of normal variables are drawn through the Wishart distribution (Bartlett 1933), so a study of a
+million examples costs as much as one of ten. Rank correlations are treated as Williams' test treats them, as Pearson's.
+
+More raters make ratings more reliable (Spearman 1910, Brown 1910): the mean of k raters has reliability
+k rho / (1 + (k - 1) rho), where rho is the correlation between two raters, which interval-scale Krippendorff's alpha
+estimates.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from meta_eval.correlation import Floats
+
+LARGEST = 10_000_000  # no plan goes beyond this n
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The least number of inputs (or systems) with the asked power.
+
+    Attributes:
+        n: NaN where there is none below `LARGEST` or the assumptions contradict one another.
+        power: at this n.
+        reason: why n is NaN, else None.
+    """
+
+    n: float
+    power: float
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the paired differences of two systems vary by.
+
+    Attributes:
+        inputs: standard deviation between inputs of the difference that all raters together would give.
+        raters: standard deviation of one rater's difference around it.
+    """
+
+    inputs: float
+    raters: float
+
+    def of_mean(self, raters: int) -> float:
+        """The standard deviation of the differences of `raters` raters' means."""
+        return math.sqrt(self.inputs**2 + self.raters**2 / raters)
+
+
+def williams_power(
+    r_a: float, r_b: float, r_ab: float, n: int, *, level: float = 0.05, simulations: int = 10_000, seed: int = 0
+) -> float:
+    """How often Williams' two-sided test finds that correlations r_a and r_b differ, given r_ab and n examples.
+
+    In [0, 1]; NaN where no three variables have these correlations. Raises ValueError for n < 4.
+    """
+    if n < 4:
+        raise ValueError(f"Williams' test needs at least 4 examples, but n is {n}")
+    truth = np.array([[1, r_a, r_b], [r_a, 1, r_ab], [r_b, r_ab, 1]])
+    if np.abs(truth).max() > 1 or np.linalg.eigvalsh(truth)[0] <= 1e-12:
+        return math.nan
+    found_a, found_b, found_ab = _sample_correlations(np.linalg.cholesky(truth), n, simulations, seed)
+    return float((williams_p_values(found_a, found_b, found_ab, n) < level).mean())
+
+
+def williams_p_values(r_a: Floats, r_b: Floats, r_ab: Floats, n: int) -> Floats:
+    """Two-sided p of `meta_eval.comparison.williams` for many triples of correlations, of any one shape."""
+    determinant = np.maximum(1 - r_a**2 - r_b**2 - r_ab**2 + 2 * r_a * r_b * r_ab, 0.0)
+    variance = 2 * determinant * (n - 1) / (n - 3) + (r_a + r_b) ** 2 / 4 * (1 - r_ab) ** 3
+    t = (r_a - r_b) * np.sqrt((n - 1) * (1 + r_ab) / np.maximum(variance, np.finfo(np.float64).tiny))
+    return 2 * stats.t.sf(np.abs(t), n - 3)
+
+
+def detectable_difference(
+    r_a: float,
+    r_ab: float,
+    n: int,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    simulations: int = 10_000,
+    seed: int = 0,
+) -> float:
+    """The least d for which Williams' test tells a metric of correlation r_a - d from one of r_a with this power.
+
+    NaN where no d up to r_a + 1 that fits r_ab is large enough.
+    """
+
+    def reached(d: float) -> bool:
+        return williams_power(r_a, r_a - d, r_ab, n, level=level, simulations=simulations, seed=seed) >= power
+
+    # r_b must stay within r_a r_ab -+ sqrt((1 - r_a²)(1 - r_ab²)), else no variables have these correlations
+    largest = min(r_a + 1, r_a - r_a * r_ab + math.sqrt((1 - r_a**2) * (1 - r_ab**2))) - 1e-6
+    if largest <= 0 or not reached(largest):
+        return math.nan
+    low, high = 0.0, largest
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def n_to_tell_metrics(
+    r_a: float,
+    r_b: float,
+    r_ab: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    simulations: int = 10_000,
+    seed: int = 0,
+) -> Needed:
+    """How many examples (or systems, for system-level correlations) Williams' test needs to tell r_a from r_b."""
+    if r_a == r_b:
+        return Needed(math.nan, math.nan, "the two correlations are equal: no study tells them apart")
+    if math.isnan(williams_power(r_a, r_b, r_ab, 10, simulations=1)):
+        reason = f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
+        return Needed(math.nan, math.nan, reason)
+    return _least(
+        lambda n: williams_power(r_a, r_b, r_ab, n, level=level, simulations=simulations, seed=seed), power, first=4
+    )
+
+
+def paired_power(d: float, spread: float, n: int, level: float = 0.05) -> float:
+    """The power of the two-sided paired t-test for a mean difference d of n pairs with standard deviation `spread`."""
+    if n < 2 or spread <= 0:
+        raise ValueError(f"a paired test needs n >= 2 and a spread above 0, but n is {n} and the spread is {spread:g}")
+    critical, shift = float(stats.t.ppf(1 - level / 2, n - 1)), abs(d) / spread * math.sqrt(n)
+    if shift > 30:  # far beyond any critical value, where the non-central t overflows
+        return 1.0
+    return float(stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift))
+
+
+def n_to_tell_systems(d: float, spread: float, *, power: float = 0.8, level: float = 0.05) -> Needed:
+    """How many inputs the paired t-test needs to tell systems apart whose mean ratings differ by d."""
+    if d == 0:
+        return Needed(math.nan, math.nan, "the difference is 0: no study tells the systems apart")
+    return _least(lambda n: paired_power(d, spread, n, level), power, first=2)
+
+
+def estimate_spread(differences: ArrayLike) -> Spread:
+    """The spread of pilot differences a - b, of shape (raters, inputs), NaN where a rater did not rate both outputs.
+
+    By one-way analysis of variance with inputs as groups. With one rater per input, or no rater variance to estimate,
+    all spread counts as that between inputs. Raises ValueError for fewer than 2 inputs.
+    """
+    table = np.asarray(differences, dtype=np.float64)
+    table = table[:, ~np.isnan(table).all(axis=0)]
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError("pilot differences must have shape (raters, inputs) with at least 2 rated inputs")
+    counts = (~np.isnan(table)).sum(axis=0)
+    means = np.nansum(table, axis=0) / counts
+    spare = int(counts.sum() - len(counts))
+    if spare == 0:
+        return Spread(inputs=float(means.std(ddof=1)), raters=0.0)
+    within = float(np.nansum((table - means) ** 2)) / spare
+    grand = float(np.nansum(table) / counts.sum())
+    between = float((counts * (means - grand) ** 2).sum()) / (len(counts) - 1)
+    size = (counts.sum() - (counts**2).sum() / counts.sum()) / (len(counts) - 1)
+    return Spread(inputs=math.sqrt(max(0.0, (between - within) / size)), raters=math.sqrt(within))
+
+
+def reliability(raters: int, between_raters: float) -> float:
+    """The reliability of the mean of `raters` raters, two of whom correlate by `between_raters` (Spearman-Brown).
+
+    >>> reliability(3, 0.5)
+    0.75
+    """
+    if raters < 1 or not 0 < between_raters <= 1:
+        raise ValueError(
+            "raters must be at least 1 and correlate by more than 0 and at most 1, "
+            f"but are {raters} and {between_raters:g}"
+        )
+    return raters * between_raters / (1 + (raters - 1) * between_raters)
+
+
+def correlation_with_raters(r: float, before: int, after: int, between_raters: float) -> float:
+    """A metric's correlation with the mean of `after` raters when it is r with that of `before` raters.
+
+    Correlations grow with the square root of the ratings' reliability (Spearman 1904). May exceed 1 in size where r is
+    larger than `between_raters` allows.
+    """
+    return r * math.sqrt(reliability(after, between_raters) / reliability(before, between_raters))
+
+
+def _least(power_at: Callable[[int], float], power: float, first: int) -> Needed:
+    """The least n from `first` with at least this power, by doubling and then halving."""
+    if not 0 < power < 1:
+        raise ValueError(f"power must lie between 0 and 1, but is {power}")
+    high = first
+    while power_at(high) < power:
+        high *= 2
+        if high > LARGEST:
+            return Needed(math.nan, math.nan, f"more than {LARGEST} are needed")
+    low = high // 2  # too few, unless high is the first
+    while high > first and high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_at(middle) >= power else (middle, high)
+    return Needed(high, power_at(high))
+
+
+def _sample_correlations(factor: Floats, n: int, simulations: int, seed: int) -> Floats:
+    """Sample correlations (a with y, b with y, a with b) of n normal draws, of shape (3, simulations).
+
+    `factor` is the lower Cholesky factor of the correlations of y, a, b. The sample covariance is L A A' L', with A
+    lower triangular, squared chi on its diagonal and normals below (Bartlett 1933).
+    """
+    rng = np.random.default_rng(seed)
+    a = np.zeros((simulations, 3, 3))
+    for i in range(3):
+        a[:, i, i] = np.sqrt(rng.chisquare(n - 1 - i, simulations))
+        a[:, i, :i] = rng.normal(size=(simulations, i))
+    root = factor @ a
+    covariance = root @ root.transpose(0, 2, 1)
+    scale = np.sqrt(np.einsum("rii->ri", covariance))
+    r = covariance / (scale[:, :, None] * scale[:, None, :])
+    return np.stack([r[:, 0, 1], r[:, 0, 2], r[:, 1, 2]])

@@ -1,0 +1,122 @@
+"""Prediction-powered inference: a mean human rating from few ratings and many metric scores.
+
+PPI++ of Angelopoulos, Duchi & Zrnic (2023). The mean rating of the rated part is corrected by how far the metric's mean
+on that part lies from its mean on the unrated part:
+
+    theta = mean(Y) + lambda (mean(f_unrated) - mean(f_rated)),
+
+with lambda chosen to make the variance least. The interval is valid whatever the metric is worth; a better metric makes
+it narrower. The rated part must be a random sample of all examples.
+
+Departure from the paper's program (ppi-python): lambda is not clipped to [0, 1], because a metric need not be on the
+scale of the ratings, nor point the same way; the interval uses Student's t with n - 2 degrees of freedom and residuals
+with n - 2 in the denominator, because lambda was fitted, where the program uses the normal distribution.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from meta_eval.agreement import Estimate
+from meta_eval.correlation import Floats
+
+FEWEST_RATED = 5
+
+
+@dataclass(frozen=True)
+class Powered:
+    """A mean rating estimated with the help of a metric.
+
+    Attributes:
+        rated, unrated: the numbers of examples with and without a rating.
+        estimate: the prediction-powered mean and its interval.
+        classical: the mean of the ratings alone and its t interval.
+        weight: lambda, in ratings per unit of score; 0 takes nothing from the metric.
+        standard_error: of the prediction-powered mean, as in the paper (normal, without the correction for small n).
+        effective_n: how many ratings alone would have the same variance; infinite for a metric without error.
+        saved: effective_n - rated: the ratings that the metric saved; never below 0.
+    """
+
+    rated: int
+    unrated: int
+    estimate: Estimate
+    classical: Estimate
+    weight: float
+    standard_error: float
+    effective_n: float
+    saved: float
+
+
+def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95) -> Powered:
+    """The mean rating of all examples from `ratings` (NaN where not rated) and `scores`, both of shape (n,).
+
+    An example without a score is left out. Raises ValueError for arrays of another shape and infinities.
+    """
+    y, f = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if y.ndim != 1 or y.shape != f.shape:
+        raise ValueError(f"ratings and scores must have one shape (n,), but have {y.shape} and {f.shape}")
+    if np.isinf(y).any() or np.isinf(f).any():
+        raise ValueError("ratings and scores must be finite, or NaN where there is none")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, but is {confidence}")
+    is_rated = ~np.isnan(y) & ~np.isnan(f)
+    y, f_rated, f_unrated = y[is_rated], f[is_rated], f[np.isnan(y) & ~np.isnan(f)]
+    n, rest = len(y), len(f_unrated)
+    if n < FEWEST_RATED or rest < 2:
+        reason = f"this needs at least {FEWEST_RATED} examples with a rating and a score and 2 with a score alone"
+        none = Estimate(math.nan, math.nan, math.nan, f"{reason}, but there are {n} and {rest}")
+        return Powered(n, rest, none, none, math.nan, math.nan, math.nan, math.nan)
+    weight = tuned_weight(y, f_rated, f_unrated)
+    value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))
+    rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
+    if np.ptp(y) == 0:
+        reason = f"all {n} ratings are {y[0]:g}: without variation there is no interval"
+        constant = Estimate(float(y[0]), math.nan, math.nan, reason)
+        return Powered(n, rest, constant, constant, weight, math.nan, math.nan, math.nan)
+    variance = rectified + imputed
+    effective = max(float(n), float(y.var()) / variance) if variance > 0 else math.inf
+    return Powered(
+        rated=n,
+        unrated=rest,
+        estimate=_interval(value, rectified * n / (n - 2) + imputed, n - 2, confidence),
+        classical=_interval(float(y.mean()), float(y.var(ddof=1)) / n, n - 1, confidence),
+        weight=weight,
+        standard_error=math.sqrt(variance),
+        effective_n=effective,
+        saved=effective - n,
+    )
+
+
+def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike, confidence: float = 0.95) -> Powered:
+    """How often people prefer system a to system b, from few preferences and the metric's score of a less that of b.
+
+    Args:
+        preferences: 1 where people prefer a, 0.5 for a tie, 0 where they prefer b, NaN where nobody was asked; of shape
+            (inputs,).
+        gaps: score differences, of shape (inputs,). The metric predicts a win by the sign of its gap.
+    """
+    y = np.asarray(preferences, dtype=np.float64)
+    bad = y[~np.isnan(y) & ~np.isin(y, (0.0, 0.5, 1.0))]
+    if bad.size:
+        raise ValueError(f"preferences must be 0, 0.5 or 1, or NaN where there is none, but one is {bad[0]:g}")
+    return powered_mean(y, (np.sign(np.asarray(gaps, dtype=np.float64)) + 1) / 2, confidence)
+
+
+def tuned_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
+    """The lambda with the least variance (Eq. 8 of the paper): cov(Y, f) / ((1 + n/N) var(f)).
+
+    0 for a metric that gives every example the same score.
+    """
+    variance = float(np.concatenate([f_rated, f_unrated]).var(ddof=1))
+    if variance == 0:
+        return 0.0
+    covariance = float(((y - y.mean()) * (f_rated - f_rated.mean())).mean())
+    return covariance / ((1 + len(y) / len(f_unrated)) * variance)
+
+
+def _interval(value: float, variance: float, freedom: int, confidence: float) -> Estimate:
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
+    return Estimate(value, value - half, value + half)

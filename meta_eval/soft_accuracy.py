@@ -1,0 +1,79 @@
+"""Soft pairwise accuracy: does a metric separate systems as surely as people do?
+
+Thompson, Mathur, Deutsch & Khayrallah (2024), "Improving Statistical Significance in Human Evaluation of Automatic
+Metrics via Soft Pairwise Accuracy": 1 minus the mean distance, over pairs of systems, between the p-value of "system i
+is better than system j" by ratings and the one by scores. Both p-values come from the same paired permutations.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meta_eval.agreement import Estimate
+from meta_eval.correlation import Floats
+from meta_eval.intervals import FEWEST_UNITS, percentile_interval
+
+
+def soft_pairwise_accuracy(
+    ratings: ArrayLike,
+    scores: ArrayLike,
+    *,
+    permutations: int = 1000,
+    resamples: int = 200,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Estimate:
+    """Soft pairwise accuracy of `scores` with `ratings`, both of shape (systems, inputs); in [0, 1], higher is better.
+
+    Only inputs that every system has a rating and a score for count (NaN where there is none). The percentile interval
+    is over inputs.
+    """
+    human, metric = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if human.ndim != 2 or human.shape != metric.shape:
+        raise ValueError(
+            f"ratings and scores must have one shape (systems, inputs), but have {human.shape} and {metric.shape}"
+        )
+    if np.isinf(human).any() or np.isinf(metric).any():
+        raise ValueError("ratings and scores must be finite, or NaN where there is none")
+    complete = ~np.isnan(human + metric).any(axis=0)
+    human, metric = human[:, complete], metric[:, complete]
+    systems, inputs = human.shape
+    if systems < 2 or inputs < 2:
+        reason = (
+            "soft pairwise accuracy needs at least 2 systems and 2 inputs that all of them answer, "
+            f"but there are {systems} and {inputs}"
+        )
+        return Estimate(math.nan, math.nan, math.nan, reason)
+    rng = np.random.default_rng(seed)
+    signs = rng.choice(np.array([-1.0, 1.0]), (permutations, inputs))
+    value = _agreement(human, metric, signs)
+    if inputs < FEWEST_UNITS:
+        reason = f"an interval over inputs needs at least {FEWEST_UNITS} of them, but there are {inputs}"
+        return Estimate(value, math.nan, math.nan, reason)
+    found = np.empty(resamples)
+    for r in range(resamples):
+        draw = rng.integers(0, inputs, inputs)
+        found[r] = _agreement(human[:, draw], metric[:, draw], signs)
+    return Estimate(value, *percentile_interval(found, confidence))
+
+
+def better_p_values(values: Floats, signs: Floats) -> Floats:
+    """p that system i is better than system j, for each pair i < j in the order of `numpy.triu_indices`.
+
+    The share of sign flips of the paired differences whose sum is at least the observed one. As in the paper's program
+    this is b/m and not (b + 1)/(m + 1): it measures confidence and is not used as a test.
+
+    Args:
+        values: of shape (systems, inputs).
+        signs: 1 or -1, of shape (permutations, inputs).
+    """
+    i, j = np.triu_indices(len(values), 1)
+    observed = values.sum(axis=1)
+    flipped = signs @ values.T
+    slack = 1e-9 * np.abs(values).sum(axis=1).max()  # sums in another order differ by rounding
+    return ((flipped[:, i] - flipped[:, j]) >= observed[i] - observed[j] - slack).mean(axis=0)
+
+
+def _agreement(human: Floats, metric: Floats, signs: Floats) -> float:
+    return float(1 - np.abs(better_p_values(human, signs) - better_p_values(metric, signs)).mean())

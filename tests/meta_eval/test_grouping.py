@@ -1,0 +1,115 @@
+"""Groupings: hand-worked means, a loop over groups as the oracle, names and faults."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from meta_eval.correlation import kendall, pearson, spearman
+from meta_eval.grouping import Layout, group, lay_out, system_means, undefined_groups
+from meta_eval.pairs import pairwise_accuracy
+
+# systems a, b, c on inputs 1, 2; a third input has equal ratings
+SYSTEMS = list("abcabcabc")
+INPUTS = [1, 1, 1, 2, 2, 2, 3, 3, 3]
+X = np.array([1.0, 2, 3, 3, 2, 1, 1, 2, 3])
+Y = np.array([1.0, 2, 3, 1, 2, 3, 2, 2, 2])
+LAYOUT = lay_out(9, SYSTEMS, INPUTS)
+
+
+def once(statistic, grouping, layout=LAYOUT, x=X, y=Y) -> float:
+    ones = np.ones((1, layout.system_count)), np.ones((1, layout.input_count))
+    return float(group(statistic, x, y, layout, grouping, *ones)[0])
+
+
+def test_by_hand():
+    """Per input: r = 1 and -1, the third is not defined: mean 0. System means: scores 5/3, 2, 7/3 and ratings 4/3, 2,
+    8/3: r = 1."""
+    assert once(pearson, "per_input") == pytest.approx(0.0)
+    assert once(pearson, "system_means") == pytest.approx(1.0)
+    assert once(pearson, "global") == pytest.approx(stats.pearsonr(X, Y)[0])
+    # a: scores 1 3 1, ratings 1 1 2, r = -1/2; b is constant; c: scores 3 1 3, ratings 3 3 2, r = -1/2
+    assert once(pearson, "per_system") == pytest.approx(-0.5)
+    assert undefined_groups(X, Y, LAYOUT, "per_input") == (3, 1)
+    assert undefined_groups(X, Y, LAYOUT, "per_system") == (3, 1)
+    assert undefined_groups(X, Y, LAYOUT, "global") == (1, 0)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_equal_to_scipy(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 80))
+    x, y = rng.normal(size=n), rng.normal(size=n)
+    if seed % 3 == 0:
+        x = np.round(x) + np.arange(n) % 2
+    if seed % 2 == 0:
+        y = np.round(2 * y) + np.arange(n) % 3
+    layout = lay_out(n)
+    assert once(pearson, "global", layout, x, y) == pytest.approx(stats.pearsonr(x, y)[0], abs=1e-12)
+    assert once(spearman, "global", layout, x, y) == pytest.approx(stats.spearmanr(x, y)[0], abs=1e-12)
+    assert once(kendall, "global", layout, x, y) == pytest.approx(stats.kendalltau(x, y)[0], abs=1e-12)
+
+
+def test_system_means():
+    x, y = system_means(X, Y, LAYOUT)
+    np.testing.assert_allclose(x, [5 / 3, 2, 7 / 3])
+    np.testing.assert_allclose(y, [4 / 3, 2, 8 / 3])
+
+
+@pytest.mark.parametrize("statistic", [pearson, spearman, kendall, pairwise_accuracy])
+@pytest.mark.parametrize("grouping", ["global", "per_system", "per_input", "system_means"])
+@pytest.mark.parametrize("drawn", ["inputs", "systems", "both"])
+def test_resamples_equal_a_loop_over_the_drawn_groups(statistic, grouping, drawn):
+    rng = np.random.default_rng(0)
+    systems, inputs = np.divmod(np.arange(35), 7)
+    keep = rng.random(35) > 0.1  # not every system answers every input
+    layout = Layout(systems[keep], inputs[keep])
+    x, y = rng.normal(size=keep.sum()), rng.integers(0, 4, keep.sum()).astype(float)
+    for _ in range(5):
+        system_draw = rng.integers(0, 5, 5) if drawn != "inputs" else np.arange(5)
+        input_draw = rng.integers(0, 7, 7) if drawn != "systems" else np.arange(7)
+        weights = (
+            np.bincount(system_draw, minlength=5)[None].astype(float),
+            np.bincount(input_draw, minlength=7)[None].astype(float),
+        )
+        found = group(statistic, x, y, layout, grouping, *weights)[0]
+        assert found == pytest.approx(by_loop(statistic, grouping, layout, x, y, system_draw, input_draw), nan_ok=True)
+
+
+def by_loop(statistic, grouping, layout, x, y, system_draw, input_draw) -> float:
+    """Copies every drawn output and computes the statistic on lists."""
+    cells = {(s, i): at for at, (s, i) in enumerate(zip(layout.systems, layout.inputs, strict=True))}
+
+    def of(pairs: list) -> float:
+        at = [cells[pair] for pair in pairs if pair in cells]
+        weights = np.bincount(at, minlength=len(x))[None].astype(float)
+        return float(statistic(x, y, weights)[0])
+
+    if grouping == "global":
+        return of([(s, i) for s in system_draw for i in input_draw])
+    if grouping == "per_input":
+        return float(np.nanmean([of([(s, i) for s in system_draw]) for i in input_draw]))
+    if grouping == "per_system":
+        return float(np.nanmean([of([(s, i) for i in input_draw]) for s in system_draw]))
+    means = np.array(
+        [np.mean([(x[cells[s, i]], y[cells[s, i]]) for i in input_draw if (s, i) in cells], axis=0) for s in range(5)]
+    )
+    weights = np.bincount(system_draw, minlength=5)[None].astype(float)
+    return float(statistic(means[:, 0].copy(), means[:, 1].copy(), weights)[0])
+
+
+def test_without_names():
+    layout = lay_out(3)
+    assert (layout.system_count, layout.input_count) == (1, 3)
+    assert [list(at) for at in layout.groups("per_system")] == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"systems": ["a"]}, r"systems must hold one name per example \(2\), but has 1"),
+        ({"inputs": ["a", None]}, r"each example needs a name in inputs, but inputs\[1\] is None"),
+    ],
+)
+def test_faults(names, message):
+    with pytest.raises(ValueError, match=message):
+        lay_out(2, **names)

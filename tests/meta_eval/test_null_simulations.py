@@ -1,0 +1,161 @@
+"""Error rates and coverage by simulation: every test at 5 %, every interval at 95 %. Slow; seeds are fixed."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from meta_eval.comparison import williams_test
+from meta_eval.correlation import kendall, pearson, spearman
+from meta_eval.grouping import group, lay_out
+from meta_eval.intervals import Resampling, bootstrap, bootstrap_p_value, grouped_estimate
+from meta_eval.permutation import permutation_test
+from meta_eval.prediction_powered import powered_mean, powered_win_rate
+from meta_eval.systems import compare_systems
+
+pytestmark = pytest.mark.slow
+
+SIZES = [100, 1000]
+ROUNDS = 2000  # the standard error of a rate of 5 % is half a point
+
+
+def equal_metrics(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two metrics that see the same quality through noise of one size, and ratings of five levels."""
+    quality = rng.normal(size=n)
+    a, b, y = (quality + rng.normal(size=n) for _ in range(3))
+    return a, b, np.clip(np.round(y), -2, 2)
+
+
+def share(rounds: int, happens: Callable[[np.random.Generator], bool]) -> float:
+    rng = np.random.default_rng(0)
+    return sum(happens(rng) for _ in range(rounds)) / rounds
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_williams(n):
+    rate = share(ROUNDS, lambda rng: williams_test(*equal_metrics(n, rng)).p_value < 0.05)
+    print(f"Williams n={n}: {rate:.4f}")
+    assert rate == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+@pytest.mark.parametrize("n", SIZES)
+def test_permutation(kind, n):
+    layout = lay_out(n)
+
+    def rejects(rng: np.random.Generator) -> bool:
+        seed = int(rng.integers(1 << 30))
+        found = permutation_test(*equal_metrics(n, rng), layout, kind=kind, permutations=199, seed=seed)
+        return found.p_value <= 0.05
+
+    rate = share(ROUNDS if kind != "kendall" or n == 100 else 1000, rejects)
+    print(f"PERM-BOTH {kind} n={n}: {rate:.4f}")
+    assert rate == pytest.approx(0.05, abs=0.01 if kind != "kendall" or n == 100 else 0.015)
+
+
+@pytest.mark.parametrize("statistic", [pearson, spearman, kendall])
+@pytest.mark.parametrize("n", SIZES)
+def test_paired_bootstrap_of_metrics(statistic, n):
+    layout = lay_out(n)
+    rounds = ROUNDS if n == 100 else 500
+
+    def rejects(rng: np.random.Generator) -> bool:
+        a, b, y = equal_metrics(n, rng)
+
+        def difference(systems: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+            return group(statistic, a, y, layout, "global", systems, inputs) - group(
+                statistic, b, y, layout, "global", systems, inputs
+            )
+
+        seed = int(rng.integers(1 << 30))
+        _, values = bootstrap(difference, layout, Resampling(resamples=399, seed=seed))
+        return bootstrap_p_value(values) <= 0.05
+
+    rate = share(rounds, rejects)
+    print(f"paired bootstrap of metrics, {statistic.__name__} n={n}: {rate:.4f}")
+    assert rate == pytest.approx(0.05, abs=0.01 if n == 100 else 0.02)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_system_against_system(n):
+    counts = dict.fromkeys(("randomisation", "bootstrap", "difference", "effect", "win rate"), 0)
+    rng = np.random.default_rng(0)
+    for _ in range(ROUNDS):
+        gap = rng.standard_t(5, n) if n == 100 else rng.normal(size=n)
+        seed = int(rng.integers(1 << 30))
+        found = compare_systems(gap, np.zeros(n), permutations=199, resampling=Resampling(resamples=399, seed=seed))
+        counts["randomisation"] += found.randomisation_p <= 0.05
+        counts["bootstrap"] += found.bootstrap_p <= 0.05
+        counts["difference"] += found.difference.low <= 0 <= found.difference.high
+        counts["effect"] += found.effect.low <= 0 <= found.effect.high
+        counts["win rate"] += found.win_rate.low <= 0.5 <= found.win_rate.high
+    print(f"systems n={n}: { ({name: count / ROUNDS for name, count in counts.items()}) }")
+    for name in ("randomisation", "bootstrap"):
+        assert counts[name] / ROUNDS == pytest.approx(0.05, abs=0.01)
+    for name in ("difference", "effect", "win rate"):
+        assert 0.93 <= counts[name] / ROUNDS <= 0.97
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("n", SIZES)
+def test_intervals_of_correlations(method, n):
+    """Normal data with r = .6: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
+    r, rounds = 0.6, 1000 if n == 100 else 300
+    truths = {pearson: r, spearman: 6 / math.pi * math.asin(r / 2), kendall: 2 / math.pi * math.asin(r)}
+    if n == 1000:
+        del truths[kendall]  # as at n = 100, and slow
+    covered, rng = dict.fromkeys(truths, 0), np.random.default_rng(0)
+    for _ in range(rounds):
+        x, noise = rng.normal(size=(2, n))
+        y, seed = r * x + math.sqrt(1 - r * r) * noise, int(rng.integers(1 << 30))
+        for statistic, truth in truths.items():
+            found = grouped_estimate(
+                statistic, x, y, lay_out(n), resampling=Resampling(method=method, resamples=499, seed=seed)
+            ).estimate
+            covered[statistic] += found.low <= truth <= found.high
+    print(f"{method} n={n}: { ({s.__name__: count / rounds for s, count in covered.items()}) }")
+    for count in covered.values():
+        assert 0.925 <= count / rounds <= 0.975
+
+
+@pytest.mark.parametrize("n", [20, *SIZES])
+@pytest.mark.parametrize("noise", [0.3, 1.0, 5.0])
+def test_prediction_powered_intervals(n, noise):
+    """n rated of 10 n; skewed ratings, a metric on another scale."""
+    rounds = 4000
+
+    def covers(rng: np.random.Generator) -> tuple[bool, bool, float]:
+        y = rng.gamma(4.0, size=10 * n)
+        f = 0.01 * (y + noise * rng.normal(size=10 * n)) - 1
+        y[n:] = math.nan
+        found = powered_mean(y, f)
+        wide, narrow = (e.high - e.low for e in (found.classical, found.estimate))
+        return (
+            found.estimate.low <= 4 <= found.estimate.high,
+            found.classical.low <= 4 <= found.classical.high,
+            narrow / wide,
+        )
+
+    rng = np.random.default_rng(0)
+    powered, classical, width = np.mean([covers(rng) for _ in range(rounds)], axis=0)
+    print(f"PPI++ n={n} noise={noise}: covers {powered:.4f}, classical {classical:.4f}, width {width:.3f}")
+    assert 0.93 <= powered <= 0.97
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_prediction_powered_win_rates(n):
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(4000):
+        gap = rng.normal(size=10 * n) + 0.3
+        y = np.where(np.abs(gap) < 0.2, 0.5, gap > 0)
+        truth = 0.5 * (gaussian(-0.1) - gaussian(-0.5)) + 1 - gaussian(-0.1)
+        y[n:] = math.nan
+        found = powered_win_rate(y, gap + rng.normal(size=10 * n)).estimate
+        covered += found.low <= truth <= found.high
+    print(f"PPI++ win rate n={n}: covers {covered / 4000:.4f}")
+    assert 0.93 <= covered / 4000 <= 0.97
+
+
+def gaussian(x: float) -> float:
+    return (1 + math.erf(x / math.sqrt(2))) / 2

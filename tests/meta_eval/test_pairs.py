@@ -1,0 +1,124 @@
+"""Pairs with ties: hand-worked counts, scipy and a loop over pairs as oracles, properties."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from meta_eval.pairs import calibrate_ties, kendall_c, pairwise_accuracy
+
+
+def plain(statistic, x, y, **settings) -> float:
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    return float(statistic(x, y, np.ones((1, len(x))), **settings)[0])
+
+
+def accuracy_by_loop(x, y, epsilon=0.0) -> float:
+    def order(u, v, slack=0.0):
+        return 0 if abs(u - v) <= slack else np.sign(u - v)
+
+    right = [order(x[i], x[j], epsilon) == order(y[i], y[j]) for i, j in combinations(range(len(x)), 2)]
+    return float(np.mean(right))
+
+
+def test_accuracy_by_hand():
+    """Pairs of (1, 1, 2, 4) against (1, 2, 2, 3): 01 wrong (only scores tie), 02 right, 03 right, 12 wrong (only
+    ratings tie), 13 right, 23 right: 4/6. With epsilon 1, 02 ties and is wrong, 12 ties and is right: 4/6 again."""
+    assert plain(pairwise_accuracy, [1, 1, 2, 4], [1, 2, 2, 3]) == pytest.approx(4 / 6)
+    assert plain(pairwise_accuracy, [1, 1, 2, 4], [1, 2, 2, 3], epsilon=1.0) == pytest.approx(4 / 6)
+
+
+def test_tie_calibration_by_hand():
+    """Ratings 1 1 2 2; scores 0 .1 1 1.2. Without ties 4 of 6 are right (between the levels). From .1 the first pair is
+    right as well, from .2 both are, from .9 pairs between the levels begin to be lost."""
+    x, y = np.array([0, 0.1, 1, 1.2]), np.array([1.0, 1, 2, 2])
+    assert plain(pairwise_accuracy, x, y) == pytest.approx(4 / 6)
+    epsilon = calibrate_ties(x, y)
+    assert epsilon == pytest.approx(0.2)
+    assert plain(pairwise_accuracy, x, y, epsilon=epsilon) == 1.0
+
+
+def test_tau_c_by_hand():
+    """(1, 2, 3, 4) against (1, 1, 2, 2): four concordant pairs, two values: 2 * 4 / (16 / 2) = 1; tau-b is .816."""
+    assert plain(kendall_c, [1, 2, 3, 4], [1, 1, 2, 2]) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_equal_to_scipy_and_to_a_loop(seed):
+    rng = np.random.default_rng(seed)
+    n, levels = int(rng.integers(4, 40)), int(rng.integers(2, 12))
+    x, y = rng.integers(0, levels, n).astype(float), rng.integers(0, 4, n).astype(float)
+    if seed % 2:
+        x = rng.normal(size=n)
+    x[:2], y[:2] = [0, 1], [0, 1]
+    assert plain(kendall_c, x, y) == pytest.approx(stats.kendalltau(x, y, variant="c")[0], abs=1e-12)
+    assert plain(pairwise_accuracy, x, y) == pytest.approx(accuracy_by_loop(x, y), abs=1e-12)
+    epsilon = float(abs(x[0] - x[2]))
+    assert plain(pairwise_accuracy, x, y, epsilon=epsilon) == pytest.approx(accuracy_by_loop(x, y, epsilon), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_calibration_finds_the_best_epsilon(seed):
+    rng = np.random.default_rng(seed)
+    n = 16
+    y = rng.integers(0, 3, n).astype(float)
+    x = np.round(y + rng.normal(size=n), 1)
+    groups = [np.arange(0, 6), np.arange(6, n)]
+    candidates = [0.0, *sorted({abs(u - v) for at in groups for u, v in combinations(x[at], 2)})]
+    accuracies = [np.mean([accuracy_by_loop(x[at], y[at], e) for at in groups]) for e in candidates]
+    best = calibrate_ties(x, y, groups)
+    assert np.mean([accuracy_by_loop(x[at], y[at], best) for at in groups]) == pytest.approx(max(accuracies), abs=1e-12)
+    assert best == pytest.approx(candidates[int(np.argmax(np.array(accuracies) > max(accuracies) - 1e-12))], abs=1e-12)
+
+
+def test_calibration_of_many_examples_draws_some(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 400).astype(float)
+    x = y + 0.2 * rng.normal(size=400)
+    whole = calibrate_ties(x, y)
+    monkeypatch.setattr("meta_eval.pairs.LARGEST_CALIBRATION", 200)
+    assert calibrate_ties(x, y) == pytest.approx(whole, abs=0.1)
+    assert calibrate_ties(x, y, seed=1) == calibrate_ties(x, y, seed=1)
+
+
+@pytest.mark.parametrize("statistic", [kendall_c, pairwise_accuracy])
+def test_resamples_equal_the_drawn_examples(statistic):
+    """Copies of one example are no pair for accuracy; tau-c takes them as scipy does."""
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 6, 15).astype(float), rng.integers(0, 3, 15).astype(float)
+    for draw in rng.integers(0, 15, (10, 15)):
+        weights = np.bincount(draw, minlength=15)[None].astype(float)
+        if statistic is kendall_c:
+            expected = stats.kendalltau(x[draw], y[draw], variant="c")[0]
+        else:
+            pairs = [(i, j) for i, j in combinations(draw, 2) if i != j]
+            expected = np.mean([np.sign(x[i] - x[j]) == np.sign(y[i] - y[j]) for i, j in pairs])
+        assert statistic(x, y, weights)[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_blocks_do_not_change_the_result(monkeypatch):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=50), rng.integers(0, 3, 50).astype(float)
+    whole = plain(pairwise_accuracy, x, y), plain(kendall_c, x, y)
+    monkeypatch.setattr("meta_eval.pairs.PAIR_BLOCK", 150)
+    assert (plain(pairwise_accuracy, x, y), plain(kendall_c, x, y)) == whole
+
+
+def test_constant_scores():
+    assert np.isnan(plain(kendall_c, [1, 1, 1], [1, 2, 3]))
+    assert plain(pairwise_accuracy, [1, 1, 1], [1, 1, 2]) == pytest.approx(1 / 3)
+    assert calibrate_ties(np.ones(3), np.arange(3.0)) == 0.0
+
+
+@given(st.integers(3, 10).flatmap(lambda n: st.tuples(*[st.lists(st.integers(-4, 4), min_size=n, max_size=n)] * 2)))
+def test_properties(pair):
+    x, y = (np.array(v, dtype=float) for v in pair)
+    found = plain(pairwise_accuracy, x, y)
+    assert 0 <= found <= 1
+    assert plain(pairwise_accuracy, y, x) == pytest.approx(found)
+    assert plain(pairwise_accuracy, np.exp(x), y) == pytest.approx(found)
+    assert plain(pairwise_accuracy, x, x) == 1.0
+    assert plain(pairwise_accuracy, x, y, epsilon=calibrate_ties(x, y)) >= found - 1e-12

@@ -1,0 +1,140 @@
+"""Planning: power against simulation of data, scipy's power as the oracle, inverses, hand-worked reliability."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from meta_eval.comparison import williams, williams_test
+from meta_eval.planning import (
+    LARGEST,
+    Spread,
+    correlation_with_raters,
+    detectable_difference,
+    estimate_spread,
+    n_to_tell_metrics,
+    n_to_tell_systems,
+    paired_power,
+    reliability,
+    williams_p_values,
+    williams_power,
+)
+
+
+def test_p_values_equal_the_scalar_test():
+    rng = np.random.default_rng(0)
+    r = rng.uniform(-0.6, 0.6, (3, 50))
+    for n in (4, 30, 500):
+        expected = [williams(a, b, ab, n)[1] for a, b, ab in r.T]
+        np.testing.assert_allclose(williams_p_values(r[0], r[1], r[2], n), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("r_a", "r_b", "r_ab", "n"), [(0.6, 0.4, 0.5, 80), (0.3, 0.3, 0.7, 50), (0.7, 0.5, 0.6, 150)])
+def test_power_equals_a_simulation_of_data(r_a, r_b, r_ab, n):
+    """Samples of three normal variables, tested with Williams' test on Spearman's rho, 600 times."""
+    factor = np.linalg.cholesky([[1, r_a, r_b], [r_a, 1, r_ab], [r_b, r_ab, 1]])
+    rng = np.random.default_rng(0)
+    found = np.mean([williams_test(a, b, y).p_value < 0.05 for y, a, b in (factor @ rng.normal(size=(600, 3, n)))])
+    assert williams_power(r_a, r_b, r_ab, n) == pytest.approx(found, abs=0.06)
+
+
+def test_equal_metrics_are_told_apart_as_often_as_the_level_says():
+    for n in (20, 100, 1000):
+        assert williams_power(0.5, 0.5, 0.6, n) == pytest.approx(0.05, abs=0.01)
+
+
+def test_power_grows_with_n_and_with_the_difference():
+    by_n = [williams_power(0.5, 0.4, 0.6, n) for n in (10, 50, 200, 1000)]
+    by_gap = [williams_power(0.5, b, 0.6, 100) for b in (0.45, 0.35, 0.2)]
+    assert by_n == sorted(by_n)
+    assert by_gap == sorted(by_gap)
+
+
+def test_detectable_difference_has_the_power_it_says():
+    d = detectable_difference(0.5, 0.6, 200)
+    assert williams_power(0.5, 0.5 - d, 0.6, 200) == pytest.approx(0.8, abs=0.01)
+    assert detectable_difference(0.5, 0.6, 2000) < d
+    assert math.isnan(detectable_difference(0.0, 0.0, 4))  # even the largest difference goes unnoticed
+
+
+def test_n_to_tell_metrics_is_the_least():
+    found = n_to_tell_metrics(0.5, 0.4, 0.6)
+    assert found.power >= 0.8
+    assert williams_power(0.5, 0.4, 0.6, int(found.n) - 2) < 0.805
+    assert n_to_tell_metrics(0.5, 0.3, 0.6).n < found.n
+    assert n_to_tell_metrics(0.5, 0.4, 0.9).n < found.n  # metrics alike are told apart more easily
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: n_to_tell_metrics(0.5, 0.5, 0.6), "the two correlations are equal"),
+        (lambda: n_to_tell_metrics(0.9, -0.9, 0.9), "no variables have the correlations 0.9, -0.9"),
+        (lambda: n_to_tell_metrics(0.5, 0.4999999, 0.6, simulations=50), f"more than {LARGEST} are needed"),
+        (lambda: n_to_tell_systems(0, 1), "the difference is 0"),
+    ],
+)
+def test_no_plan_has_a_reason(call, reason):
+    found = call()
+    assert math.isnan(found.n)
+    assert found.reason is not None
+    assert reason in found.reason
+
+
+def test_paired_power_equals_a_simulation():
+    rng = np.random.default_rng(0)
+    gaps = 0.4 + rng.normal(size=(4000, 30))
+    found = np.mean(np.abs(gaps.mean(axis=1) / gaps.std(axis=1, ddof=1) * math.sqrt(30)) > stats.t.ppf(0.975, 29))
+    assert paired_power(0.4, 1.0, 30) == pytest.approx(found, abs=0.02)
+    assert paired_power(0.0, 1.0, 30) == pytest.approx(0.05)
+    assert paired_power(5.0, 0.01, 30) == 1.0
+
+
+def test_n_to_tell_systems_is_that_of_the_tables():
+    """Cohen (1988): an effect of .5 needs 34 pairs for a power of .8 at .05, an effect of .2 needs 199."""
+    assert n_to_tell_systems(0.5, 1.0).n == 34
+    assert n_to_tell_systems(0.4, 2.0).n == 199
+    assert paired_power(0.2, 1.0, 198) < 0.8 <= paired_power(0.2, 1.0, 199)
+    assert n_to_tell_systems(100.0, 1.0).n == 2
+
+
+def test_spread_by_hand():
+    """Two raters, inputs (1, 3) and (5, 7): within 2, means 2 and 6, between 2 * 8 = 16, so inputs (16 - 2)/2 = 7."""
+    found = estimate_spread([[1, 5], [3, 7]])
+    assert (found.inputs, found.raters) == pytest.approx((math.sqrt(7), math.sqrt(2)))
+    assert found.of_mean(2) == pytest.approx(math.sqrt(8))
+    assert estimate_spread([[1.0, 3, 5]]) == Spread(inputs=2.0, raters=0.0)
+
+
+def test_spread_recovers_what_made_the_data():
+    rng = np.random.default_rng(0)
+    table = 0.8 * rng.normal(size=2000) + 1.5 * rng.normal(size=(3, 2000))
+    table[rng.random(table.shape) < 0.2] = np.nan
+    found = estimate_spread(table)
+    assert (found.inputs, found.raters) == (pytest.approx(0.8, abs=0.1), pytest.approx(1.5, abs=0.1))
+
+
+def test_reliability_and_attenuation():
+    assert reliability(1, 0.4) == pytest.approx(0.4)
+    assert reliability(2, 0.5) == pytest.approx(2 / 3)
+    assert correlation_with_raters(0.3, 1, 1, 0.4) == pytest.approx(0.3)
+    more = correlation_with_raters(0.3, 1, 5, 0.4)
+    assert more == pytest.approx(0.3 * math.sqrt(reliability(5, 0.4) / 0.4))
+    assert correlation_with_raters(more, 5, 1, 0.4) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: williams_power(0.5, 0.4, 0.6, 3), "needs at least 4 examples, but n is 3"),
+        (lambda: paired_power(0.5, 0.0, 10), "a spread above 0"),
+        (lambda: reliability(0, 0.5), "raters must be at least 1"),
+        (lambda: reliability(2, -0.1), "correlate by more than 0"),
+        (lambda: n_to_tell_systems(1.0, 1.0, power=80), "power must lie between 0 and 1, but is 80"),
+        (lambda: estimate_spread([[1.0]]), "at least 2 rated inputs"),
+    ],
+)
+def test_faults(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,54 @@
+"""Adjusted p-values and clusters: hand-worked values, scipy as the oracle, properties."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from meta_eval.significance import benjamini_hochberg, clusters, holm
+
+
+def test_by_hand():
+    """Sorted .01 .02 .03 .04: Holm .04 .06 .06 .06; Benjamini-Hochberg .04 .04 .04 .04."""
+    p = [0.04, 0.01, 0.03, 0.02]
+    assert holm(p).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert benjamini_hochberg(p).tolist() == pytest.approx([0.04] * 4)
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_equal_to_scipy_and_to_the_definition(p):
+    np.testing.assert_allclose(benjamini_hochberg(p), stats.false_discovery_control(p), atol=1e-12)
+    adjusted, ordered, largest = holm(p), np.argsort(p, kind="stable"), 0.0
+    for rank, at in enumerate(ordered):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[at]))
+        assert adjusted[at] == pytest.approx(largest)
+
+
+def test_undefined_tests_are_not_counted():
+    assert holm([0.02, math.nan, 0.01])[[0, 2]].tolist() == [0.02, 0.02]
+    assert math.isnan(benjamini_hochberg([0.02, math.nan])[1])
+    assert holm([]).tolist() == []
+    assert np.isnan(holm([math.nan])).all()
+
+
+def test_faults():
+    with pytest.raises(ValueError, match=r"numbers from 0 to 1, but 1.5 is not"):
+        holm([0.5, 1.5])
+    with pytest.raises(ValueError, match=r"p_values must have shape \(2, 2\)"):
+        clusters([1.0, 2.0], [[1.0]])
+
+
+def test_clusters_need_every_pair_separated():
+    """b lies between a and c, which differ; b differs from neither, so all three share a cluster. d is below all."""
+    p = np.ones((4, 4))
+    for i, j in [(0, 2), (0, 3), (1, 3), (2, 3)]:
+        p[i, j] = p[j, i] = 0.01
+    assert clusters([0.9, 0.8, 0.7, 0.1], p) == [1, 1, 1, 2]
+    p[1, 2] = p[2, 1] = 0.01
+    assert clusters([0.9, 0.8, 0.7, 0.1], p) == [1, 1, 2, 3]
+    assert clusters([0.1, 0.7, 0.8, 0.9], p[::-1, ::-1]) == [3, 2, 1, 1]
+    assert clusters([0.9, 0.8], [[1, math.nan], [math.nan, 1]]) == [1, 1]

@@ -1,0 +1,68 @@
+"""Soft pairwise accuracy: all sign patterns by hand, the published formula as the oracle."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from meta_eval.soft_accuracy import better_p_values, soft_pairwise_accuracy
+
+
+def test_p_values_by_hand():
+    """Differences 2 and 1: of the sums 3, 1, -1, -3 one is at least 3, so p = 1/4; reversed, all are at least -3."""
+    signs = np.array(list(product([1.0, -1.0], repeat=2)))
+    assert better_p_values(np.array([[3.0, 1.0], [1.0, 0.0]]), signs).tolist() == [0.25]
+    assert better_p_values(np.array([[1.0, 0.0], [3.0, 1.0]]), signs).tolist() == [1.0]
+
+
+def published_p_values(values, signs):
+    """As the paper defines it: a loop over pairs and permutations."""
+    found = []
+    for i, j in combinations(range(len(values)), 2):
+        observed = sum(values[i]) - sum(values[j])
+        null = [sum(s * (a - b) for s, a, b in zip(row, values[i], values[j], strict=True)) for row in signs]
+        found.append(np.mean([delta >= observed - 1e-12 for delta in null]))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_equal_to_the_published_formula(seed):
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.normal(size=(4, 9)), 1)
+    signs = rng.choice([-1.0, 1.0], (40, 9))
+    np.testing.assert_allclose(better_p_values(values, signs), published_p_values(values, signs), atol=1e-9)
+
+
+def test_a_metric_equal_to_the_ratings_is_perfect_and_its_opposite_is_poor():
+    rng = np.random.default_rng(0)
+    ratings = rng.normal(size=(5, 40)) + np.arange(5)[:, None]
+    perfect = soft_pairwise_accuracy(ratings, 3 * ratings + 1)
+    assert (perfect.value, perfect.low, perfect.high) == (1.0, 1.0, 1.0)
+    assert soft_pairwise_accuracy(ratings, -ratings).value < 0.05
+    noisy = soft_pairwise_accuracy(ratings, ratings + 8 * rng.normal(size=(5, 40)))
+    assert noisy.low <= noisy.value <= noisy.high
+    assert 0.5 < noisy.value < 1
+
+
+def test_inputs_that_a_system_lacks_are_left_out():
+    rng = np.random.default_rng(1)
+    ratings, scores = rng.normal(size=(2, 3, 20))
+    with_gap = scores.copy()
+    with_gap[1, 3] = math.nan
+    kept = [i for i in range(20) if i != 3]
+    assert soft_pairwise_accuracy(ratings, with_gap) == soft_pairwise_accuracy(ratings[:, kept], scores[:, kept])
+
+
+def test_undefined_and_faults():
+    one = soft_pairwise_accuracy(np.ones((1, 9)), np.ones((1, 9)))
+    assert math.isnan(one.value)
+    assert one.reason is not None
+    assert "at least 2 systems" in one.reason
+    few = soft_pairwise_accuracy(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
+    assert few.value == 1.0
+    assert few.reason == "an interval over inputs needs at least 5 of them, but there are 3"
+    with pytest.raises(ValueError, match=r"one shape \(systems, inputs\), but have \(3,\) and \(3,\)"):
+        soft_pairwise_accuracy([1, 2, 3], [1, 2, 3])
+    with pytest.raises(ValueError, match="must be finite"):
+        soft_pairwise_accuracy([[1, math.inf]], [[1, 2]])

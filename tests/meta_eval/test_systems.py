@@ -1,0 +1,109 @@
+"""System against system: hand-worked values, scipy as the oracle, groups, undefined cases."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from meta_eval.intervals import Resampling
+from meta_eval.systems import compare_systems, randomisation_p
+
+NAN = math.nan
+
+
+def test_by_hand():
+    """Differences 1, 1, 0, -1, 2, 3: mean 1, wins 4, ties 1, losses 1, squared deviations 0 0 1 4 1 4 = 10."""
+    found = compare_systems([2, 3, 1, 0, 4, 5], [1, 2, 1, 1, 2, 2])
+    assert found.difference.value == pytest.approx(1.0)
+    assert (found.wins, found.ties, found.losses) == (4, 1, 1)
+    assert found.win_rate.value == pytest.approx(4.5 / 6)
+    assert found.effect.value == pytest.approx(1 / math.sqrt(10 / 5))
+    assert (found.n, found.missing, found.reason) == (6, 0, None)
+
+
+def test_randomisation_approaches_the_share_of_all_sign_flips():
+    differences = np.array([1.0, 1, 0, -1, 2, 3])
+    sums = [abs(np.dot(signs, differences)) for signs in product([1, -1], repeat=6)]
+    exact = np.mean([total >= 6 for total in sums])
+    assert randomisation_p(differences, 40_000, seed=0) == pytest.approx(exact, abs=0.01)
+
+
+def test_randomisation_equals_scipys_permutation_test():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 12))
+    expected = stats.permutation_test(
+        (a, b), lambda u, v: np.mean(u - v), permutation_type="samples", n_resamples=5000
+    ).pvalue
+    assert randomisation_p(a - b, 40_000, seed=1) == pytest.approx(expected, abs=0.01)
+
+
+def test_rounding_does_not_hide_an_equal_sum():
+    """Of .1 + .2 + .3 every sign pattern but all equal ones is smaller: p = 1/4."""
+    assert randomisation_p(np.array([0.1, 0.2, 0.3]), 20_000, seed=0) == pytest.approx(0.25, abs=0.01)
+    assert randomisation_p(np.array([0.3, 0.1, 0.2]), 20_000, seed=0) == pytest.approx(0.25, abs=0.01)
+    assert randomisation_p(np.zeros(5), 100, seed=0) == 1.0
+
+
+def test_the_interval_is_scipys_paired_bootstrap():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 40))
+    expected = stats.bootstrap(
+        (a - b,), np.mean, n_resamples=300, method="percentile", rng=np.random.default_rng(0)
+    ).confidence_interval
+    found = compare_systems(a, b, resampling=Resampling(resamples=300), permutations=100)
+    assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_exchanging_the_systems_turns_everything_round():
+    rng = np.random.default_rng(2)
+    a, b = np.round(rng.normal(size=(2, 30)))
+    ours, theirs = compare_systems(a, b), compare_systems(b, a)
+    for name in ("difference", "effect"):
+        assert getattr(theirs, name).value == pytest.approx(-getattr(ours, name).value)
+        assert getattr(theirs, name).low == pytest.approx(-getattr(ours, name).high)
+    assert (theirs.wins, theirs.losses) == (ours.losses, ours.wins)
+    assert theirs.win_rate.value == pytest.approx(1 - ours.win_rate.value)
+    assert (theirs.randomisation_p, theirs.bootstrap_p) == (ours.randomisation_p, ours.bootstrap_p)
+
+
+def test_groups_are_drawn_and_swapped_whole():
+    rng = np.random.default_rng(3)
+    gap = np.repeat(rng.normal(size=10), 6) + 0.1 * rng.normal(size=60) + 0.3
+    groups = [i // 6 for i in range(60)]
+    alone, grouped = compare_systems(gap, np.zeros(60)), compare_systems(gap, np.zeros(60), groups=groups)
+    assert grouped.difference.value == pytest.approx(alone.difference.value)
+    assert grouped.difference.high - grouped.difference.low > 1.5 * (alone.difference.high - alone.difference.low)
+    assert grouped.randomisation_p > 1.5 * alone.randomisation_p
+
+
+def test_missing_scores_are_counted():
+    found = compare_systems([1, NAN, 3, 4, 5, 6, 7], [0, 1, NAN, 5, 2, 2, 2], groups=list("aabbcde"))
+    assert (found.n, found.missing) == (5, 2)
+    assert (found.wins, found.losses) == (4, 1)
+
+
+def test_undefined_cases():
+    one = compare_systems([1, NAN], [2, 3])
+    assert math.isnan(one.difference.value)
+    assert one.reason == "a comparison needs at least 2 inputs that both systems have a score for, but there are 1"
+    few = compare_systems([1, 2, 3], [0, 1, 1])
+    assert few.difference.value == pytest.approx(4 / 3)
+    assert few.reason == "an interval over inputs needs at least 5 of them, but there are 3"
+    assert math.isnan(few.bootstrap_p)
+    assert 0 < few.randomisation_p <= 1
+    same = compare_systems([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    assert (same.difference.low, same.difference.high) == (1.0, 1.0)
+    assert same.effect.reason == "all differences are 1: there is no spread"
+    equal = compare_systems(range(6), range(6))
+    assert (equal.randomisation_p, equal.bootstrap_p, equal.ties) == (1.0, 1.0, 6)
+
+
+def test_faults():
+    with pytest.raises(ValueError, match=r"one shape \(inputs,\), but have \(2,\) and \(3,\)"):
+        compare_systems([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match="scores must be finite"):
+        compare_systems([1, math.inf], [1, 2])
+    with pytest.raises(ValueError, match="permutations must be at least 1"):
+        compare_systems([1, 2], [1, 3], permutations=0)
