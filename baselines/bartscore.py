@@ -11,8 +11,8 @@ from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import readable
 from core.example import Example
 from core.faults import ExampleFaults
-from core.scores import Scores
-from core.selection import Need, having, references_of
+from core.scores import Field, Scores
+from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 
@@ -75,27 +75,28 @@ class BartScore:
         return cls(lm, model, direction, source, references, truncation, token_budget)
 
     @property
-    def needs(self) -> list[Need]:
-        """What an example must have beside its text."""
+    def requires(self) -> tuple[Field, ...]:
+        """The fields that the direction reads beside the text."""
         match self.direction:
             case "source_to_text":
-                return [self.source]
+                return (self.source,)
             case "text_to_text":
-                return []
+                return ()
             case _:
-                return ["references"]
+                return ("references",)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without what the direction needs.
 
         Raises ExampleFaults where no example has what is needed, and with `error` for all texts that are too long.
         """
-        selection = having(examples, self.needs, "bartscore")
-        chosen = [examples[i] for i in selection.indices]
-        pairs = [self._pairs(example) for example in chosen]
+        return score_complete(examples, self.requires, "bartscore", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        pairs = [self._pairs(example) for example in examples]
         values, dropped = self._log_probabilities([pair for several in pairs for pair in several])
-        quality = np.full(len(chosen), np.nan)
-        lost = [0] * len(chosen)
+        quality = np.full(len(examples), np.nan)
+        lost = [0] * len(examples)
         start = 0
         for i, several in enumerate(pairs):
             part = slice(start, start + len(several))
@@ -105,19 +106,18 @@ class BartScore:
                 quality[i] = self._aggregated(values[part])
         if self.truncation == "error" and any(lost):
             rule = f"the model reads and writes {readable(self.lm)} tokens at once, but a text has more"
-            at = [(selection.indices[i], n) for i, n in enumerate(lost) if n]
-            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in at)
+            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(lost) if n)
         line = signature(
             "bartscore",
             libraries=MODEL_LIBRARIES,
             model=self.model,
             direction=self.direction,
             source=self.source if self.direction == "source_to_text" else None,
-            references=self.references if self.needs == ["references"] else None,
+            references=self.references if self.requires == ("references",) else None,
             truncation=self.truncation,
         )
         reasons = [None if several else NO_TOKENS for several in pairs]
-        return selection.spread(Scores({"quality": quality}, line, reasons, lost))
+        return Scores({"quality": quality}, line, reasons, lost)
 
     def _pairs(self, example: Example) -> list[Texts]:
         """What is read and written; none for a blank text. With `f`, both directions of a reference stand together."""

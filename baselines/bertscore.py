@@ -12,8 +12,8 @@ from transformers import AutoConfig
 
 from core.example import Example
 from core.faults import ExampleFaults
-from core.scores import Scores
-from core.selection import having, references_of
+from core.scores import Scores, fields
+from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source, readable_tokens
 from language_models.loading import loaded
@@ -41,6 +41,7 @@ class BertScore:
         batch_size: pairs at a time.
     """
 
+    requires = fields("references")
     scorer: Any
     model: str
     layers: int
@@ -92,12 +93,13 @@ class BertScore:
 
         Raises ExampleFaults where no example has references, and with `error` for all texts that are too long.
         """
-        selection = having(examples, ["references"], "bertscore")
-        chosen = [examples[i] for i in selection.indices]
-        texts = [example.full_text for example in chosen]
-        references = [references_of(example) for example in chosen]
-        dropped = self._dropped(selection.indices, texts, references)
-        matched = np.zeros((len(chosen), len(PARTS)))
+        return score_complete(examples, self.requires, "bertscore", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        texts = [example.full_text for example in examples]
+        references = [references_of(example) for example in examples]
+        dropped = self._dropped(texts, references)
+        matched = np.zeros((len(examples), len(PARTS)))
         spoken = [i for i, text in enumerate(texts) if text.strip()]  # the library cannot read a blank text
         if spoken:
             found = self.scorer.score(
@@ -114,9 +116,9 @@ class BertScore:
             truncation=self.truncation,
         )
         quality = matched[:, PARTS.index(self.part)]
-        return selection.spread(Scores({"quality": quality}, line, (), dropped, explanations))
+        return Scores({"quality": quality}, line, (), dropped, explanations)
 
-    def _dropped(self, indices: Sequence[int], texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
+    def _dropped(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
         """Per example, the tokens cut from its text and references; ExampleFaults with `error` where some are."""
         together = [[text.strip(), *map(str.strip, others)] for text, others in zip(texts, references, strict=True)]
         flat = [text for several in together for text in several]
@@ -124,8 +126,7 @@ class BertScore:
         dropped = [sum(max(0, len(next(ids)) - self.longest) for _ in several) for several in together]
         if self.truncation == "error" and any(dropped):
             rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
-            too_long = [(i, n) for i, n in zip(indices, dropped, strict=True) if n]
-            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in too_long)
+            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
         return dropped

@@ -8,8 +8,8 @@ from typing import Literal
 from sacrebleu.metrics.bleu import BLEU
 
 from core.example import Example
-from core.scores import Scores
-from core.selection import rated_by_references
+from core.scores import Scores, fields
+from core.selection import score_against_references
 from core.signature import signature
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
@@ -30,6 +30,7 @@ class Bleu:
         lowercase: letters are compared without case.
     """
 
+    requires = fields("references")
     order: int = 4
     smoothing: Smoothing = "exp"
     tokenizer: str = "13a"
@@ -67,7 +68,7 @@ class Bleu:
             tokenizer=self.tokenizer,
             lowercase=self.lowercase,
         )
-        return rated_by_references(
+        return score_against_references(
             examples,
             self.name,
             line,

@@ -9,8 +9,8 @@ import numpy as np
 from baselines.likelihood import NO_TOKENS
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
-from core.scores import Scores
-from core.selection import having
+from core.scores import Scores, fields
+from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from discriminators.discriminator import SETTINGS, Discriminator
 
@@ -26,6 +26,7 @@ def load(folder: str | Path, device: str = "cpu") -> Discriminator:
 class DiscriminatorScore:
     """The logit that a text is of the class 1 (human, good); higher is better. A dialogue is read turn by turn."""
 
+    requires = fields()
     discriminator: Discriminator
 
     @classmethod
@@ -47,6 +48,7 @@ class LabelDiscriminatorScore:
     relevance in CTRLEval's tables, label against the rest.
     """
 
+    requires = fields("label")
     by_label: Mapping[str, Discriminator] = field(hash=False)
 
     @classmethod
@@ -66,13 +68,14 @@ class LabelDiscriminatorScore:
 
         Raises ExampleFaults where no example has a label, and for all labels that no discriminator is for.
         """
-        selection = having(examples, ["label"], "discriminator_label")
-        chosen = [examples[i] for i in selection.indices]
+        return score_complete(examples, self.requires, "discriminator_label", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
         known = ", ".join(self.by_label)
         faults = [
-            (i, f'"label" must be one of {known}, found {examples[i].label!r}')
-            for i in selection.indices
-            if examples[i].label not in self.by_label
+            (i, f'"label" must be one of {known}, found {example.label!r}')
+            for i, example in enumerate(examples)
+            if example.label not in self.by_label
         ]
         if faults:
             raise ExampleFaults(faults)
@@ -81,8 +84,7 @@ class LabelDiscriminatorScore:
             libraries=MODEL_LIBRARIES,
             **{f"discriminator_{label}": d.settings["kind"] for label, d in self.by_label.items()},
         )
-        discriminators = [self.by_label[example.label or ""] for example in chosen]
-        return selection.spread(_scores(chosen, discriminators, line))
+        return _scores(examples, [self.by_label[example.label or ""] for example in examples], line)
 
 
 def _scores(examples: Sequence[Example], discriminators: Sequence[Discriminator], line: str) -> Scores:

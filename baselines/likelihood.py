@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.scores import Scores
+from core.scores import Scores, fields
 from core.signature import MODEL_LIBRARIES, Setting, signature
 
 NO_TOKENS = "the text has no tokens to score"
@@ -38,6 +38,7 @@ class Likelihood:
         settings: what the signature says of the model, such as `{"model": "t5-base"}`.
     """
 
+    requires = fields()
     name: str
     model: TokenModel
     settings: Mapping[str, Setting] = field(default_factory=dict, hash=False)

@@ -13,8 +13,8 @@ from nltk.translate.meteor_score import meteor_score
 
 from core.example import Example
 from core.faults import InputFaults
-from core.scores import Scores
-from core.selection import rated_by_references
+from core.scores import Scores, fields
+from core.selection import score_against_references
 from core.signature import signature
 
 
@@ -47,6 +47,7 @@ class Meteor:
     Raises InputFaults where synonyms are asked for and WordNet is not there.
     """
 
+    requires = fields("references")
     synonyms: bool = False
 
     def __post_init__(self) -> None:
@@ -66,4 +67,4 @@ class Meteor:
         def rate(text: str, references: list[str]) -> float:
             return meteor_score([tokens(reference) for reference in references], tokens(text), wordnet=source)
 
-        return rated_by_references(examples, "meteor", line, rate)
+        return score_against_references(examples, "meteor", line, rate)

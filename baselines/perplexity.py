@@ -13,8 +13,8 @@ import numpy as np
 from baselines.likelihood import likelihood_scores
 from core.example import Example
 from core.faults import ExampleFaults
-from core.scores import Scores
-from core.selection import Need, having
+from core.scores import Field, Scores, fields
+from core.selection import score_complete
 from language_models.causal import UNLIMITED, CausalLM, continuation_log_probabilities, fit_continuations
 from language_models.infilling import Convention, convention_of, encode_infills
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
@@ -55,24 +55,26 @@ class Perplexity:
         """Loads a hub name or a folder. Raises MissingModel where neither a folder nor a reachable hub has it."""
         return cls(CausalLM.from_pretrained(model, device, dtype), model, use_context, truncation, token_budget)
 
+    @property
+    def requires(self) -> tuple[Field, ...]:
+        """The context, where it is used."""
+        return ("context",) if self.use_context else ()
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens and, where it is used, without context.
 
         Raises ExampleFaults where context is used and no example has any, and with `error` for texts that are too long.
         """
-        needs: list[Need] = ["context"] if self.use_context else []
-        selection = having(examples, needs, "perplexity")
-        chosen = [examples[i] for i in selection.indices]
-        pairs = list(zip(self._contexts(chosen), self._texts(chosen), strict=True))
-        try:
-            fitted, dropped = fit_continuations(pairs, self.lm.longest, self.truncation)
-        except ExampleFaults as faults:
-            raise ExampleFaults((selection.indices[i], what) for i, what in faults.at) from None
+        return score_complete(examples, self.requires, "perplexity", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        pairs = list(zip(self._contexts(examples), self._texts(examples), strict=True))
+        fitted, dropped = fit_continuations(pairs, self.lm.longest, self.truncation)
         flat = [window for windows in fitted for window in windows]
         rows = iter(continuation_log_probabilities(self.lm, flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
         settings = {"model": self.model, "use_context": self.use_context, "truncation": self.truncation}
-        return selection.spread(likelihood_scores(log_probabilities, dropped, "perplexity", settings))
+        return likelihood_scores(log_probabilities, dropped, "perplexity", settings)
 
     def _contexts(self, examples: Sequence[Example]) -> list[list[int]]:
         if not self.use_context or not examples:
@@ -106,6 +108,7 @@ class InfillingPerplexity:
         token_budget: padded tokens in a batch.
     """
 
+    requires = fields()
     lm: Seq2SeqLM
     convention: Convention
     model: str

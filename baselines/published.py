@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.example import Example
-from core.scores import Scores
+from core.scores import Scores, fields
 from core.signature import signature
 from core.stages import fingerprint
 
@@ -23,6 +23,7 @@ class Published:
     Raises ValueError for a score that is not finite.
     """
 
+    requires = fields()
     name: str
     by_id: Mapping[str, float] = field(hash=False)
 

@@ -10,8 +10,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
 from core.example import Example
-from core.scores import Scores
-from core.selection import rated_by_references
+from core.scores import Scores, fields
+from core.selection import score_against_references
 from core.signature import signature
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
@@ -44,6 +44,7 @@ class Rouge:
         tokens: `ascii`, the tokenizer of rouge-score, which sees nothing but a-z and 0-9; `unicode` for other scripts.
     """
 
+    requires = fields("references")
     kind: Kind = "rougeL"
     stemmer: bool = True
     tokens: Tokens = "ascii"
@@ -73,7 +74,7 @@ class Rouge:
         line = signature(
             self.name, libraries=("rouge-score",), stemmer=self.stemmer and self.tokens == "ascii", tokens=self.tokens
         )
-        return rated_by_references(examples, self.name, line, self._rate)
+        return score_against_references(examples, self.name, line, self._rate)
 
     def _rate(self, text: str, references: list[str]) -> float | str:
         for what, said in (("the text", text), *(("a reference", reference) for reference in references)):

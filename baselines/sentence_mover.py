@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 
 from baselines.word_count import words
 from core.example import Example
-from core.scores import Scores
-from core.selection import having, references_of
+from core.scores import Scores, fields
+from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.embedders import Embedder, load_embedder
 from language_models.truncation import Truncation
@@ -60,6 +60,7 @@ class SentenceMover:
         embedder: a sentence encoder, or word vectors as in the paper.
     """
 
+    requires = fields("references")
     embedder: Embedder
 
     @classmethod
@@ -74,9 +75,10 @@ class SentenceMover:
 
         Raises ExampleFaults where no example has references.
         """
-        selection = having(examples, ["references"], "sentence_mover")
-        chosen = [examples[i] for i in selection.indices]
-        texts = [[sentences(e.full_text), *map(sentences, references_of(e))] for e in chosen]
+        return score_complete(examples, self.requires, "sentence_mover", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        texts = [[sentences(e.full_text), *map(sentences, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
         lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))
@@ -84,7 +86,7 @@ class SentenceMover:
         reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
         dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
         line = signature("sentence_mover", libraries=MODEL_LIBRARIES, encoder=self.embedder.name)
-        return selection.spread(Scores({"quality": quality}, line, reasons, dropped))
+        return Scores({"quality": quality}, line, reasons, dropped)
 
     def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:
         if not text:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.example import Example
-from core.scores import Scores
+from core.scores import Scores, fields
 from core.signature import signature
 
 
@@ -22,6 +22,8 @@ def words(text: str) -> int:
 @dataclass(frozen=True)
 class WordCount:
     """Scores a text by its number of words; longer is better."""
+
+    requires = fields()
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`: whitespace-separated words of `full_text`. Every example has a score."""

@@ -15,7 +15,8 @@ from cdm.pair import Pair, turns_of
 from cdm.segments import Gap, infilling_task
 from core.example import Example
 from core.faults import InputFaults
-from core.scores import Scores
+from core.scores import Scores, fields
+from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
 
@@ -187,6 +188,7 @@ def pooled_scores(
 class DiscriminativeCDM:
     """The metric: one pooled momentum per dialogue, higher is better."""
 
+    requires = fields("turns")
     pair: Pair
     pooling: Pooling = "average"
     pooler: ClassifierPooler | None = None
@@ -211,7 +213,10 @@ class DiscriminativeCDM:
         return cls(Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype), pooling, pooler)
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores under the aspect `quality`."""
+        """Scores under the aspect `quality`; NaN without turns. Raises ExampleFaults where no example has turns."""
+        return score_complete(examples, self.requires, "cdm_discriminative", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
         steps = dialogue_steps(self.pair, turns_of(examples), self.token_budget)
         return pooled_scores(
             steps,

@@ -10,7 +10,8 @@ from cdm.negatives import Negatives
 from cdm.pair import turns_of
 from core.example import Example
 from core.faults import InputFaults
-from core.scores import Scores
+from core.scores import Scores, fields
+from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS, Discriminator
@@ -30,6 +31,7 @@ def labelled(negatives: Negatives) -> list[LabelledText]:
 class GenerativeCDM:
     """The metric: the discriminator's logit for a dialogue, higher is better."""
 
+    requires = fields("turns")
     discriminator: Discriminator
 
     @classmethod
@@ -43,7 +45,10 @@ class GenerativeCDM:
         return cls(Discriminator.from_pretrained(folder, device))
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores under the aspect `quality`."""
+        """Scores under the aspect `quality`; NaN without turns. Raises ExampleFaults where no example has turns."""
+        return score_complete(examples, self.requires, "cdm_generative", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
         logits, dropped = self.discriminator.logits(turns_of(examples))
         line = signature("cdm_generative", libraries=MODEL_LIBRARIES, discriminator=self.discriminator.settings["kind"])
         return Scores({"quality": np.asarray(logits)}, line, dropped_tokens=dropped.tolist())

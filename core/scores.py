@@ -2,12 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
+
+Field = Literal["turns", "references", "context", "prefix", "label"]
+
+
+def fields(*names: Field) -> tuple[Field, ...]:
+    """Names of fields of an Example, for `Metric.requires`."""
+    return names
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,19 @@ class Scores:
 
 
 class Metric(Protocol):
-    """Anything that scores examples."""
+    """Anything that scores examples.
+
+    `requires` holds the fields that the metric reads beside the text. An example without one of them is NaN with a
+    reason. Where settings decide, `requires` is a property that reads these settings alone, so that a file can be
+    checked before models are loaded.
+    """
+
+    @property
+    def requires(self) -> tuple[Field, ...]: ...
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores in the order of the examples, the same for any order, batch size and number of processes."""
+        """Scores in the order of the examples, the same for any order, batch size and number of processes.
+
+        Raises ExampleFaults where no example has the required fields.
+        """
         ...

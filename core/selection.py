@@ -1,21 +1,18 @@
-"""Which examples a metric can judge: those that have what it needs. The others are NaN with a reason."""
+"""Which examples a metric can score: those that have the fields it requires. The others are NaN with a reason."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from core.example import Example
 from core.faults import ExampleFaults
-from core.scores import Scores
-
-Need = Literal["references", "context", "prefix", "label"]
+from core.scores import Field, Scores
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The examples that can be judged, by their indices, and for every example why it cannot be."""
+    """The indices of the examples that can be scored, and for every example why it cannot be."""
 
     indices: list[int]
     reasons: list[str | None]
@@ -35,24 +32,43 @@ class Selection:
         return Scores(values, scores.signature, reasons, dropped, explanations)
 
 
-def having(examples: Sequence[Example], needs: Sequence[Need], metric: str) -> Selection:
-    """The examples that have all that the metric needs.
+def has_field(example: Example, field: Field) -> bool:
+    """Whether the example has the field. A blank text or reference does not count; one turn is no dialogue."""
+    if field == "turns":
+        return len(example.turns) >= 2
+    if field == "references":
+        return bool(references_of(example))
+    return bool((getattr(example, field) or "").strip())
 
-    Raises ExampleFaults where there are examples and none of them has it: then the wrong data or metric was asked for.
+
+def select_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> Selection:
+    """The examples that have all fields that the metric requires.
+
+    Raises ExampleFaults where there are examples and none of them has them: the file or the metric is the wrong one.
     """
-    lacking = [[need for need in needs if not said(example, need)] for example in examples]
-    reasons = [f"{metric} needs {' and '.join(missing)}, found none" if missing else None for missing in lacking]
+    missing = [[field for field in requires if not has_field(example, field)] for example in examples]
+    names = {"turns": "two or more turns"}
+    reasons = [
+        f"{metric} needs {' and '.join(names.get(field, field) for field in fields)}, found none" if fields else None
+        for fields in missing
+    ]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason} for {examples[i].id!r}") for i, reason in enumerate(reasons))
-    return Selection([i for i, missing in enumerate(lacking) if not missing], reasons)
+    return Selection([i for i, fields in enumerate(missing) if not fields], reasons)
 
 
-def said(example: Example, need: Need) -> str | tuple[str, ...]:
-    """What the example has of it, blank strings left out; empty where it has nothing."""
-    if need == "references":
-        return tuple(reference for reference in example.references if reference.strip())
-    value = getattr(example, need)
-    return value if value is not None and value.strip() else ""
+def score_complete(
+    examples: Sequence[Example], requires: Sequence[Field], metric: str, score: Callable[[list[Example]], Scores]
+) -> Scores:
+    """What `score` returns for the examples that have the required fields; NaN with a reason for the others.
+
+    Raises ExampleFaults as `select_complete` does, and those of `score`, with the indices of `examples`.
+    """
+    selection = select_complete(examples, requires, metric)
+    try:
+        return selection.spread(score([examples[i] for i in selection.indices]))
+    except ExampleFaults as faults:
+        raise ExampleFaults((selection.indices[i], what) for i, what in faults.at) from None
 
 
 def references_of(example: Example) -> list[str]:
@@ -60,17 +76,18 @@ def references_of(example: Example) -> list[str]:
     return [reference for reference in example.references if reference.strip()]
 
 
-def rated_by_references(
+def score_against_references(
     examples: Sequence[Example], metric: str, signature: str, rate: Callable[[str, list[str]], float | str]
 ) -> Scores:
     """The aspect `quality` of a metric that compares each text with its references.
 
-    `rate` is given a text that is not blank and its references; it returns a score, or a reason why there is none. A
-    blank text shares nothing with its references and is scored 0. Raises ExampleFaults as `having` does.
+    `rate` takes a text that is not blank and its references; it returns a score, or a reason why there is none. A blank
+    text shares nothing with its references and scores 0. Raises ExampleFaults as `select_complete` does.
     """
-    selection = having(examples, ["references"], metric)
-    chosen = [examples[i] for i in selection.indices]
-    found = [rate(e.full_text, references_of(e)) if e.full_text.strip() else 0.0 for e in chosen]
-    values = np.array([np.nan if isinstance(value, str) else value for value in found], np.float64)
-    reasons = [value if isinstance(value, str) else None for value in found]
-    return selection.spread(Scores({"quality": values}, signature, reasons))
+
+    def score(chosen: list[Example]) -> Scores:
+        found = [rate(e.full_text, references_of(e)) if e.full_text.strip() else 0.0 for e in chosen]
+        values = np.array([np.nan if isinstance(value, str) else value for value in found], np.float64)
+        return Scores({"quality": values}, signature, [value if isinstance(value, str) else None for value in found])
+
+    return score_complete(examples, ("references",), metric, score)

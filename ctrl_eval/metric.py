@@ -18,7 +18,8 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from core.example import Example
 from core.faults import ExampleFaults, shown
-from core.scores import Scores
+from core.scores import Field, Scores
+from core.selection import score_complete
 from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
@@ -185,14 +186,25 @@ class CTRLEval:
         """The model, loaded when it is first asked for."""
         return self.load()
 
+    @property
+    def requires(self) -> tuple[Field, ...]:
+        """The fields that the aspects read beside the text."""
+        read: dict[Aspect, Field] = {"consistency": "prefix", RELEVANCE: "label"}
+        return tuple(read[aspect] for aspect in self.aspects if aspect in read)
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """One score per example and aspect, with the evaluators behind it as explanations.
 
-        Coherence and consistency are log-probabilities in nats (at most 0), attribute relevance is in [0, 1].
+        Coherence and consistency are log-probabilities in nats (at most 0), attribute relevance is in [0, 1]. An
+        example without a required field is NaN in all aspects.
 
-        Raises ExampleFaults, before the model is loaded, for every text without a sentence, prefix that does not begin
-        its text, label that the verbalizers lack, and, with truncation `error`, text that does not fit.
+        Raises ExampleFaults, before the model is loaded, where no example has the required fields, and for every text
+        without a sentence, prefix that does not begin its text, label that the verbalizers lack, and, with truncation
+        `error`, text that does not fit.
         """
+        return score_complete(examples, self.requires, "ctrleval", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
         found = self.evaluations(examples)
         explanations = [{aspect: found[aspect][i].explanation() for aspect in found} for i in range(len(examples))]
         return Scores(
@@ -244,9 +256,7 @@ class CTRLEval:
         if self.convention.mask and self.convention.mask in text:
             found.append(f"a text must not hold the model's mask {self.convention.mask}, found it in {shown(text)}")
         if "consistency" in self.aspects:
-            if not example.prefix:
-                found.append("consistency needs the prefix that the text had to begin with, found none")
-            elif not text.startswith(example.prefix):
+            if not example.prefix or not text.startswith(example.prefix):
                 found.append(f"the prefix must begin the text, found {shown(example.prefix)} and {shown(text)}")
             elif not text[len(example.prefix) :].strip():
                 found.append(f"consistency needs text after the prefix, found {shown(text)}")

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.scores import Scores
-from core.selection import having, references_of
+from core.scores import Scores, fields
+from core.selection import references_of, select_complete
 from core.settings import ascending_ratios
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
@@ -101,6 +101,7 @@ class MARS:
         documents: texts to count document frequencies in.
     """
 
+    requires = fields("references")
     augmenter: Augmenter | None
     embedder: Embedder
     tagger: Tagger
@@ -228,7 +229,7 @@ class MARS:
 
     def compared(self, examples: Sequence[Example]) -> list[Compared]:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
-        selection = having(examples, ["references"], "mars")
+        selection = select_complete(examples, self.requires, "mars")
         chosen = [examples[i] for i in selection.indices]
         nothing = np.empty((0, len(self.ratios)))
         found = [Compared(self.ratios, nothing, reason=reason) for reason in selection.reasons]
@@ -256,7 +257,7 @@ class MARS:
 
         Raises ExampleFaults where no example has references.
         """
-        having(examples, ["references"], "mars")
+        select_complete(examples, self.requires, "mars")
         return list(self._augmented([e for e in examples if references_of(e)]).values())
 
     def _references(self, example: Example) -> list[tuple[str, str]]:

@@ -1,14 +1,18 @@
 """Score: one metric on a file of one's own texts (`+exp=score`)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+from hydra.utils import get_object
 
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
-from core.scores import Metric
+from core.scores import Field, Metric
+from core.selection import select_complete
 from data.files import located_examples, write_scores
 from experiments.runner.contracts import Outcome, Run
 
@@ -26,6 +30,31 @@ def output_file(path: str, given: str) -> Path:
     if not file.parent.is_dir():
         raise InputFaults([f"output must lie in a folder that exists, found no {file.parent}"])
     return file
+
+
+def read_scorable(path: str, metric: Mapping[str, Any]) -> list[Example]:
+    """The examples of a file, checked for the fields that the configured metric requires.
+
+    Raises InputFaults, by file and line, for what is wrong with the file, and where no example has these fields.
+    """
+    located = located_examples(path)
+    examples = [example for _, example in located]
+    try:
+        select_complete(examples, required_fields(metric), "the metric")
+    except ExampleFaults as faults:
+        raise faults.located(path, [line for line, _ in located]) from None
+    return examples
+
+
+def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
+    """What a configured metric requires, known from its class and settings before its models are loaded."""
+    target = get_object(metric["_target_"])
+    kind = getattr(target, "__self__", target)  # the class of `from_pretrained`, or the target itself
+    if isinstance(
+        kind.requires, property
+    ):  # it reads settings alone (see Metric), which are those of the configuration
+        return kind.requires.__get__(SimpleNamespace(**metric))
+    return kind.requires
 
 
 def score(run: Run, examples: Sequence[Example], given: str, output: Path, metric: Metric) -> Outcome:

@@ -251,7 +251,6 @@ def refused(examples: list[Example], metric: CTRLEval) -> str:
 
 BAD: dict[str, Callable[[Example], Example]] = {
     "example 2: the prefix must begin the text, found": lambda e: replace(e, prefix="Their trip"),
-    "example 2: consistency needs the prefix": lambda e: replace(e, prefix=None),
     "example 2: consistency needs text after the prefix": lambda e: replace(e, prefix=e.text),
     'example 2: the label must be one of negative, positive, found "sad"': lambda e: replace(e, label="sad"),
     "example 2: a text must not hold the model's mask": lambda e: replace(e, text=e.text + " <extra_id_0>"),
@@ -263,8 +262,21 @@ def test_what_cannot_be_judged_is_named_before_the_model_is_loaded(tiny: CTRLEva
     assert message in refused([EXAMPLES[0], BAD[message](EXAMPLES[1])], tiny)
 
 
+def test_without_prefix_or_label_the_others_are_scored(tiny: CTRLEval) -> None:
+    bare = [replace(EXAMPLES[1], prefix=None), replace(EXAMPLES[1], prefix=" ", label=None)]
+    found = tiny.score([bare[0], EXAMPLES[0], bare[1]])
+    assert found.reasons == ("ctrleval needs prefix, found none", None, "ctrleval needs prefix and label, found none")
+    for aspect in ASPECTS:
+        expected = tiny.score(EXAMPLES[:1]).values[aspect][0]
+        np.testing.assert_allclose(found.values[aspect], [np.nan, expected, np.nan], atol=1e-5)
+    assert "example 1: ctrleval needs prefix, found none for 'b'" in refused(bare, tiny)
+    assert replace(tiny, aspects=("coherence",)).score(bare).unscored == 0
+    wrong = [bare[0], replace(EXAMPLES[0], label="sad")]
+    assert refused(wrong, tiny).startswith("example 2: the label must be")
+
+
 def test_all_faults_at_once_and_texts_that_do_not_fit(tiny: CTRLEval) -> None:
-    bad = [replace(EXAMPLES[0], prefix="No", label="sad"), replace(EXAMPLES[1], label=None)]
+    bad = [replace(EXAMPLES[0], prefix="No", label="sad"), replace(EXAMPLES[1], label="glad")]
     assert len(refused(bad, tiny).split("\n")) == 3
     assert "the model reads 8 tokens at once, but this text takes" in refused(EXAMPLES, replace(tiny, longest=8))
 
