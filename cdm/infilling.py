@@ -1,18 +1,18 @@
-"""Training of one infilling model; amateur and expert are two such runs (CDM, Algorithm 1, lines 1-2)."""
+"""What an infilling model learns; amateur and expert are two such models (CDM, Algorithm 1, lines 1-2)."""
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
-from pytorch_lightning.loggers import Logger
 
 from cdm.segments import InfillingTask, Turns, training_task
-from language_models.infilling import Infilling
+from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.training import Schedule, Task, train_language_model
+from language_models.training import Batch, Task, seq2seq_batch
+
+SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,22 @@ class TokenisedDialogues:
     separator: int
     longest: int
 
-    def tasks(self, seed: int, per_dialogue: int = 1) -> list[InfillingTask]:
-        """Training tasks, `per_dialogue` random gaps in every dialogue; the same for the same seed."""
+    def tasks(self, seed: int) -> list[InfillingTask]:
+        """A random gap in every dialogue; the same for the same seed."""
         rng = random.Random(seed)
-        return [
-            training_task(turns, rng, self.infilling, self.separator, self.longest)
-            for turns in self.dialogues
-            for _ in range(per_dialogue)
-        ]
+        return [training_task(turns, rng, self.infilling, self.separator, self.longest) for turns in self.dialogues]
+
+
+def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int) -> TokenisedDialogues:
+    """Every turn as token ids, each turn on its own."""
+    turns = [turn for dialogue in dialogues for turn in dialogue]
+    ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
+    return TokenisedDialogues(
+        [[next(ids) for _ in dialogue] for dialogue in dialogues],
+        sentinel_infilling(lm.tokenizer),
+        lm.tokenizer.get_vocab()[SEPARATOR],
+        longest,
+    )
 
 
 def held_out_nll(lm: Seq2SeqLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
@@ -44,33 +52,30 @@ def held_out_nll(lm: Seq2SeqLM, infilling: Infilling, tasks: Sequence[InfillingT
     return -float(np.concatenate(scores).mean(dtype=np.float64))
 
 
-def train_infilling_model(
-    lm: Seq2SeqLM,
-    train: TokenisedDialogues,
-    held_out: Sequence[InfillingTask],
-    schedule: Schedule,
-    gaps_per_dialogue: int,
-    folder: Path,
-    make_trainer: Callable[..., pl.Trainer],
-    loggers: Iterable[Logger] = (),
-    seed: int = 0,
-) -> None:
-    """Trains `lm` to fill gaps, `gaps_per_dialogue` new ones in every dialogue and epoch.
+@dataclass(frozen=True)
+class DialogueGaps:
+    """A model learns to fill a random gap in every dialogue.
 
-    The rest as in `language_models.training.train_language_model`.
+    Attributes:
+        longest: source tokens that the model reads, saved with it; longer dialogues are read in windows.
     """
 
-    def learned(tasks: Sequence[InfillingTask]) -> list[Task]:
-        fills = train.infilling
-        return [Task(task.source, fills.target(task.segment), len(fills.before)) for task in tasks]
+    longest: int
 
-    train_language_model(
-        lm,
-        lambda task_seed: learned(train.tasks(task_seed, gaps_per_dialogue)),
-        learned(held_out),
-        schedule,
-        folder,
-        make_trainer,
-        loggers,
-        seed,
-    )
+    def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> Seq2SeqLM:
+        """The model before training; its tokenizer knows the turns and their separator."""
+        lm = model.build([turn for turns in dialogues for turn in turns], (SEPARATOR,), seed)
+        lm.tokenizer.model_max_length = self.longest
+        return lm
+
+    def tasks(self, lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
+        """The tasks of an epoch by its seed."""
+        tokenised = tokenise(lm, dialogues, self.longest)
+        fills = tokenised.infilling
+        return lambda seed: [
+            Task(task.source, fills.target(task.segment), len(fills.before)) for task in tokenised.tasks(seed)
+        ]
+
+    def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:
+        """What the model is called with."""
+        return seq2seq_batch(lm.model, tasks)

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdm.infilling import TokenisedDialogues, held_out_nll
+from cdm.infilling import SEPARATOR, TokenisedDialogues, held_out_nll, tokenise
 from cdm.segments import InfillingTask
 from core.example import Example
 from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM
 
 log = logging.getLogger(__name__)
-
-SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 
 
 @dataclass(frozen=True)
@@ -89,18 +87,6 @@ class Pair:
         order = PartialOrder(amateur, expert)
         log.log(logging.INFO if order.holds else logging.WARNING, "%s", order)
         return order
-
-
-def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int) -> TokenisedDialogues:
-    """Every turn as token ids, each turn on its own."""
-    turns = [turn for dialogue in dialogues for turn in dialogue]
-    ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
-    return TokenisedDialogues(
-        [[next(ids) for _ in dialogue] for dialogue in dialogues],
-        sentinel_infilling(lm.tokenizer),
-        lm.tokenizer.get_vocab()[SEPARATOR],
-        longest,
-    )
 
 
 def written(lm: Seq2SeqLM, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:

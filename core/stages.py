@@ -5,7 +5,8 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,27 @@ log = logging.getLogger(__name__)
 def fingerprint(depends: Any) -> str:
     """Sixteen hexadecimal digits that change with any value in `depends`.
 
+    A dataclass counts by its class and fields, a partial by its function and arguments.
+
     Raises TypeError or ValueError for what JSON has no form for (an array, a path, NaN).
 
     >>> fingerprint({"a": 1, "b": [2.5, None]}) == fingerprint({"b": [2.5, None], "a": 1})
     True
     """
-    text = json.dumps(depends, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_json(depends).encode()).hexdigest()[:16]
+
+
+def _json(depends: Any, indent: int | None = None) -> str:
+    return json.dumps(depends, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_parts)
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    """A dataclass or a partial as a mapping."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"class": type(value).__name__, **{field.name: getattr(value, field.name) for field in fields(value)}}
+    if isinstance(value, partial):
+        return {"function": value.func.__qualname__, "positional": value.args, **value.keywords}
+    raise TypeError(f"what a stage depends on must have a form in JSON, but {value!r} is not JSON serializable")
 
 
 @dataclass(frozen=True)
@@ -68,21 +83,19 @@ class Stages:
         if final.is_dir():
             log.info("%s: found %s", name, final)
             return final
-        partial = final.with_name(f"{final.name}.partial")
+        unfinished = final.with_name(f"{final.name}.partial")
         if not self.first:
             if together:
-                build(partial)
+                build(unfinished)
             self._wait_for(final)
             return final
         final.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{final}.lock"):
             if not final.is_dir():  # another run may have built it while this one waited
-                partial.mkdir(exist_ok=True)
-                (partial / "depends.json").write_text(
-                    json.dumps(depends, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8"
-                )
-                build(partial)
-                partial.rename(final)
+                unfinished.mkdir(exist_ok=True)
+                (unfinished / "depends.json").write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+                build(unfinished)
+                unfinished.rename(final)
         return final
 
     def _wait_for(self, final: Path) -> None:

@@ -6,11 +6,15 @@ The paper takes models that others trained this way at scale; this is the from-s
 import random
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
-from language_models.infilling import Infilling
+from ctrl_eval.prompts import Prompts
+from ctrl_eval.sentences import english
+from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM
-from language_models.training import Task
+from language_models.training import Batch, Task, seq2seq_batch
 
 WORD = re.compile(r"\w+")
 LABEL_SHARE = 0.35
@@ -62,21 +66,19 @@ def gap_tasks(
     texts: Sequence[str],
     seed: int,
     split: Callable[[str], Sequence[str]],
-    per_text: int = 1,
     label_words: Collection[str] = (),
     label_share: float = LABEL_SHARE,
     kinds: Mapping[str, float] = KINDS,
 ) -> list[Task]:
-    """`per_text` random gaps in every text as tasks for the model; the same for the same seed.
+    """A random gap in every text as a task for the model; the same for the same seed.
 
     Texts longer than the model reads are left out of training, not cut.
     """
     rng = random.Random(seed)
     pieces: list[str] = []
     for text in texts:
-        for _ in range(per_text):
-            start, end = random_gap(text, rng, split, label_words, label_share, kinds)
-            pieces += [text[:start], text[start:end], text[end:]]
+        start, end = random_gap(text, rng, split, label_words, label_share, kinds)
+        pieces += [text[:start], text[start:end], text[end:]]
     ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
     tasks: list[Task] = []
     for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True):
@@ -84,3 +86,33 @@ def gap_tasks(
         if max(len(source), len(gap)) < lm.tokenizer.model_max_length:
             tasks.append(Task(source, infilling.target(gap), len(infilling.before)))
     return tasks
+
+
+@dataclass(frozen=True)
+class TextGaps:
+    """A model learns to fill a random gap in every text, as CTRLEval asks it to.
+
+    Attributes:
+        prompts: the prompts of the metric, for their label words.
+        label_share: in which share of the texts that hold a label word the gap is one.
+        kinds: what the other gaps are, by weight.
+    """
+
+    prompts: Prompts
+    label_share: float = LABEL_SHARE
+    kinds: Mapping[str, float] = field(default_factory=lambda: dict(KINDS))
+
+    def build(self, model: Any, texts: Sequence[str], seed: int) -> Seq2SeqLM:
+        """The model before training."""
+        return model.build(texts, (), seed)
+
+    def tasks(self, lm: Seq2SeqLM, texts: Sequence[str]) -> Callable[[int], list[Task]]:
+        """The tasks of an epoch by its seed."""
+        infilling = sentinel_infilling(lm.tokenizer)
+        return lambda seed: gap_tasks(
+            lm, infilling, texts, seed, english, self.prompts.words, self.label_share, self.kinds
+        )
+
+    def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:
+        """What the model is called with."""
+        return seq2seq_batch(lm.model, tasks)

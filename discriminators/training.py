@@ -24,6 +24,7 @@ from discriminators.segments import Segments
 from language_models.learning_curve import LearningCurve
 from language_models.training import fit
 
+VERSION = 1  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
 ORIGIN = "training.json"
 
 
@@ -219,7 +220,7 @@ def train_discriminator(
     settings = settings or TrainingSettings()
     folder = Path(folder)
     origin = {
-        "texts": fingerprint([[list(t.segments), t.label, t.group] for t in texts]),
+        "texts": fingerprint(texts),
         "settings": asdict(settings),
         "seed": seed,
     }

@@ -24,6 +24,7 @@ from language_models.learning_curve import LearningCurve
 from language_models.muon import Muon
 from language_models.seq2seq import decoder_inputs
 
+VERSION = 2  # of trained language models: raised whenever the same model, tasks and schedule would give other weights
 NOT_LEARNED = -100  # what torch's cross-entropy leaves out
 Batch = dict[str, torch.Tensor]
 

@@ -11,25 +11,21 @@ tokenised and the other has not, a discriminator will tell; detokenise both firs
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pytorch_lightning import Trainer
-from pytorch_lightning.loggers import Logger
 
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
-from core.stages import Stages, fingerprint
 from data.files import located_examples
 from data.splits import split_by
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
-from discriminators.training import TrainingSettings, train_discriminator
 from oumg.pieces import draw_common_length, find_shared_start, normalise_text, split_pieces, strip_templates
 from oumg.relative import RelativeScores, relative_scores
 
@@ -107,14 +103,6 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Judge:
-    """A kind of discriminator: what to build (a partial of `new_bilstm` or `new_bert`) and how to train it."""
-
-    build: partial[Discriminator]
-    training: TrainingSettings
-
-
-@dataclass(frozen=True)
 class Verdict:
     """What discriminators of one kind say of the held-out inputs.
 
@@ -185,49 +173,30 @@ def contest(human: TextSet, first: TextSet, second: TextSet, terms: Terms) -> Co
     )
 
 
-def judged(
-    between: Contest,
-    name: str,
-    judge: Judge,
-    stages: Stages,
-    make_trainer: Callable[..., Trainer] = Trainer,
-    loggers: Callable[[str], Sequence[Logger]] = lambda name: (),
-    seeds: Sequence[int] = (0, 1, 2),
-    device: str = "cpu",
-) -> Verdict:
-    """Discriminators of one kind trained on the training bouts, a kept stage for each seed, and what they say.
+def judged(between: Contest, folders: Mapping[int, Path], device: str = "cpu") -> Verdict:
+    """What discriminators of one kind, which learned the training bouts, say of the others.
 
     The seeds differ in the fresh weights, the order of batches, dropout and which training inputs validate; the inputs
     to test on are the same, so that intervals over inputs hold for the mean over seeds.
 
     Args:
         between: the two systems.
-        name: of the kind, for stages and loggers.
-        judge: what to build and how to train it.
-        stages: where trained discriminators are kept.
-        make_trainer: as in `train_discriminator`.
-        loggers: makes the Lightning loggers of one training.
-        seeds: one discriminator each.
-        device: where the trained discriminators score.
-
-    Raises ValueError for no seeds or equal ones, and as `train_discriminator` does.
+        folders: by seed, a discriminator that was trained on `labelled(between.train)`.
+        device: where they score.
     """
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ValueError(f"seeds must be given and differ, but are {list(seeds)}")
-    folders = {seed: _trained(between.train, name, judge, stages, make_trainer, loggers, seed) for seed in seeds}
     texts = [segments for bout in between.test for segments in bout.segments]
     # Each different text is read once: equal texts of both systems are a tie, whatever batch they are in.
     distinct = list(dict.fromkeys(map(tuple, texts)))
     place = {text: i for i, text in enumerate(distinct)}
     at = np.array([place[tuple(text)] for text in texts])
-    logits = np.empty((len(seeds), len(texts)))
+    logits = np.empty((len(folders), len(texts)))
     cut = np.zeros(len(texts), dtype=bool)
     for row, folder in zip(logits, folders.values(), strict=True):
         found, dropped = Discriminator.from_pretrained(folder, device).logits(distinct)
         row[:] = found[at]
         cut |= dropped[at] > 0
-    logits = logits.reshape(len(seeds), len(between.test), 4)
-    human, first, second = logits[..., :2].reshape(len(seeds), -1), logits[..., 2], logits[..., 3]
+    logits = logits.reshape(len(folders), len(between.test), 4)
+    human, first, second = logits[..., :2].reshape(len(folders), -1), logits[..., 2], logits[..., 3]
     inputs = [bout.input for bout in between.test]
     scores = relative_scores(human, first, second, inputs, [name for name in inputs for _ in range(2)])
     return Verdict(scores, human, first, second, int(cut.sum()), folders)
@@ -331,35 +300,3 @@ def _check(sets: tuple[TextSet, TextSet, TextSet], terms: Terms, units: Mapping[
         faults.append(fault(human.name, 0, f"{rule}, but {len(shared)} are in all files"))
     if faults:
         raise InputFaults(faults)
-
-
-def _trained(
-    bouts: Sequence[Bout],
-    name: str,
-    judge: Judge,
-    stages: Stages,
-    make_trainer: Callable[..., Trainer],
-    loggers: Callable[[str], Sequence[Logger]],
-    seed: int,
-) -> Path:
-    """The stage of one discriminator."""
-    texts = labelled(bouts)
-
-    def build(folder: Path) -> None:
-        train_discriminator(
-            judge.build, texts, folder, make_trainer, judge.training, loggers(f"{name}_seed_{seed}"), seed
-        )
-
-    return stages.get(
-        f"oumg_{name}",
-        {
-            "build": judge.build.func.__name__,
-            "arguments": dict(judge.build.keywords),
-            "training": asdict(judge.training),
-            "texts": fingerprint([[list(text.segments), text.label, text.group] for text in texts]),
-            "seed": seed,
-        },
-        build,
-        together=True,
-        version=1,
-    )

@@ -8,51 +8,31 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
 from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, dialogue_steps, pooled_scores
 from cdm.generative import GenerativeCDM, labelled
-from cdm.infilling import train_infilling_model
 from cdm.negatives import Negatives, manipulated_negatives, sample_negatives
-from cdm.pair import SEPARATOR, Pair, PartialOrder, tokenise, turns_of
+from cdm.pair import Pair, PartialOrder, turns_of
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
-from core.example import Example
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from discriminators.discriminator import Discriminator
-from discriminators.training import TrainingSettings, train_discriminator
 from experiments.report import plots
 from experiments.report.evaluation import evaluate, published_scores
 from experiments.runner.contracts import Outcome, Row, Run, ScoredSet
-from language_models.seq2seq import Seq2SeqLM
-from language_models.training import Schedule
+from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from experiments.training.language_models import LanguageModelPlan, trained_language_model
+from experiments.training.trained import Trained, folders_of
 
 log = logging.getLogger(__name__)
-
-
-class ModelPlan(Protocol):
-    """What to build: a frozen dataclass of settings that makes a model."""
-
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
-        """The model before training."""
-        ...
-
-
-@dataclass(frozen=True)
-class InfillingPlan:
-    """One of the two models: what to build, how long to train it, and how many gaps each dialogue has per epoch."""
-
-    model: ModelPlan
-    schedule: Schedule
-    gaps_per_dialogue: int = 1
 
 
 @dataclass(frozen=True)
@@ -87,20 +67,11 @@ class PoolerPlan:
     turns: int | None = None
 
 
-@dataclass(frozen=True)
-class DiscriminatorPlan:
-    """A discriminator: what to build (a partial of new_bert or new_bilstm) and how long to train it."""
-
-    build: partial[Discriminator]
-    training: TrainingSettings
-
-
 def cdm_dialogue(
     run: Run,
     data: DialogueData,
-    amateur: InfillingPlan,
-    expert: InfillingPlan,
-    longest: int,
+    amateur: LanguageModelPlan,
+    expert: LanguageModelPlan,
     negatives: NegativesPlan,
     discriminators: Mapping[str, DiscriminatorPlan],
     pooler: PoolerPlan,
@@ -112,24 +83,30 @@ def cdm_dialogue(
         run: from the runner.
         data: dialogues to train on, held-out ones, and rated sets.
         amateur, expert: the pair; both must have one vocabulary.
-        longest: source tokens a model reads; longer dialogues are read in windows.
         negatives: what the discriminators learn from.
         discriminators: by name; each gives a row `cdm_generative_NAME`.
         pooler: what the classifier pooler learns from.
         device: where the trained models score and sample; where they train is the trainer's to say.
     """
     held_out = turns_of(data.held_out)
-    folders = {
-        name: _trained_infilling(run, name, plan, data, longest)
+    models = {
+        name: trained_language_model(run, name, plan, turns_of(data.train), held_out)
         for name, plan in (("amateur", amateur), ("expert", expert))
     }
-    pair = Pair.from_pretrained(folders["amateur"], folders["expert"], device=device)
+    pair = Pair.from_pretrained(models["amateur"].source, models["expert"].source, device=device)
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out).tasks(run.seed))
 
-    learned = _negatives(run, pair, folders, turns_of(data.train), negatives)
-    trained = {name: _trained_discriminator(run, name, plan, learned, device) for name, plan in discriminators.items()}
-    pooler_folder, fitted = _pooler(run, pair, folders, held_out, pooler, negatives)
+    learned = _negatives(run, pair, models, turns_of(data.train), negatives)
+    trained = {
+        f"discriminator_{name}": trained_discriminator(run, f"discriminator_{name}", plan, labelled(learned), run.seed)
+        for name, plan in discriminators.items()
+    }
+    generative = {
+        name: GenerativeCDM(Discriminator.from_pretrained(trained[f"discriminator_{name}"].source, device))
+        for name in discriminators
+    }
+    pooler_folder, fitted = _pooler(run, pair, models, held_out, pooler, negatives)
 
     scored: list[ScoredSet] = []
     rows: list[Row] = []
@@ -137,71 +114,32 @@ def cdm_dialogue(
     for rated in data.rated:
         with run.timed(f"momentum {rated.name}"):
             steps = steps_of[rated.name] = dialogue_steps(pair, turns_of(rated.examples))
-        scores = _scores(run, rated, steps, fitted, trained)
+        scores = _scores(run, rated, steps, fitted, generative)
         scored.append(ScoredSet(rated, scores))
         rows += evaluate(scores, rated)
-    curves = {name: json.loads((folder / "curve.json").read_text("utf-8")) for name, folder in folders.items()}
     return Outcome(
-        signature=_signature(run, data, folders, negatives),
+        signature=_signature(run, data, models, negatives),
         rows=rows,
         scored=scored,
         plots={
-            "training_curves": plots.training_curves(curves),
+            "training_curves": plots.training_curves({name: model.curve for name, model in models.items()}),
             **{f"scores_{s.rated.name}": plots.scores_against_ratings(s) for s in scored},
             **{
                 f"momentum_{s.rated.name}": plots.momentum_along_dialogues(s.rated, steps_of[s.rated.name])
                 for s in scored
             },
         },
-        models={**folders, "pooler": pooler_folder, **{f"discriminator_{n}": f for n, (f, _) in trained.items()}},
-        notes=_notes(order, learned[0]),
-        figures=_figures(order, pair, learned[0]),
+        models={**folders_of({**models, **trained}), "pooler": pooler_folder},
+        notes=_notes(order, learned),
+        figures=_figures(order, pair, learned),
         synthetic=data.synthetic,
     )
 
 
-def _trained_infilling(run: Run, name: str, plan: InfillingPlan, data: DialogueData, longest: int) -> Path:
-    """The stage of one model of the pair."""
-
-    def build(folder: Path) -> None:
-        train = turns_of(data.train)
-        lm = plan.model.build([turn for turns in train for turn in turns], (SEPARATOR,), run.seed)
-        lm.tokenizer.model_max_length = longest  # saved with the model: how much of a dialogue it has learned to read
-        log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
-        train_infilling_model(
-            lm,
-            tokenise(lm, train, longest),
-            tokenise(lm, turns_of(data.held_out), longest).tasks(run.seed),
-            plan.schedule,
-            plan.gaps_per_dialogue,
-            folder,
-            run.trainer,
-            run.loggers(name),
-            run.seed,
-        )
-
-    with run.timed(f"training {name}"):
-        return run.stages.get(
-            name,
-            {
-                "model": asdict(plan.model),  # pyright: ignore[reportArgumentType]
-                "schedule": asdict(plan.schedule),
-                "gaps_per_dialogue": plan.gaps_per_dialogue,
-                "train": _dialogues_hash(data.train),
-                "held_out": _dialogues_hash(data.held_out),
-                "longest": longest,
-                "seed": run.seed,
-            },
-            build,
-            together=True,
-            version=1,
-        )
-
-
 def _negatives(
-    run: Run, pair: Pair, models: Mapping[str, Path], dialogues: Sequence[Sequence[str]], plan: NegativesPlan
-) -> tuple[Negatives, str]:
-    """The stage of negatives, with its name for what depends on it."""
+    run: Run, pair: Pair, models: Mapping[str, Trained], dialogues: Sequence[Sequence[str]], plan: NegativesPlan
+) -> Negatives:
+    """The stage of negatives."""
     chosen = windows(dialogues, plan.turns, run.seed)[: plan.dialogues]
 
     def build(folder: Path) -> None:
@@ -213,11 +151,11 @@ def _negatives(
         folder = run.stages.get(
             "negatives",
             {
-                "amateur": models["amateur"].name,
-                "expert": models["expert"].name,
+                "amateur": models["amateur"].identity,
+                "expert": models["expert"].identity,
                 "strategy": plan.strategy,
-                "sampling": asdict(plan.sampling),
-                "dialogues": fingerprint([list(turns) for turns in chosen]),
+                "sampling": plan.sampling,
+                "dialogues": fingerprint(chosen),
                 "longest": pair.longest,
                 "seed": run.seed,
             },
@@ -226,47 +164,13 @@ def _negatives(
         )
     stored = json.loads((folder / "negatives.json").read_text("utf-8"))
     positives, negatives = (tuple(tuple(turns) for turns in stored[key]) for key in ("positives", "negatives"))
-    return Negatives(positives, negatives, tuple(stored["indices"]), stored["failures"]), folder.name
-
-
-def _trained_discriminator(
-    run: Run, name: str, plan: DiscriminatorPlan, learned: tuple[Negatives, str], device: str
-) -> tuple[Path, Discriminator]:
-    """The stage of one discriminator."""
-    negatives, negatives_name = learned
-
-    def build(folder: Path) -> None:
-        train_discriminator(
-            plan.build,
-            labelled(negatives),
-            folder,
-            run.trainer,
-            plan.training,
-            run.loggers(f"discriminator_{name}"),
-            run.seed,
-        )
-
-    with run.timed(f"training discriminator {name}"):
-        folder = run.stages.get(
-            f"discriminator_{name}",
-            {
-                "build": plan.build.func.__name__,
-                "arguments": dict(plan.build.keywords),
-                "training": asdict(plan.training),
-                "negatives": negatives_name,
-                "seed": run.seed,
-            },
-            build,
-            together=True,
-            version=1,
-        )
-        return folder, Discriminator.from_pretrained(folder, device)
+    return Negatives(positives, negatives, tuple(stored["indices"]), stored["failures"])
 
 
 def _pooler(
     run: Run,
     pair: Pair,
-    models: Mapping[str, Path],
+    models: Mapping[str, Trained],
     held_out: Sequence[Sequence[str]],
     plan: PoolerPlan,
     sampled: NegativesPlan,
@@ -286,11 +190,11 @@ def _pooler(
         folder = run.stages.get(
             "pooler",
             {
-                "amateur": models["amateur"].name,
-                "expert": models["expert"].name,
-                "plan": asdict(plan),
-                "sampled": asdict(sampled) if plan.negatives == "sampled" else None,
-                "held_out": fingerprint([list(turns) for turns in chosen]),
+                "amateur": models["amateur"].identity,
+                "expert": models["expert"].identity,
+                "plan": plan,
+                "sampled": sampled if plan.negatives == "sampled" else None,
+                "held_out": fingerprint(chosen),
                 "longest": pair.longest,
                 "seed": run.seed,
             },
@@ -320,14 +224,11 @@ def _scores(
     rated: RatedSet,
     steps: Sequence[Steps],
     pooler: ClassifierPooler,
-    trained: Mapping[str, tuple[Path, Discriminator]],
+    generative: Mapping[str, GenerativeCDM],
 ) -> dict[str, Scores]:
     """All rows of one rated set by metric."""
     with run.timed(f"scoring {rated.name}"):
-        scores = {
-            f"cdm_generative_{name}": GenerativeCDM(discriminator).score(rated.examples)
-            for name, (_, discriminator) in trained.items()
-        }
+        scores = {f"cdm_generative_{name}": metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
             name = f"cdm_discriminative_{pooling}"
             scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler)
@@ -339,17 +240,13 @@ def _scores(
     return scores
 
 
-def _dialogues_hash(examples: Sequence[Example]) -> str:
-    return fingerprint([list(turns) for turns in turns_of(examples)])
-
-
-def _signature(run: Run, data: DialogueData, models: Mapping[str, Path], plan: NegativesPlan) -> str:
+def _signature(run: Run, data: DialogueData, models: Mapping[str, Trained], plan: NegativesPlan) -> str:
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,
         data=data.name,
-        amateur=models["amateur"].name,
-        expert=models["expert"].name,
+        amateur=models["amateur"].identity,
+        expert=models["expert"].identity,
         strategy=plan.strategy,
         gamma=plan.sampling.gamma,
         seed=run.seed,

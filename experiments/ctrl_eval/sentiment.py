@@ -1,9 +1,7 @@
 """CTRLEval on controlled text: the metric, its ablations and baselines against ratings (Ke et al. 2022, section 4)."""
 
-import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,51 +21,18 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.analysis import model_drift, number_of_evaluators, quality_drift
 from ctrl_eval.frequency import count_frequencies
-from ctrl_eval.gaps import KINDS, LABEL_SHARE, gap_tasks
 from ctrl_eval.metric import CTRLEval, Evaluations
-from ctrl_eval.prompts import load_prompts
 from ctrl_eval.sentences import english
 from data.rated import RatedSet
 from data.sets.attributes import LabelledData
 from discriminators.data_module import LabelledText
-from discriminators.discriminator import Discriminator
-from discriminators.training import TrainingSettings, train_discriminator
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import Outcome, Row, Run, ScoredSet
-from experiments.training.language_models import CausalPlan, Corpus, Pretrained, causal_model, trained
-from language_models.infilling import sentinel_infilling
+from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
+from experiments.training.trained import Trained, folders_of
 from language_models.loading import loaded
-from language_models.tiny import TinyT5
-from language_models.training import Schedule, Task, train_language_model
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class InfillerPlan:
-    """A small infilling model from scratch: what to build and how long to train it.
-
-    Attributes:
-        gaps_per_text: in every epoch.
-        label_share: of the gaps of a text that says its label, how many are that word.
-        kinds: what the other gaps are, by weight.
-    """
-
-    model: TinyT5
-    schedule: Schedule
-    gaps_per_text: int = 1
-    label_share: float = LABEL_SHARE
-    kinds: Mapping[str, float] = field(default_factory=lambda: dict(KINDS))
-
-
-@dataclass(frozen=True)
-class LabelDiscriminatorPlan:
-    """Discriminators of labels, one against the rest: what to build, how long to train, on how many texts."""
-
-    build: partial[Discriminator]
-    training: TrainingSettings
-    texts: int
 
 
 @dataclass(frozen=True)
@@ -94,13 +59,13 @@ class Analyses:
 def ctrleval(
     run: Run,
     data: LabelledData,
-    infiller: InfillerPlan | Pretrained,
+    infiller: LanguageModelPlan | Pretrained,
     metric: partial[CTRLEval],
     perplexity: Callable[[str], Metric],
     perplexity_backbone: Callable[[str], Metric],
     bartscore: Callable[[str], Metric],
-    causal: CausalPlan | Pretrained,
-    discriminator: LabelDiscriminatorPlan | None = None,
+    causal: LanguageModelPlan | Pretrained,
+    discriminator: DiscriminatorPlan | None = None,
     iwf: str | None = None,
     pattern_functions: bool = False,
     analyses: Analyses = Analyses(),
@@ -129,10 +94,11 @@ def ctrleval(
             f"analyses.example must be below the {len(each.examples)} texts of {each.name}, but is {analyses.example}"
             for each in short
         )
-    backbone = _infiller(run, infiller, data, load_prompts(metric.keywords["prompts"]).words)
+    texts = _texts(data.train), _texts(data.held_out)
+    backbone = trained_language_model(run, "infiller", infiller, *texts)
     table = iwf or _frequencies(run, backbone, data)
-    judge = metric(backbone, iwf=table)
-    language_model = causal_model(run, causal, _corpus(data))
+    judge = metric(backbone.source, iwf=table)
+    language_model = trained_language_model(run, "causal", causal, *texts)
     discriminators = _label_discriminators(run, discriminator, data) if discriminator and data.train else {}
 
     scored: list[ScoredSet] = []
@@ -144,38 +110,38 @@ def ctrleval(
             scores = _ctrleval_rows(judge, evaluations, rated)
         if pattern_functions:
             with run.timed(f"pattern functions {rated.name}"):
-                scores["ctrleval_bartscore_pf"] = metric(backbone, iwf=table, mask=False).score(rated.examples)
+                scores["ctrleval_bartscore_pf"] = metric(backbone.source, iwf=table, mask=False).score(rated.examples)
                 causal_table = _frequencies(run, language_model, data)
-                scores["ctrleval_ppl_pf"] = metric(language_model, iwf=causal_table).score(rated.examples)
+                scores["ctrleval_ppl_pf"] = metric(language_model.source, iwf=causal_table).score(rated.examples)
         with run.timed(f"baselines {rated.name}"):
-            scores["perplexity"] = perplexity(language_model).score(rated.examples)
-            scores["perplexity_backbone"] = perplexity_backbone(backbone).score(rated.examples)
-            scores["bartscore"] = bartscore(backbone).score(rated.examples)
+            scores["perplexity"] = perplexity(language_model.source).score(rated.examples)
+            scores["perplexity_backbone"] = perplexity_backbone(backbone.source).score(rated.examples)
+            scores["bartscore"] = bartscore(backbone.source).score(rated.examples)
             if discriminators:
-                judged = LabelDiscriminatorScore.from_pretrained(discriminators, device)
+                folders = {label: discriminator.source for label, discriminator in discriminators.items()}
+                judged = LabelDiscriminatorScore.from_pretrained(folders, device)
                 scores["discriminator"] = judged.score(rated.examples)
             scores["word_count"] = WordCount().score(rated.examples)
         scored.append(ScoredSet(rated, scores))
         rows += evaluate(scores, rated)
         figures |= _drawn(judge, evaluations, scores, rated, analyses, run.seed)
-    models = {name: Path(folder) for name, folder in (("infiller", backbone), ("causal", language_model))}
-    kept = {name: folder for name, folder in models.items() if (folder / "curve.json").is_file()}
-    curves = {name: json.loads((folder / "curve.json").read_text("utf-8")) for name, folder in kept.items()}
-    if curves:
-        figures["training_curves"] = plots.training_curves(curves)
+    models = {"infiller": backbone, "causal": language_model}
+    kept = {name: model for name, model in models.items() if model.is_trained_here}
+    if kept:
+        figures["training_curves"] = plots.training_curves({name: model.curve for name, model in kept.items()})
     return Outcome(
-        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, backbone=Path(backbone).name),
+        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, backbone=backbone.identity),
         rows=rows,
         scored=scored,
         plots=figures,
-        models={**kept, **{f"discriminator_{name}": folder for name, folder in discriminators.items()}},
+        models=folders_of({**kept, **{f"discriminator_{name}": each for name, each in discriminators.items()}}),
         notes=_notes(data, table, discriminators),
-        figures={f"{n} held-out NLL (nats per token)": _best(curve) for n, curve in curves.items()},
+        figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in kept.items()},
         synthetic=data.synthetic,
     )
 
 
-def _notes(data: LabelledData, table: str | None, discriminators: Mapping[str, Path]) -> list[str]:
+def _notes(data: LabelledData, table: str | None, discriminators: Mapping[str, Trained]) -> list[str]:
     notes: list[str] = []
     if table is None:
         notes.append(f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike")
@@ -184,82 +150,35 @@ def _notes(data: LabelledData, table: str | None, discriminators: Mapping[str, P
     return notes
 
 
-def _infiller(run: Run, plan: InfillerPlan | Pretrained, data: LabelledData, label_words: Sequence[str]) -> str:
-    """The backbone's name or the folder of its stage."""
-    if isinstance(plan, Pretrained):
-        return plan.name
-    texts, held_out = _texts(data.train), _texts(data.held_out)
-
-    def build(folder: Path) -> None:
-        lm = plan.model.build(texts, (), run.seed)
-        infilling = sentinel_infilling(lm.tokenizer)
-        log.info("infiller: %.2f M parameters, %d tokens", lm.parameters / 1e6, len(lm.tokenizer))
-
-        def tasks(of: Sequence[str], seed: int, per_text: int) -> list[Task]:
-            return gap_tasks(lm, infilling, of, seed, english, per_text, label_words, plan.label_share, plan.kinds)
-
-        train_language_model(
-            lm,
-            lambda seed: tasks(texts, seed, plan.gaps_per_text),
-            tasks(held_out, run.seed, 1),
-            plan.schedule,
-            folder,
-            run.trainer,
-            run.loggers("infiller"),
-            run.seed,
-        )
-
-    depends = {**asdict(plan), "label_words": list(label_words)}
-    return str(trained(run, "infiller", depends, _corpus(data), build))
-
-
-def _frequencies(run: Run, backbone: str, data: LabelledData) -> str | None:
+def _frequencies(run: Run, backbone: Trained, data: LabelledData) -> str | None:
     """The IWF table over the sentences of the training texts, a stage; None without such texts."""
     if not data.train:
         return None
 
     def build(folder: Path) -> None:
         sentences = (sentence for text in _texts(data.train) for sentence in english(text))
-        count_frequencies(sentences, loaded(AutoTokenizer.from_pretrained, backbone)).save(folder / "iwf.json")
+        count_frequencies(sentences, loaded(AutoTokenizer.from_pretrained, backbone.source)).save(folder / "iwf.json")
 
     with run.timed("word frequencies"):
         folder = run.stages.get(
-            "iwf", {"tokenizer": backbone, "train": fingerprint(_texts(data.train))}, build, version=1
+            "iwf", {"tokenizer": backbone.identity, "train": fingerprint(_texts(data.train))}, build, version=1
         )
     return str(folder / "iwf.json")
 
 
-def _label_discriminators(run: Run, plan: LabelDiscriminatorPlan, data: LabelledData) -> dict[str, Path]:
-    """The folder of a discriminator for each label against the others."""
-    found: dict[str, Path] = {}
-    for label in data.labels:
-        texts = _label_texts(data.train, label, plan.texts)
-
-        def build(folder: Path, texts: Sequence[LabelledText] = texts, label: str = label) -> None:
-            train_discriminator(
-                plan.build, texts, folder, run.trainer, plan.training, run.loggers(f"discriminator_{label}"), run.seed
-            )
-
-        with run.timed("training discriminators"):
-            found[label] = run.stages.get(
-                f"discriminator_{label}",
-                {
-                    "build": plan.build.func.__name__,
-                    "arguments": dict(plan.build.keywords),
-                    "training": asdict(plan.training),
-                    "texts": fingerprint([[list(t.segments), t.label, t.group] for t in texts]),
-                    "seed": run.seed,
-                },
-                build,
-                together=True,
-                version=1,
-            )
-    return found
+def _label_discriminators(run: Run, plan: DiscriminatorPlan, data: LabelledData) -> dict[str, Trained]:
+    """A discriminator for each label against the others."""
+    return {
+        label: trained_discriminator(
+            run, f"discriminator_{label}", plan, _label_texts(data.train, label, plan.per_class), run.seed
+        )
+        for label in data.labels
+    }
 
 
-def _label_texts(examples: Sequence[Example], label: str, texts: int) -> list[LabelledText]:
-    """As many texts of the label as of all others together, `texts` in all where there are so many."""
-    of = [e for e in examples if e.label == label][: texts // 2]
+def _label_texts(examples: Sequence[Example], label: str, most: int | None) -> list[LabelledText]:
+    """As many texts of the label as of all others together, `most` of each where there are so many."""
+    of = [e for e in examples if e.label == label][:most]
     others = [e for e in examples if e.label != label][: len(of)]
     return [LabelledText((e.full_text,), int(e.label == label), group=e.id) for e in (*of, *others)]
 
@@ -326,13 +245,5 @@ def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def _corpus(data: LabelledData) -> Corpus:
-    return Corpus(_texts(data.train), _texts(data.held_out))
-
-
 def _texts(examples: Sequence[Example]) -> list[str]:
     return [example.full_text for example in examples]
-
-
-def _best(curve: Sequence[Mapping[str, float]]) -> float:
-    return min(point["held_out_nll"] for point in curve if "held_out_nll" in point)

@@ -12,21 +12,19 @@ from core.signature import MODEL_LIBRARIES, signature
 from data.sets.attributes import LabelledData
 from experiments.guided.steering import (
     Generator,
-    GuidePlan,
     Parts,
     check_candidates,
-    check_guide,
     continuations,
-    file_name,
     generator_share,
-    load_guide,
+    label_guide,
     parts,
     prompt_ids,
     trained_generator,
-    trained_guide,
 )
 from experiments.runner.contracts import Outcome, Run, Table
-from experiments.training.language_models import CausalPlan, Pretrained
+from experiments.training.guides import GuidePlan, check_guide, load_guide
+from experiments.training.language_models import LanguageModelPlan, Pretrained
+from experiments.training.trained import Trained, folders_of, trained_elsewhere
 from language_models.causal import CausalLM
 from oumg.bilstm_guide import TokenMismatchError
 from oumg.guidance import Guidance, GuidanceRule, GuidedStep
@@ -83,7 +81,7 @@ class Demonstration:
 def guided_demo(
     run: Run,
     data: LabelledData,
-    generator: CausalPlan | Pretrained,
+    generator: LanguageModelPlan | Pretrained,
     guide: GuidePlan,
     show: Demonstration,
     guide_folder: str | None = None,
@@ -106,15 +104,16 @@ def guided_demo(
     label = shown_label(data, show.label, guide_folder)
     if guide_folder is not None:
         check_guide(guide_folder)
-    trains = isinstance(generator, CausalPlan) or guide_folder is None
+    trains = isinstance(generator, LanguageModelPlan) or guide_folder is None
     learned = parts(data, generator_share(generator, share), run.seed) if trains else Parts((), (), ())
     writer = trained_generator(run, generator, data, learned.generator, device)
     check_candidates([show.k], len(writer.lm.tokenizer))
     row = prompt_ids(writer.lm, [str(show.prompt).strip()], show.new_tokens)[0]
     if guide_folder is None:
-        folder, model = trained_guide(run, guide, writer, label, learned.guide, device)
+        trained = label_guide(run, guide, writer, label, learned.guide)
     else:
-        folder, model = Path(guide_folder), load_guide(guide_folder, device)
+        trained = trained_elsewhere(guide_folder)
+    model = load_guide(trained.source, device)
     steps: list[GuidedStep] = []
     try:
         guidance = Guidance(
@@ -137,12 +136,12 @@ def guided_demo(
         for name, ids in ((f"to {label}, strength {show.strength:g}", guided), ("unguided", plain))
     ]
     return Outcome(
-        signature=_signature(run, writer, folder, show, label),
+        signature=_signature(run, writer, trained, show, label),
         tables=[
             Table("Step by step", STEPS, step_rows(writer.lm, row[1:], guided, steps, show.shown)),
             Table("Texts", "The same draws with and without guidance.", texts),
         ],
-        models={f"guide_{file_name(label)}": folder} if guide_folder is None else {},
+        models=folders_of({trained.name: trained}),
         synthetic=data.synthetic and trains,
     )
 
@@ -191,12 +190,12 @@ def _draw(lm: CausalLM, row: Sequence[int], show: Demonstration, guidance: Guida
     return continuations(lm, [row], 1, show.new_tokens, 1, show.seed, show.k, chosen)[0]
 
 
-def _signature(run: Run, writer: Generator, guide: Path, show: Demonstration, label: str) -> str:
+def _signature(run: Run, writer: Generator, guide: Trained, show: Demonstration, label: str) -> str:
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,
-        generator=Path(writer.name).name,
-        guide=guide.name,
+        generator=writer.trained.identity,
+        guide=guide.identity,
         label=label,
         rule=show.rule,
         strength=show.strength,

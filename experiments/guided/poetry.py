@@ -1,32 +1,30 @@
 """Poems of a guided generator against those of the same one unguided, under discriminators (OUMG, Table 2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
 from transformers import LogitsProcessor
 
 from core.example import Example
-from core.stages import fingerprint
 from data.sets.songci import VerseData
 from data.splits import split_by
 from discriminators.data_module import LabelledText
 from discriminators.training import kept_point
-from experiments.guided.steering import GuidePlan, load_guide
 from experiments.oumg.poem_writing import GeneratorPlan, Writer, check_ranks, likeliest, trained_generator
 from experiments.oumg.poetry import (
     Inputs,
     Judges,
     compared_poems,
-    generator_curve,
     poems_to_write_after,
     poetry_outcome,
 )
 from experiments.oumg.two_systems import CAPTION
 from experiments.runner.contracts import Outcome, Run, Table
+from experiments.training.guides import GuidePlan, load_guide, trained_guide
+from experiments.training.trained import folders_of
 from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.songnet import SongNet
@@ -95,43 +93,47 @@ def guided_poetry(
     poems, notes = poems_to_write_after(data, generator, inputs, 2 * FEWEST_INPUTS)
     check_ranks(guiding.k, data, generator, f"guide_k = {guiding.k}")
     learned, human = halves(poems, run.seed)
-    folder = trained_generator(run, generator, data)
-    writer = Writer(run, folder, batch_size, device)
+    trained = trained_generator(run, generator, data)
+    writer = Writer(run, trained, batch_size, device)
     unguided_content = likeliest(guiding.k), {"top_k": guiding.k}
     machine = writer.after(learned, "machine", *unguided_content)
-    guide = _trained_guide(run, guiding, folder, learned, machine)
+    tokenizer = SongNet.from_pretrained(trained.source).tokenizer
+    texts = _guide_texts(learned, machine, guiding.guide.texts)
+    guide = trained_guide(run, f"guide_{guiding.kind}", guiding.guide, texts, tokenizer)
 
     def guided_content(songnet: SongNet) -> Callable[[], LogitsProcessor]:
-        reads = adapt_guide(load_guide(guide, device), songnet.tokenizer)
+        reads = adapt_guide(load_guide(guide.source, device), songnet.tokenizer)
         return partial(Guidance, reads, songnet.tokenizer, guiding.alpha, guiding.k, guiding.rule)
 
     strength = {"k": guiding.k, "rule": guiding.rule, "alpha": float(guiding.alpha)}
     unguided = writer.after(human, "unguided", *unguided_content)
     # Drawn anew, as another system would be; without guidance the same draws, hence the same poems.
     draws = int(guiding.alpha > 0)
-    guided = writer.after(human, "guided", guided_content, {"guide": guide.name, **strength}, draws)
+    guided = writer.after(human, "guided", guided_content, {"guide": guide.identity, **strength}, draws)
     compared = compared_poems(run, human, guided, unguided, judges, data.synthetic, device)
     rows = [{"guide": guiding.kind, **strength, **row} for row in compared.tables[0].rows]
     outcome = poetry_outcome(
         run,
         data,
-        generator=folder,
+        generator=trained,
         human=human,
         systems={"unguided": unguided, "guided": guided},
         compared=compared,
         tables=[Table("Guided against unguided", CAPTION, rows)],
         notes=[*notes, *compared.notes],
         gallery=gallery,
-        settings={"guide": guide.name, **strength},
+        settings={"guide": guide.identity, **strength},
     )
-    best = kept_point(generator_curve(guide), guiding.guide.training.keep)
+    best = kept_point(guide.curve, guiding.guide.training.keep)
     figures = {
         **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
         "characters of the guided poems that the guide does not know": count_unknown_tokens(
-            load_guide(guide, "cpu"), [poem.text for poem in guided]
+            load_guide(guide.source, "cpu"), [poem.text for poem in guided]
         ),
     }
-    return replace(outcome, models={**outcome.models, "guide": guide}, figures={**outcome.figures, **figures})
+    return replace(
+        outcome, models={**outcome.models, **folders_of({"guide": guide})}, figures={**outcome.figures, **figures}
+    )
 
 
 def halves(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
@@ -141,31 +143,11 @@ def halves(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tu
     return first, second
 
 
-def _trained_guide(
-    run: Run, guiding: Guiding, generator: Path, human: Sequence[Example], machine: Sequence[Example]
-) -> Path:
-    """The stage of the guide, which learns people's poems against the generator's for the same inputs."""
-    pairs = list(zip(human, machine, strict=True))[: guiding.guide.texts // 2]
-    texts = [
+def _guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
+    """What the guide learns: human poems (1) and the generator's (0) for the same inputs, `most` in all."""
+    pairs = list(zip(human, machine, strict=True))[: most // 2]
+    return [
         LabelledText((poem.text,), label, str(poem.group))
         for pair in pairs
         for poem, label in zip(pair, (1, 0), strict=True)
     ]
-
-    def build(folder: Path) -> None:
-        tokenizer = SongNet.from_pretrained(generator).tokenizer
-        guiding.guide.train(run, texts, tokenizer, folder, "guide")
-
-    with run.timed("training guide"):
-        return run.stages.get(
-            f"guide_{guiding.kind}",
-            {
-                "plan": asdict(guiding.guide),
-                "generator": generator.name,
-                "texts": fingerprint([[list(text.segments), text.label, text.group] for text in texts]),
-                "seed": run.seed,
-            },
-            build,
-            together=True,
-            version=1,
-        )

@@ -8,95 +8,34 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from transformers import LogitsProcessorList, PreTrainedTokenizerBase
+from transformers import LogitsProcessorList
 
 from core.example import Example
 from core.faults import InputFaults
 from core.settings import check_count, counts, is_number, is_text, listed, seeds
-from core.stages import fingerprint
 from data.sets.attributes import LabelledData
 from data.splits import share, split_by
 from discriminators.data_module import LabelledText
-from discriminators.discriminator import SETTINGS as DISCRIMINATOR
-from discriminators.discriminator import Discriminator, new_token_bilstm
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.discriminator import Discriminator
 from experiments.runner.contracts import Run
-from experiments.training.language_models import CausalPlan, Corpus, Pretrained, causal_model
+from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from experiments.training.guides import GuidePlan, trained_guide
+from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
+from experiments.training.trained import Trained
 from language_models.causal import CausalLM
-from oumg.causal_guide import SETTINGS as GUIDE
-from oumg.causal_guide import CausalGuide, GuideShape, train_causal_guide
 from oumg.guidance import Guidance, GuidanceRule
 from oumg.pieces import normalise_text, split_pieces
-from oumg.prefixes import prefix_texts
-from oumg.tokens import decode_tokens, encode_texts
+from oumg.tokens import encode_texts
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
 LONGEST_NAME = 40  # characters of a label in a folder's name
-
-
-@dataclass(frozen=True)
-class CausalGuidePlan:
-    """A causal guide: its size, how to train it, on how many texts of the label and of others together, at most."""
-
-    shape: GuideShape
-    training: TrainingSettings
-    texts: int
-
-    def train(
-        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
-    ) -> None:
-        """Trains on all prefixes of whole texts."""
-        train_causal_guide(
-            texts, tokenizer, folder, run.trainer, self.training, self.shape, run.loggers(name), run.seed
-        )
-
-
-@dataclass(frozen=True)
-class BiLSTMGuidePlan:
-    """The exact Bi-LSTM guide, which reads each prefix from its beginning; as many of a text as `prefixes` says."""
-
-    embedding_dim: int
-    hidden_dim: int
-    training: TrainingSettings
-    texts: int
-    prefixes: int
-
-    def train(
-        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
-    ) -> None:
-        """Trains on prefixes of whole texts, drawn at random."""
-        beginnings = prefix_texts(
-            texts,
-            lambda text: encode_texts(tokenizer, [text])[0],
-            partial(decode_tokens, tokenizer),
-            self.prefixes,
-            run.seed,
-        )
-        build = partial(
-            new_token_bilstm, tokenizer=tokenizer, embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim
-        )
-        train_discriminator(build, beginnings, folder, run.trainer, self.training, run.loggers(name), run.seed)
-
-
-GuidePlan = CausalGuidePlan | BiLSTMGuidePlan
-
-
-@dataclass(frozen=True)
-class LabelJudgePlan:
-    """Judges of labels: what to build (a partial of `new_bilstm` or `new_bert`), how to train, on how many texts."""
-
-    build: partial[Discriminator]
-    training: TrainingSettings
-    texts: int
 
 
 @dataclass(frozen=True)
@@ -200,14 +139,14 @@ def _too_few(data: LabelledData, found: Parts, label: str) -> str | None:
     )
 
 
-def label_texts(examples: Sequence[Example], label: str, most: int, seed: int) -> list[LabelledText]:
-    """Different texts of the label (1) and of the others (0), as many of either and `most` together, drawn at random.
+def label_texts(examples: Sequence[Example], label: str, most: int | None, seed: int) -> list[LabelledText]:
+    """Different texts of the label (1) and as many of the others (0), drawn at random, `most` together; None for all.
 
-    One of either is a group, so that whatever is held out to validate on has both classes, however few they are.
+    Each group pairs one of each class, so that every split has both classes, however few texts there are.
     """
     drawn = [examples[i] for i in np.random.default_rng(seed).permutation(len(examples))]
     sides = [list({e.full_text: e for e in drawn if (e.label == label) == wanted}.values()) for wanted in (True, False)]
-    count = min(most // 2, *map(len, sides))
+    count = min(len(examples) if most is None else most // 2, *map(len, sides))
     return [
         LabelledText((e.full_text,), int(e.label == label), f"{label} {number}")
         for side in sides
@@ -219,98 +158,53 @@ def label_texts(examples: Sequence[Example], label: str, most: int, seed: int) -
 class Generator:
     """What writes: where it comes from, and the loaded model."""
 
-    name: str
+    trained: Trained
     lm: CausalLM
 
 
 def trained_generator(
-    run: Run, plan: CausalPlan | Pretrained, data: LabelledData, learned: Sequence[Example], device: str
+    run: Run, plan: LanguageModelPlan | Pretrained, data: LabelledData, learned: Sequence[Example], device: str
 ) -> Generator:
     """A pretrained generator, or one that learned these texts without their labels."""
-    corpus = Corpus([e.full_text for e in learned], [e.full_text for e in data.held_out])
-    name = causal_model(run, plan, corpus, "generator")
-    return Generator(name, CausalLM.from_pretrained(name, device))
+    texts, held_out = [e.full_text for e in learned], [e.full_text for e in data.held_out]
+    trained = trained_language_model(run, "generator", plan, texts, held_out)
+    return Generator(trained, CausalLM.from_pretrained(trained.source, device))
 
 
-def generator_plan(plan: CausalPlan | Pretrained, name: str | None) -> CausalPlan | Pretrained:
+def generator_plan(plan: LanguageModelPlan | Pretrained, name: str | None) -> LanguageModelPlan | Pretrained:
     """The plan, or in its place a causal language model by its hub name or folder."""
     return plan if name is None else Pretrained(name)
 
 
-def generator_share(plan: CausalPlan | Pretrained, asked: float) -> float:
+def generator_share(plan: LanguageModelPlan | Pretrained, asked: float) -> float:
     """The share of the texts that the generator learns: none where others trained it."""
     return 0.0 if isinstance(plan, Pretrained) else asked
 
 
-def trained_guide(
-    run: Run, plan: GuidePlan, generator: Generator, label: str, learned: Sequence[Example], device: str
-) -> tuple[Path, CausalGuide | Discriminator]:
-    """The stage of the guide to a label, label against the others, and the guide.
+def label_guide(run: Run, plan: GuidePlan, generator: Generator, label: str, learned: Sequence[Example]) -> Trained:
+    """The guide to a label, label against the others.
 
     It learns whole texts and is to read the prompt too: then each prefix that it judges begins as those that it
     learned, whatever the prompt, and no text has to be cut where a prompt would end.
     """
-    tokenizer = generator.lm.tokenizer
     texts = label_texts(learned, label, plan.texts, run.seed)
-    name = f"guide_{file_name(label)}"
-    with run.timed("training guides"):
-        folder = run.stages.get(
-            name,
-            {
-                "label": label,
-                "kind": type(plan).__name__,
-                "plan": asdict(plan),
-                "tokens": fingerprint(tokenizer.get_vocab()),
-                "texts": _content(texts),
-                "seed": run.seed,
-            },
-            lambda folder: plan.train(run, texts, tokenizer, folder, name),
-            together=True,
-            version=1,
-        )
-    return folder, load_guide(folder, device)
+    return trained_guide(run, f"guide_{file_name(label)}", plan, texts, generator.lm.tokenizer)
 
 
-def check_guide(folder: Path | str) -> None:
-    """Raises InputFaults for a folder without a trained guide of either kind."""
-    if not any((Path(folder) / file).is_file() for file in (GUIDE, DISCRIMINATOR)):
-        raise InputFaults([f"{folder}: must be the folder of a trained guide, with {GUIDE} or {DISCRIMINATOR}"])
-
-
-def load_guide(folder: Path | str, device: str) -> CausalGuide | Discriminator:
-    """A trained guide of either kind. Raises FileNotFoundError for a folder without one."""
-    if (Path(folder) / GUIDE).is_file():
-        return CausalGuide.from_pretrained(folder, device)
-    return Discriminator.from_pretrained(folder, device)
-
-
-def trained_judges(
-    run: Run, plan: LabelJudgePlan, labels: Sequence[str], learned: Sequence[Example]
-) -> dict[str, Path]:
-    """By label the stage of its judge, label against the others; of two labels the second one's decides for both.
+def label_judges(
+    run: Run, plan: DiscriminatorPlan, labels: Sequence[str], learned: Sequence[Example]
+) -> dict[str, Trained]:
+    """By label its judge, label against the others; with two labels only the second gets one, which decides for both.
 
     Their seed is another than the guides'.
     """
     seed = run.seed + 1
-    found: dict[str, Path] = {}
-    for label in labels[1:] if len(labels) == 2 else labels:
-        texts = label_texts(learned, label, plan.texts, seed)
-        name = f"judge_{file_name(label)}"
-        depends: dict[str, Any] = {
-            "label": label,
-            "build": plan.build.func.__name__,
-            "arguments": dict(plan.build.keywords),
-            "training": asdict(plan.training),
-            "texts": _content(texts),
-            "seed": seed,
-        }
-
-        def build(folder: Path, texts: Sequence[LabelledText] = texts, name: str = name) -> None:
-            train_discriminator(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
-
-        with run.timed("training judges"):
-            found[label] = run.stages.get(name, depends, build, together=True, version=1)
-    return found
+    return {
+        label: trained_discriminator(
+            run, f"judge_{file_name(label)}", plan, label_texts(learned, label, plan.texts, seed), seed
+        )
+        for label in (labels[1:] if len(labels) == 2 else labels)
+    }
 
 
 def judged_labels(judges: Mapping[str, Discriminator], labels: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -461,10 +355,6 @@ def _generate(
 
 def _ended(row: list[int], end: object) -> list[int]:
     return next((row[: i + 1] for i, token in enumerate(row) if token == end), row)
-
-
-def _content(texts: Sequence[LabelledText]) -> str:
-    return fingerprint([[list(t.segments), t.label, t.group] for t in texts])
 
 
 def file_name(label: str) -> str:

@@ -1,6 +1,5 @@
 """Guided decoding of a causal language model: texts steered to a label, by strength and k (OUMG section 3.3; FUDGE)."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,27 +17,27 @@ from data.files import write_examples, written_aside
 from data.sets.attributes import LabelledData
 from discriminators.discriminator import Discriminator
 from experiments.guided.steering import (
-    GuidePlan,
-    LabelJudgePlan,
     Sampling,
     Steering,
     check_candidates,
     continuations,
-    file_name,
     generator_share,
     judged_labels,
+    label_guide,
+    label_judges,
     overhead,
     parts,
     prompt_ids,
     prompts_are_beginnings,
     prompts_of,
     trained_generator,
-    trained_guide,
-    trained_judges,
 )
 from experiments.report import plots
 from experiments.runner.contracts import Interval, Outcome, Run, Table
-from experiments.training.language_models import CausalPlan, Pretrained
+from experiments.training.discriminators import DiscriminatorPlan
+from experiments.training.guides import GuidePlan, load_guide
+from experiments.training.language_models import LanguageModelPlan, Pretrained
+from experiments.training.trained import folders_of
 from language_models.causal import CausalLM, continuation_log_probabilities
 from oumg.causal_guide import CausalGuide
 from oumg.diversity import distinct_n
@@ -97,9 +96,9 @@ class Setting:
 def guided_text(
     run: Run,
     data: LabelledData,
-    generator: CausalPlan | Pretrained,
+    generator: LanguageModelPlan | Pretrained,
     guide: GuidePlan,
-    judge: LabelJudgePlan,
+    judge: DiscriminatorPlan,
     steering: Steering,
     sampling: Sampling,
     share: float = 0.5,
@@ -121,16 +120,17 @@ def guided_text(
     labels = list(data.labels if steering.labels is None else steering.labels)
     if unknown := [label for label in labels if label not in data.labels]:
         raise InputFaults([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
-    if isinstance(generator, CausalPlan):
+    if isinstance(generator, LanguageModelPlan):
         check_candidates(steering.ks, generator.model.vocabulary)
     prompts = prompts_of(data, sampling)
     learned = parts(data, generator_share(generator, share), run.seed)
     writer = trained_generator(run, generator, data, learned.generator, device)
     check_candidates(steering.ks, len(writer.lm.tokenizer))
     rows = prompt_ids(writer.lm, prompts, sampling.new_tokens)
-    guides = {label: trained_guide(run, guide, writer, label, learned.guide, device) for label in labels}
-    folders = trained_judges(run, judge, data.labels, learned.judge)
-    judges = {label: Discriminator.from_pretrained(folder, device) for label, folder in folders.items()}
+    trained_guides = {label: label_guide(run, guide, writer, label, learned.guide) for label in labels}
+    guides = {label: load_guide(each.source, device) for label, each in trained_guides.items()}
+    trained_judges = label_judges(run, judge, data.labels, learned.judge)
+    judges = {label: Discriminator.from_pretrained(each.source, device) for label, each in trained_judges.items()}
 
     settings: list[Setting] = []
     with run.progress("steering", len(steering.ks) * len(steering.strengths) * len(labels)) as advance:
@@ -139,20 +139,18 @@ def guided_text(
                 steered: list[Steered] = []
                 for label in labels:
                     with run.timed("writing"):
-                        ids = write(writer.lm, guides[label][1], rows, steering, sampling, strength, k)
+                        ids = write(writer.lm, guides[label], rows, steering, sampling, strength, k)
                     with run.timed("judging"):
                         steered.append(measured(writer.lm, judges, data.labels, label, prompts, rows, ids, sampling))
                     advance(1)
                 with run.timed("measuring the overhead"):
-                    cost = _overhead(writer.lm, guides[labels[0]][1], rows, steering, sampling, strength, k)
+                    cost = _overhead(writer.lm, guides[labels[0]], rows, steering, sampling, strength, k)
                 settings.append(Setting(strength, k, tuple(steered), cost))
     samples = run.folder / "samples.jsonl"
     if run.stages.first:
         write_examples(samples, _examples(settings, prompts, steering))
         _write_side_by_side(samples.with_suffix(".txt"), settings, prompts)
-    curves = {}
-    if (curve := Path(writer.name) / "curve.json").is_file():
-        curves = {"generator": json.loads(curve.read_text("utf-8"))}
+    own = {"generator": writer.trained} if writer.trained.is_trained_here else {}
     together = [row(setting, None, steering, sampling, run.seed) for setting in settings]
     by_label = [row(setting, t, steering, sampling, run.seed) for setting in settings for t in setting.texts]
     return Outcome(
@@ -160,9 +158,9 @@ def guided_text(
             run.name,
             libraries=MODEL_LIBRARIES,
             data=data.name,
-            generator=Path(writer.name).name,
-            guides=",".join(folder.name for folder, _ in guides.values()),
-            judges=",".join(folder.name for folder in folders.values()),
+            generator=writer.trained.identity,
+            guides=",".join(each.identity for each in trained_guides.values()),
+            judges=",".join(each.identity for each in trained_judges.values()),
             rule=steering.rule,
             seed=run.seed,
             seeds=",".join(map(str, sampling.seeds)),
@@ -170,18 +168,16 @@ def guided_text(
         tables=[Table("Steered texts", CAPTION, together), Table("Steered texts by label", CAPTION, by_label)],
         plots={
             "accuracy_and_perplexity": trade_off(together),
-            **({"training_curves": plots.training_curves(curves)} if curves else {}),
+            **({"training_curves": plots.training_curves({name: own[name].curve for name in own})} if own else {}),
         },
-        models={
-            **({"generator": Path(writer.name)} if curves else {}),
-            **{f"guide_{file_name(label)}": folder for label, (folder, _) in guides.items()},
-            **{f"judge_{file_name(label)}": folder for label, folder in folders.items()},
-        },
+        models=folders_of(
+            {model.name: model for model in (*own.values(), *trained_guides.values(), *trained_judges.values())}
+        ),
         figures={
             "prompts": len(prompts),
             "generator parameters (millions)": writer.lm.parameters / 1e6,
-            **{f"{name} held-out NLL (nats per token)": _best(curve) for name, curve in curves.items()},
-            **_accuracies(data, judges, {label: model for label, (_, model) in guides.items()}),
+            **{f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in own.items()},
+            **_accuracies(data, judges, guides),
         },
         notes=_notes(data, judges, sampling),
         files=[samples],
@@ -430,7 +426,3 @@ def _write_side_by_side(path: Path, settings: Sequence[Setting], prompts: Sequen
                     text = " ".join(steered.texts[first].split())
                     file.write(f"{steered.label}, k {setting.k}, strength {setting.strength:g}: {text}\n")
             file.write("\n")
-
-
-def _best(curve: Sequence[Mapping[str, float]]) -> float:
-    return min(point["held_out_nll"] for point in curve if "held_out_nll" in point)

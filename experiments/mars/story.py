@@ -4,7 +4,6 @@ Of the paper's baselines MoverScore is missing: no kept library has it. A set wi
 figures and further tables by the first of them; for Newsroom that is their mean, as in the paper.
 """
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +24,8 @@ from data.references import ReferenceData
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import Outcome, Row, Run, ScoredSet, Table
-from experiments.training.language_models import CausalPlan, Corpus, MaskedPlan, Pretrained, causal_model, masked_model
+from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
+from experiments.training.trained import Trained, folders_of
 from language_models.embedders import Remembered, load_embedder
 from mars.metric import MARS, Compared
 from mars.self_planning import SelfPlanningAugmenter
@@ -45,8 +45,8 @@ ADVERSARY_CAPTION = (
 def mars(
     run: Run,
     data: ReferenceData,
-    language_model: CausalPlan | Pretrained,
-    masked: MaskedPlan | Pretrained | None,
+    language_model: LanguageModelPlan | Pretrained,
+    masked: LanguageModelPlan | Pretrained | None,
     metric: partial[MARS],
     baselines: Mapping[str, Callable[[], Metric]],
     perplexity: Callable[[str], Metric],
@@ -73,11 +73,11 @@ def mars(
     """
     metric(None, augmenter="none")  # what is wrong with its settings is found before a model is trained
     others = {name: make() for name, make in baselines.items()}
-    corpus = Corpus([e.full_text for e in data.train], [e.full_text for e in data.held_out])
-    fluent = causal_model(run, language_model, corpus, "language_model")
-    filler = None if masked is None else masked_model(run, masked, corpus)
+    texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
+    fluent = trained_language_model(run, "language_model", language_model, *texts)
+    filler = None if masked is None else trained_language_model(run, "masked", masked, *texts)
     judges = _judges(metric, fluent, filler, run.stages.root / "augmented_references")
-    others["perplexity"] = perplexity(fluent)
+    others["perplexity"] = perplexity(fluent.source)
 
     scored: list[ScoredSet] = []
     rows: list[Row] = []
@@ -106,19 +106,12 @@ def mars(
         if len(sets) > 1:
             by_adversary += _adversary_rows(rated, sets, found, rows)
         figures |= _drawn(rated, found, rows, sets)
-    curves = {
-        name: json.loads((Path(folder) / "curve.json").read_text("utf-8"))
-        for name, folder in (("language_model", fluent), ("masked", filler))
-        if folder is not None and (Path(folder) / "curve.json").is_file()
-    }
-    if curves:
-        figures["training_curves"] = plots.training_curves(curves)
-    numbers |= {
-        f"{name} held-out NLL (nats per token)": min(p["held_out_nll"] for p in curve if "held_out_nll" in p)
-        for name, curve in curves.items()
-    }
+    models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}
+    if models:
+        figures["training_curves"] = plots.training_curves({name: model.curve for name, model in models.items()})
+    numbers |= {f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in models.items()}
     return Outcome(
-        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=Path(fluent).name),
+        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=fluent.identity),
         rows=rows,
         tables=[
             *by_system,
@@ -127,16 +120,16 @@ def mars(
         ],
         scored=scored,
         plots=figures,
-        models={name: Path(fluent if name == "language_model" else str(filler)) for name in curves},
+        models=folders_of(models),
         notes=notes,
         figures=numbers,
         synthetic=data.synthetic,
     )
 
 
-def _judges(metric: partial[MARS], fluent: str, filler: str | None, kept: Path) -> dict[str, MARS]:
+def _judges(metric: partial[MARS], fluent: Trained, filler: Trained | None, kept: Path) -> dict[str, MARS]:
     """MARS, its ablations and Naive: one language model, one encoder that reads every text once."""
-    usual = metric(fluent, kept=kept)
+    usual = metric(fluent.source, kept=kept)
     usual = replace(usual, embedder=Remembered(usual.embedder))
     augmenter = usual.augmenter
     if not isinstance(augmenter, SelfPlanningAugmenter):
@@ -148,7 +141,7 @@ def _judges(metric: partial[MARS], fluent: str, filler: str | None, kept: Path) 
         "mars_without_both": replace(usual, augmenter=augmenter.but(planning_steps=0, use_context=False)),
     }
     if filler is not None:
-        found["mars_naive"] = replace(metric(filler, kept=kept, augmenter="naive"), embedder=usual.embedder)
+        found["mars_naive"] = replace(metric(filler.source, kept=kept, augmenter="naive"), embedder=usual.embedder)
     return found
 
 

@@ -1,8 +1,7 @@
 """A small SongNet as a kept stage, and what it writes: G1, G2 and guided poems (OUMG, section 4.1)."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,12 @@ from core.stages import fingerprint
 from data.files import read_examples, write_examples
 from data.sets.songci import VerseData
 from experiments.runner.contracts import Run
-from experiments.training.language_models import Corpus, trained
-from language_models.training import Schedule, train_language_model
+from experiments.training.language_models import LanguageModelPlan, trained_language_model
+from experiments.training.trained import Trained
+from language_models.training import Batch, Schedule, Task
 from oumg.form import MARKS, Form
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import LONGEST_PHRASE, SongNet, SongNetPlan, character_tokenizer
-
-log = logging.getLogger(__name__)
 
 Content = Callable[[SongNet], Callable[[], LogitsProcessor]]  # makes, per batch, what shapes the choice of characters
 
@@ -46,28 +44,31 @@ class GeneratorPlan:
         )
 
 
-def trained_generator(run: Run, plan: GeneratorPlan, data: VerseData) -> Path:
-    """The stage of the generator, which learns every poem that fits after its tune and form."""
+@dataclass(frozen=True)
+class Poems:
+    """A SongNet learns every poem after its tune and form."""
+
+    def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
+        """The model before training."""
+        return model.build(spelled(poems), seed)
+
+    def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
+        """The same tasks in every epoch."""
+        found = [songnet.task(tune_of(poem), poem.text) for poem in poems]
+        return lambda seed: found
+
+    def batch(self, songnet: SongNet, tasks: Sequence[Task]) -> Batch:
+        """What the model is called with."""
+        return songnet.training_batch(songnet.model, tasks)
+
+
+def trained_generator(run: Run, plan: GeneratorPlan, data: VerseData) -> Trained:
+    """The generator, which learns every poem that fits."""
     train = [poem for poem in data.train if plan.takes(poem)]
     held_out = [poem for poem in data.held_out if plan.takes(poem)][: plan.checked]
-
-    def build(folder: Path) -> None:
-        songnet = plan.model.build(spelled(train), run.seed)
-        log.info("generator: %.2f M parameters, %d tokens", songnet.parameters / 1e6, len(songnet.tokenizer))
-        tasks, checked = ([songnet.task(tune_of(p), p.text) for p in poems] for poems in (train, held_out))
-        train_language_model(
-            songnet,
-            lambda seed: tasks,
-            checked,
-            plan.schedule,
-            folder,
-            run.trainer,
-            run.loggers("generator"),
-            run.seed,
-            songnet.training_batch,
-        )
-
-    return trained(run, "songnet", asdict(plan), Corpus(spelled(train), spelled(held_out)), build)
+    return trained_language_model(
+        run, "songnet", LanguageModelPlan(plan.model, plan.schedule, Poems()), train, held_out
+    )
 
 
 def likeliest(k: int) -> Content:
@@ -85,7 +86,7 @@ class Writer:
     """Writes with a trained generator, on `device`, `batch_size` poems at once; other sizes draw other poems."""
 
     run: Run
-    generator: Path
+    generator: Trained
     batch_size: int
     device: str
 
@@ -102,7 +103,7 @@ class Writer:
         asked = [(tune_of(poems[i]), Form.of(poems[i].text)) for i in order]
 
         def build(folder: Path) -> None:
-            songnet = SongNet.from_pretrained(self.generator, self.device)
+            songnet = SongNet.from_pretrained(self.generator.source, self.device)
             with self.run.progress(f"writing {system}", total=len(asked)) as advance:
                 texts = dict(
                     zip(
@@ -117,7 +118,7 @@ class Writer:
             folder = self.run.stages.get(
                 "poems",
                 {
-                    "generator": self.generator.name,
+                    "generator": self.generator.identity,
                     "after": fingerprint([[poem.id, poem.group, tune_of(poem), poem.text] for poem in poems]),
                     "content": dict(depends),
                     "seed": seed,

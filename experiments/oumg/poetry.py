@@ -1,11 +1,9 @@
 """Poems of a small SongNet under discriminators: G1 against G2 (OUMG, Table 1)."""
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from core.example import Example
@@ -28,7 +26,9 @@ from experiments.oumg.poem_writing import (
 from experiments.oumg.two_systems import CAPTION, two_systems
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, Table
-from oumg.comparison import FEWEST_INPUTS, Judge, Terms, contest, text_set
+from experiments.training.discriminators import DiscriminatorPlan
+from experiments.training.trained import Trained, folders_of
+from oumg.comparison import FEWEST_INPUTS, Terms, contest, text_set
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Judges:
     Raises ValueError for no seeds or equal ones, and a share that is not between 0 and 1.
     """
 
-    kinds: Mapping[str, Judge]
+    kinds: Mapping[str, DiscriminatorPlan]
     seeds: Sequence[int]
     test_fraction: float = 0.25
 
@@ -108,8 +108,8 @@ def oumg_poetry(
     if k < 1:
         raise SettingFault(f"k must leave at least 1 character, but is {k}")
     check_ranks(5 * k, data, generator, f"k = {k}: G2 chooses from the ranks 4k to 5k")
-    folder = trained_generator(run, generator, data)
-    writer = Writer(run, folder, batch_size, device)
+    trained = trained_generator(run, generator, data)
+    writer = Writer(run, trained, batch_size, device)
     g1 = writer.after(human, "G1", likeliest(k), {"top_k": k})
     g2 = writer.after(human, "G2", shifted(k), {"shifted_ranks": k})
     again = writer.after(human, "G1 again", likeliest(k), {"top_k": k}, draws=1)
@@ -119,7 +119,7 @@ def oumg_poetry(
     return poetry_outcome(
         run,
         data,
-        generator=folder,
+        generator=trained,
         human=human,
         systems={"G1": g1, "G2": g2},
         compared=first,
@@ -191,7 +191,7 @@ def compared_poems(
 def poetry_outcome(
     run: Run,
     data: VerseData,
-    generator: Path,
+    generator: Trained,
     human: Sequence[Example],
     systems: Mapping[str, Sequence[Example]],
     compared: Outcome,
@@ -207,32 +207,26 @@ def poetry_outcome(
     shown = run.folder / "gallery.txt"
     if run.stages.first:
         shown.write_text(gallery_text(origins, gallery), encoding="utf-8")
-    curve = generator_curve(generator)
     return replace(
         compared,
         signature=signature(
             run.name,
             libraries=MODEL_LIBRARIES,
             data=data.name,
-            generator=generator.name,
+            generator=generator.identity,
             poems=fingerprint([[poem.text for poem in poems] for poems in origins.values()]),
             seeds=",".join(map(str, tables[0].rows[0]["seeds"])),
             seed=run.seed,
             **settings,
         ),
         tables=[*tables, Table("Form", FORM_CAPTION, forms)],
-        plots={**compared.plots, "training_curve": plots.training_curves({"generator": curve})},
-        models={"generator": generator, **compared.models},
+        plots={**compared.plots, "training_curve": plots.training_curves({"generator": generator.curve})},
+        models={**folders_of({"generator": generator}), **compared.models},
         notes=list(notes),
         figures={
             **compared.figures,
-            "generator held-out NLL (nats per character)": min(p["held_out_nll"] for p in curve if "held_out_nll" in p),
+            "generator held-out NLL (nats per character)": generator.held_out_nll,
         },
         files=[shown],
         synthetic=data.synthetic,
     )
-
-
-def generator_curve(folder: Path) -> list[dict[str, float]]:
-    """The learning curve of a trained stage."""
-    return json.loads((folder / "curve.json").read_text(encoding="utf-8"))

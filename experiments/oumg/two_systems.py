@@ -15,7 +15,8 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.rated import RatedSet
 from experiments.runner.contracts import Outcome, Run, ScoredSet, Table
-from oumg.comparison import Contest, Judge, Verdict, judged, labelled
+from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from oumg.comparison import Contest, Verdict, judged, labelled
 from oumg.relative import ESTIMATES, RelativeScores
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ CAPTION = (
 )
 
 
-def chosen(judges: Mapping[str, Judge], kinds: Sequence[str]) -> dict[str, Judge]:
+def chosen(judges: Mapping[str, DiscriminatorPlan], kinds: Sequence[str]) -> dict[str, DiscriminatorPlan]:
     """The judges of these kinds. Raises ValueError for no kind, one that there is not, and one that is named twice."""
     return {kind: judges[kind] for kind in some_of(kinds, judges, "kinds")}
 
@@ -36,7 +37,7 @@ def chosen(judges: Mapping[str, Judge], kinds: Sequence[str]) -> dict[str, Judge
 def two_systems(
     run: Run,
     between: Contest,
-    judges: Mapping[str, Judge],
+    judges: Mapping[str, DiscriminatorPlan],
     seeds: Sequence[int],
     synthetic: bool = False,
     device: str = "cpu",
@@ -53,9 +54,11 @@ def two_systems(
     """
     log.info("%d bouts to learn from, %d to judge", len(between.train), len(between.test))
     verdicts: dict[str, Verdict] = {}
-    for kind, judge in judges.items():
-        with run.timed(f"discriminators {kind}"):
-            verdicts[kind] = judged(between, kind, judge, run.stages, run.trainer, run.loggers, seeds, device)
+    texts = labelled(between.train)
+    for kind, plan in judges.items():
+        trained = {seed: trained_discriminator(run, f"{kind}_seed_{seed}", plan, texts, seed) for seed in seeds}
+        with run.timed(f"judging by {kind}"):
+            verdicts[kind] = judged(between, {seed: Path(each.source) for seed, each in trained.items()}, device)
     names = system_names(between)
     return Outcome(
         signature=_signature(run, between, verdicts, seeds),

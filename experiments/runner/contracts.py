@@ -46,6 +46,7 @@ class Run:
             `max_steps`, `callbacks`, `logger=run.loggers("expert")` and so on.
         loggers: the Lightning loggers of one named training; its metrics arrive as `name/metric`.
         progress: `with run.progress("sampling negatives", total=n) as advance: ... advance(1)`.
+        precision: the numbers that `trainer` trains with (`32-true`, `bf16-mixed`); trained models depend on it.
         timings: seconds per step, filled by `timed`.
     """
 
@@ -56,6 +57,7 @@ class Run:
     trainer: Callable[..., pytorch_lightning.Trainer]
     loggers: Callable[[str], list[Logger]]
     progress: Progress
+    precision: str = "32-true"
     timings: dict[str, float] = field(default_factory=dict)
 
     @contextmanager

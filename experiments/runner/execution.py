@@ -141,6 +141,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
         ),
         loggers=tracking.loggers,
         progress=terminal.progress,
+        precision=str(config.trainer.precision),
     )
     exit_code = FAILED
     tracking.open(folder, config.name, plain)

@@ -1,6 +1,7 @@
 """Training learns, keeps the best weights, and ends where it would have ended after being killed."""
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,17 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from cdm.infilling import TokenisedDialogues, held_out_nll, train_infilling_model
-from cdm.pair import SEPARATOR, Pair, tokenise
+from cdm.infilling import SEPARATOR, DialogueGaps, held_out_nll, tokenise
+from cdm.pair import Pair
 from data.builtin.dialogues import generate_dialogues
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyT5
-from language_models.training import Schedule
+from language_models.training import Schedule, train_language_model
 
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
-TEXTS = [turn for turns in DIALOGUES for turn in turns]
+GAPS = DialogueGaps(longest=80)
 
 
 class Killed(pl.Callback):
@@ -32,9 +33,11 @@ class Killed(pl.Callback):
             raise RuntimeError("killed")
 
 
-def built() -> tuple[Seq2SeqLM, TokenisedDialogues, TokenisedDialogues]:
-    lm = PLAN.build(TEXTS, (SEPARATOR,), seed=0)
-    return lm, tokenise(lm, DIALOGUES[:100], 80), tokenise(lm, DIALOGUES[100:], 80)
+def train(folder: Path, schedule: Schedule, times: int, seed: int, trainer: Callable[..., pl.Trainer]) -> None:
+    """A model learns `times` gaps of each of 100 dialogues in an epoch."""
+    lm = GAPS.build(PLAN, DIALOGUES, seed=0)
+    learned = GAPS.tasks(lm, [turns for turns in DIALOGUES[:100] for _ in range(times)])
+    train_language_model(lm, learned, GAPS.tasks(lm, DIALOGUES[100:])(1), schedule, folder, trainer, seed=seed)
 
 
 def make_trainer(*extra: pl.Callback, **settings: object) -> pl.Trainer:
@@ -45,13 +48,13 @@ def make_trainer(*extra: pl.Callback, **settings: object) -> pl.Trainer:
 
 @pytest.mark.parametrize("muon", [None, 0.005])
 def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) -> None:
-    lm, train, held_out = built()
+    lm = GAPS.build(PLAN, DIALOGUES, seed=0)
+    held_out = tokenise(lm, DIALOGUES[100:], GAPS.longest)
     tasks = held_out.tasks(seed=1)
-    before = held_out_nll(lm, train.infilling, tasks)
-    schedule = Schedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon)
-    train_infilling_model(lm, train, tasks, schedule, 4, tmp_path, make_trainer, seed=0)
+    before = held_out_nll(lm, held_out.infilling, tasks)
+    train(tmp_path, Schedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon), 4, 0, make_trainer)
     curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
-    after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), train.infilling, tasks)
+    after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), held_out.infilling, tasks)
     assert after < before - 1.5
     held = [point["held_out_nll"] for point in curve if "held_out_nll" in point]
     assert len(held) == 3
@@ -62,16 +65,10 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
 
 def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
     schedule = Schedule(epochs=3, batch_size=32, learning_rate=0.01, muon=0.005)
-    lm, train, held_out = built()
-    tasks = held_out.tasks(seed=1)
-    train_infilling_model(lm, train, tasks, schedule, 1, tmp_path / "whole", make_trainer, seed=4)
-    lm, _, _ = built()
+    train(tmp_path / "whole", schedule, 1, 4, make_trainer)
     with pytest.raises(RuntimeError, match="killed"):
-        train_infilling_model(
-            lm, train, tasks, schedule, 1, tmp_path / "killed", partial(make_trainer, Killed()), seed=4
-        )
-    lm, _, _ = built()
-    train_infilling_model(lm, train, tasks, schedule, 1, tmp_path / "killed", make_trainer, seed=4)
+        train(tmp_path / "killed", schedule, 1, 4, partial(make_trainer, Killed()))
+    train(tmp_path / "killed", schedule, 1, 4, make_trainer)
     whole, resumed = (Seq2SeqLM.from_pretrained(tmp_path / n).model.state_dict() for n in ("whole", "killed"))
     for name in whole:
         torch.testing.assert_close(resumed[name], whole[name], atol=1e-6, rtol=0)

@@ -39,15 +39,15 @@ def test_a_text_without_a_word_is_refused() -> None:
 def test_tasks_put_the_text_together_again_and_are_the_same_for_a_seed() -> None:
     lm = PLAN.build([TEXT], (), seed=0)
     infilling = sentinel_infilling(lm.tokenizer)
-    tasks = gap_tasks(lm, infilling, [TEXT] * 20, seed=3, split=split, per_text=2)
+    tasks = gap_tasks(lm, infilling, [TEXT] * 40, seed=3, split=split)
     assert len(tasks) == 40
     for task in tasks:
         before, after = split_at(list(task.source), infilling.mask)
         gap = list(task.target)[len(infilling.before) : -len(infilling.after)]
         assert task.given == len(infilling.before)
         assert lm.tokenizer.decode([*before, *gap, *after]) == TEXT
-    assert tasks == gap_tasks(lm, infilling, [TEXT] * 20, seed=3, split=split, per_text=2)
-    assert tasks != gap_tasks(lm, infilling, [TEXT] * 20, seed=4, split=split, per_text=2)
+    assert tasks == gap_tasks(lm, infilling, [TEXT] * 40, seed=3, split=split)
+    assert tasks != gap_tasks(lm, infilling, [TEXT] * 40, seed=4, split=split)
 
 
 def test_texts_that_do_not_fit_are_left_out() -> None:

@@ -112,7 +112,7 @@ def test_fed_has_the_published_rows(shared_data: Path, tmp_path: Path) -> None:
         f"data.root={shared_data}",
         "data.training_sets=[daily_dialog]",
         "model.expert.schedule.epochs=1",
-        "model.expert.gaps_per_dialogue=1",
+        "model.expert.tasks_per_text=1",
         *toy,
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",

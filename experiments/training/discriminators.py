@@ -1,0 +1,45 @@
+"""Discriminators that experiments train and keep as stages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from core.stages import fingerprint
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import Discriminator
+from discriminators.training import VERSION, TrainingSettings, train_discriminator
+from experiments.runner.contracts import Run
+from experiments.training.trained import Trained, trained_here
+
+
+@dataclass(frozen=True)
+class DiscriminatorPlan:
+    """A discriminator to train.
+
+    Attributes:
+        build: what to build, a partial of `new_bilstm` or `new_bert`.
+        training: how long and how fast it trains.
+        texts: how many texts of both classes together it learns, at most; None for all.
+    """
+
+    build: partial[Discriminator]
+    training: TrainingSettings
+    texts: int | None = None
+
+    @property
+    def per_class(self) -> int | None:
+        """How many texts of each class it learns, at most."""
+        return None if self.texts is None else self.texts // 2
+
+
+def trained_discriminator(
+    run: Run, name: str, plan: DiscriminatorPlan, texts: Sequence[LabelledText], seed: int
+) -> Trained:
+    """The stage of a discriminator that learned all of `texts`; the caller sees to `plan.texts`."""
+
+    def build(folder: Path) -> None:
+        train_discriminator(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
+
+    depends = {"build": plan.build, "training": plan.training, "texts": fingerprint(texts), "seed": seed}
+    return trained_here(run, name, depends, build, VERSION)

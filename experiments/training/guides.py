@@ -1,0 +1,96 @@
+"""Guides of generators that experiments train and keep as stages (OUMG, section 3.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from transformers import PreTrainedTokenizerBase
+
+from core.faults import InputFaults
+from core.stages import fingerprint
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import SETTINGS as DISCRIMINATOR
+from discriminators.discriminator import Discriminator, new_token_bilstm
+from discriminators.training import TrainingSettings, train_discriminator
+from experiments.runner.contracts import Run
+from experiments.training.trained import Trained, trained_here
+from oumg.causal_guide import SETTINGS as GUIDE
+from oumg.causal_guide import CausalGuide, GuideShape, train_causal_guide
+from oumg.prefixes import prefix_texts
+from oumg.tokens import decode_tokens, encode_texts
+
+VERSION = 1  # of trained guides: raised whenever the same plan and texts would give other weights
+
+
+@dataclass(frozen=True)
+class CausalGuidePlan:
+    """A causal guide: its size, how to train it, on how many texts of both classes together, at most."""
+
+    shape: GuideShape
+    training: TrainingSettings
+    texts: int
+
+    def train(
+        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
+    ) -> None:
+        """Trains on all prefixes of whole texts."""
+        train_causal_guide(
+            texts, tokenizer, folder, run.trainer, self.training, self.shape, run.loggers(name), run.seed
+        )
+
+
+@dataclass(frozen=True)
+class BiLSTMGuidePlan:
+    """The exact Bi-LSTM guide, which reads each prefix from its beginning; as many of a text as `prefixes` says."""
+
+    embedding_dim: int
+    hidden_dim: int
+    training: TrainingSettings
+    texts: int
+    prefixes: int
+
+    def train(
+        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
+    ) -> None:
+        """Trains on prefixes of whole texts, drawn at random."""
+        beginnings = prefix_texts(
+            texts,
+            lambda text: encode_texts(tokenizer, [text])[0],
+            partial(decode_tokens, tokenizer),
+            self.prefixes,
+            run.seed,
+        )
+        build = partial(
+            new_token_bilstm, tokenizer=tokenizer, embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim
+        )
+        train_discriminator(build, beginnings, folder, run.trainer, self.training, run.loggers(name), run.seed)
+
+
+GuidePlan = CausalGuidePlan | BiLSTMGuidePlan
+
+
+def trained_guide(
+    run: Run, name: str, plan: GuidePlan, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase
+) -> Trained:
+    """The stage of a guide that learned the prefixes of all of `texts`, in the tokens of a generator."""
+    depends = {
+        "plan": plan,
+        "tokens": fingerprint(tokenizer.get_vocab()),
+        "texts": fingerprint(texts),
+        "seed": run.seed,
+    }
+    return trained_here(run, name, depends, lambda folder: plan.train(run, texts, tokenizer, folder, name), VERSION)
+
+
+def check_guide(folder: Path | str) -> None:
+    """Raises InputFaults for a folder without a trained guide of either kind."""
+    if not any((Path(folder) / file).is_file() for file in (GUIDE, DISCRIMINATOR)):
+        raise InputFaults([f"{folder}: must be the folder of a trained guide, with {GUIDE} or {DISCRIMINATOR}"])
+
+
+def load_guide(folder: Path | str, device: str) -> CausalGuide | Discriminator:
+    """A trained guide of either kind. Raises FileNotFoundError for a folder without one."""
+    if (Path(folder) / GUIDE).is_file():
+        return CausalGuide.from_pretrained(folder, device)
+    return Discriminator.from_pretrained(folder, device)

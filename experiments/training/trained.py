@@ -1,0 +1,72 @@
+"""Trained: a model of the hub, in a user's folder, or trained here and kept as a stage."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from experiments.runner.contracts import Run
+from language_models.identity import folder_fingerprint
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that is ready to be loaded.
+
+    Attributes:
+        name: of the hub, the folder as the user gave it, or what the experiment calls the model.
+        folder: where it lies; None for a model of the hub.
+        curve: the points of its learning curve; empty where others trained it.
+    """
+
+    name: str
+    folder: Path | None = None
+    curve: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def source(self) -> str:
+        """What `from_pretrained` takes."""
+        return self.name if self.folder is None else str(self.folder)
+
+    @property
+    def is_trained_here(self) -> bool:
+        """Whether a stage of this project made it."""
+        return bool(self.curve)
+
+    @cached_property
+    def identity(self) -> str:
+        """What results of the model depend on: its stage, a hash of the files in its folder, or its hub name."""
+        if self.folder is None:
+            return self.name
+        return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
+
+    @property
+    def held_out_nll(self) -> float:
+        """The lowest held-out loss of a language model trained here, in nats per token."""
+        return min(point["held_out_nll"] for point in self.curve if "held_out_nll" in point)
+
+
+def trained_elsewhere(name: str) -> Trained:
+    """A model that others trained, by its hub name or folder."""
+    return Trained(name, Path(name) if Path(name).is_dir() else None)
+
+
+def trained_here(
+    run: Run, name: str, depends: Mapping[str, Any], build: Callable[[Path], None], version: int
+) -> Trained:
+    """The stage `name` of a model that `build(folder)` trains with the trainer of the run.
+
+    `build` writes the model and `curve.json`. `depends` and `version` are as in `Stages.get`; the precision of the
+    training is added.
+    """
+    with run.timed(f"training {name}"):
+        depends = {**depends, "precision": run.precision}
+        folder = run.stages.get(name, depends, build, version=version, together=True)
+    return Trained(name, folder, tuple(json.loads((folder / "curve.json").read_text(encoding="utf-8"))))
+
+
+def folders_of(models: Mapping[str, Trained]) -> dict[str, Path]:
+    """The folders of the models that were trained here, as `Outcome.models` takes them."""
+    return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder is not None}
