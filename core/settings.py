@@ -1,8 +1,118 @@
-"""Settings: what numbers and lists of them must hold, told as they are read, before anything is trained."""
+"""Settings: the types that they have, and what checks them by pydantic before anything is trained."""
 
 import math
-from collections.abc import Callable, Collection
-from typing import Any, TypeGuard, get_args
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import field
+from functools import wraps
+from inspect import signature
+from typing import Annotated, Any, Literal, TypeGuard, TypeVar, dataclass_transform, get_args
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from core.faults import SettingFault
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
+
+CHECKED = ConfigDict(strict=True, arbitrary_types_allowed=True)
+
+
+def _refuse_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def _to_tuple(values: object) -> tuple[Any, ...]:
+    if not isinstance(values, list | tuple):
+        raise ValueError("must be a list")
+    return tuple(values)
+
+
+def _refuse_duplicates(values: Sequence[H]) -> Sequence[H]:
+    if not values or len(set(values)) < len(values):
+        raise ValueError("must be non-empty and without duplicates")
+    return values
+
+
+Count = Annotated[int, Field(ge=1)]
+Size = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Positive = Annotated[Number, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]  # may be 0
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+Text = Annotated[str, AfterValidator(_refuse_blank)]
+Several = Annotated[Sequence[H], BeforeValidator(_to_tuple), AfterValidator(_refuse_duplicates)]
+
+
+def one_of(names: Collection[str]) -> Any:
+    """The type of a setting that is one of the names."""
+    return Literal[tuple(names)]
+
+
+def check(kind: Any, **settings: object) -> None:
+    """Raises SettingFault for settings that are not of a type.
+
+    >>> check(Count, k=8, gallery=0)
+    Traceback (most recent call last):
+    core.faults.SettingFault: gallery must be greater than or equal to 1, but is 0
+    """
+    adapter = TypeAdapter(kind, config=CHECKED)
+    for name, value in settings.items():
+        try:
+            adapter.validate_python(value)
+        except ValidationError as error:
+            raise _setting_fault(error, name) from None
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def checked_dataclass(cls: type[T]) -> type[T]:
+    """A frozen dataclass that raises SettingFault when it is built with a value which is not of its field's type.
+
+    Types are strict: 1.5, True and "1" are no integers. A `__post_init__` that compares fields raises ValueError.
+
+    >>> @checked_dataclass
+    ... class Training:
+    ...     epochs: Count
+    ...     seeds: Several[Seed] = (0,)
+    >>> Training(3, seeds=[1, 2])
+    Training(epochs=3, seeds=(1, 2))
+    >>> Training(0, seeds=[1, "2"])
+    Traceback (most recent call last):
+    core.faults.SettingFault: epochs must be greater than or equal to 1, but is 0
+    seeds[1] must be a valid integer, but is '2'
+    """
+    made: Any = dataclass(frozen=True, config=CHECKED)(cls)
+    build, parameters = made.__init__, signature(made)
+
+    @wraps(build)
+    def check_and_build(self: T, *args: Any, **kwargs: Any) -> None:
+        given = parameters.bind(*args, **kwargs).arguments  # by name, as the message needs them
+        try:
+            build(self, **given)
+        except ValidationError as error:
+            raise _setting_fault(error) from None
+
+    made.__init__ = check_and_build
+    return made
+
+
+def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
+    """All that pydantic found, one sentence per line."""
+    sentences: list[str] = []
+    for problem in error.errors(include_url=False):
+        what = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        match [*name, *problem["loc"]]:
+            case []:  # from __post_init__: a sentence of its own
+                sentences.append(what)
+            case [setting, *inside]:
+                place = "".join(f"[{key!r}]" for key in inside)
+                sentences.append(f"{setting}{place} {what}, but is {problem['input']!r}")
+    return SettingFault("\n".join(sentences))
+
 
 LARGEST_SEED = 2**32 - 1
 

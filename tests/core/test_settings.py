@@ -1,12 +1,31 @@
-"""Settings: lists and numbers that are refused, with what they must be and what was found."""
+"""Settings: values that are refused, with what they must be and what was found."""
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError, asdict, replace
 from functools import partial
 from typing import Any
 
 import pytest
 
-from core.settings import ascending_ratios, counts, seeds, some_of
+from core.faults import SettingFault
+from core.settings import (
+    Count,
+    Fraction,
+    Number,
+    Positive,
+    Seed,
+    Several,
+    Share,
+    Size,
+    Text,
+    ascending_ratios,
+    check,
+    checked_dataclass,
+    counts,
+    one_of,
+    seeds,
+    some_of,
+)
 from data.sets.attributes import builtin_news, builtin_reviews
 from data.sets.dialogues import builtin_dialogues
 from data.sets.songci import builtin_verse
@@ -64,3 +83,78 @@ def test_built_in_corpora_have_no_negative_sizes(load: Callable[..., Any]) -> No
 @pytest.mark.parametrize("load", [builtin_reviews, builtin_news, builtin_dialogues, builtin_stories])
 def test_built_in_corpora_without_rated_texts_have_no_rated_set(load: Callable[..., Any]) -> None:
     assert load(train=4, held_out=2, rated=0).rated == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "wrong"),
+    [
+        (Count, [1, 10**9], [0, -8, 1.0, True, "1", None, [1]]),
+        (Size, [0], [-1, 2.5]),
+        (Seed, [0, 2**32 - 1], [-1, 2**32, 0.0, True]),
+        (Number, [-1.5, 0], [float("nan"), float("inf"), "0", False]),
+        (Positive, [1e-9, 2], [0, -1.0, float("inf"), float("nan")]),
+        (Share, [0, 0.99], [1, -0.1, float("nan")]),
+        (Fraction, [0.01, 0.99], [0, 1, float("nan")]),
+        (Text, ["a"], ["", " \n", 0]),
+        (one_of(["bert", "bilstm"]), ["bert"], ["lstm", 0]),
+        (Several[Seed], [[3, 0], (1,)], [[], [0, 0], [-1], ["0"], [None], [[0]], [True], [0.0], None, 3, "0", {0: 1}]),
+        (Several[Text], [["a", "b"]], ["ab", ["a", "a"], [" "]]),
+        (Several[Share], [[0, 0.2]], [[0, 0], [0, 1], [0, float("nan")]]),
+    ],
+    ids=str,
+)
+def test_types_of_settings(kind: Any, good: list[Any], wrong: list[Any]) -> None:
+    for value in good:
+        check(kind, setting=value)
+    for value in wrong:
+        with pytest.raises(SettingFault, match=r"^setting(\[\d\])? must (be|not be) .*, but is "):
+            check(kind, setting=value)
+
+
+def test_sentences_name_the_setting_its_rule_and_the_value() -> None:
+    for kind, value, sentence in (
+        (Size, -1, "x must be greater than or equal to 0, but is -1"),
+        (Count, 1.5, "x must be a valid integer, but is 1.5"),
+        (Several[Count], 8, "x must be a list, but is 8"),
+        (Several[Count], [8, 8], "x must be non-empty and without duplicates, but is [8, 8]"),
+        (Several[Count], [8, 0], "x[1] must be greater than or equal to 1, but is 0"),
+        (one_of(["a", "b"]), "c", "x must be 'a' or 'b', but is 'c'"),
+    ):
+        with pytest.raises(SettingFault) as found:
+            check(kind, x=value)
+        assert str(found.value) == sentence
+
+
+@checked_dataclass
+class Sampling:
+    least: Count
+    most: Count = 8
+    seeds: Several[Seed] = (0,)
+    other: object = None
+
+    def __post_init__(self) -> None:
+        if self.most < self.least:
+            raise ValueError(f"most must be at least least, but is {self.most}")
+
+
+def test_a_checked_dataclass_is_a_frozen_dataclass() -> None:
+    made = Sampling(2, seeds=[3, 1], other={})
+    assert (made.least, made.most, made.seeds) == (2, 8, (3, 1))
+    assert replace(made, least=5) == Sampling(5, 8, (3, 1), {})
+    assert asdict(Sampling(1)) == {"least": 1, "most": 8, "seeds": (0,), "other": None}
+    with pytest.raises(FrozenInstanceError):
+        made.least = 3  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(TypeError, match="missing a required argument: 'least'"):
+        Sampling()  # pyright: ignore[reportCallIssue]
+
+
+def test_all_wrong_fields_are_named_at_once() -> None:
+    with pytest.raises(SettingFault) as found:
+        Sampling(0, 1.5, seeds=[1, -1])  # pyright: ignore[reportArgumentType]
+    assert str(found.value).splitlines() == [
+        "least must be greater than or equal to 1, but is 0",
+        "most must be a valid integer, but is 1.5",
+        "seeds[1] must be greater than or equal to 0, but is -1",
+    ]
+    with pytest.raises(SettingFault, match=r"^most must be at least least, but is 8$"):
+        replace(Sampling(1), least=9)
