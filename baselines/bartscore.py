@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import readable
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, SettingFault
 from core.scores import Field, Scores
 from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
@@ -56,7 +56,7 @@ class BartScore:
             ("truncation", self.truncation, Truncation),
         ):
             if value not in get_args(allowed):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
 
     @classmethod
     def from_pretrained(

@@ -11,7 +11,7 @@ from bert_score.utils import model2layers
 from transformers import AutoConfig
 
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
@@ -53,7 +53,7 @@ class BertScore:
     def __post_init__(self) -> None:
         for name, value, allowed in (("part", self.part, Part), ("truncation", self.truncation, Truncation)):
             if value not in get_args(allowed):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
 
     @classmethod
     def from_pretrained(
@@ -68,19 +68,19 @@ class BertScore:
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
 
         `layers` is by default what bert-score tuned for a model that it knows, and all of them for any other.
-        Raises MissingModel where neither a folder nor a reachable hub has it, ValueError for layers that it has not.
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for layers that it has not.
         """
         source = encoder_source(model)
         config = loaded(AutoConfig.from_pretrained, source)
         if "t5" in source and "t5" not in config.model_type:
             # bert-score takes any name with these letters for a T5, whose weights it would draw at random
-            raise ValueError(
+            raise SettingFault(
                 f"bert-score reads a T5 from a name with 't5', but {source} is a {config.model_type}: rename it"
             )
         depth = int(config.num_hidden_layers)
         layers = int(model2layers.get(model, depth)) if layers is None else layers
         if not 1 <= layers <= depth:
-            raise ValueError(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
+            raise SettingFault(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
         scorer = loaded(
             lambda name: BERTScorer(model_type=name, num_layers=layers, device=device, batch_size=batch_size), source
         )

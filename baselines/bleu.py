@@ -8,6 +8,7 @@ from typing import Literal
 from sacrebleu.metrics.bleu import BLEU
 
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.signature import signature
@@ -38,11 +39,11 @@ class Bleu:
 
     def __post_init__(self) -> None:
         if self.order < 1:
-            raise ValueError(f"the order of BLEU must be at least 1, but is {self.order}")
+            raise SettingFault(f"the order of BLEU must be at least 1, but is {self.order}")
         if self.smoothing not in BLEU.SMOOTH_DEFAULTS:
-            raise ValueError(f"smoothing must be one of {', '.join(BLEU.SMOOTH_DEFAULTS)}, but is {self.smoothing!r}")
+            raise SettingFault(f"smoothing must be one of {', '.join(BLEU.SMOOTH_DEFAULTS)}, but is {self.smoothing!r}")
         if self.tokenizer not in BLEU.TOKENIZERS:
-            raise ValueError(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
+            raise SettingFault(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from baselines.likelihood import likelihood_scores
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, SettingFault
 from core.scores import Field, Scores, fields
 from core.selection import score_complete
 from language_models.causal import UNLIMITED, CausalLM, continuation_log_probabilities, fit_continuations
@@ -118,7 +118,7 @@ class InfillingPerplexity:
 
     def __post_init__(self) -> None:
         if self.truncation not in ("error", "warn"):
-            raise ValueError(f"truncation must be error or warn, but is {self.truncation!r}")
+            raise SettingFault(f"truncation must be error or warn, but is {self.truncation!r}")
 
     @classmethod
     def from_pretrained(
@@ -132,7 +132,7 @@ class InfillingPerplexity:
     ) -> "InfillingPerplexity":
         """Loads a hub name or a folder; the convention is by default that of its type of model.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, ValueError for an unknown convention.
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for an unknown convention.
         """
         lm = Seq2SeqLM.from_pretrained(model, device, dtype)
         convention = convention or convention_of(lm.model.config.model_type)

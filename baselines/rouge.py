@@ -10,6 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.signature import signature
@@ -52,7 +53,7 @@ class Rouge:
     def __post_init__(self) -> None:
         for name, value, allowed in (("kind", self.kind, Kind), ("tokens", self.tokens, Tokens)):
             if value not in get_args(allowed):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
 
     @property
     def name(self) -> str:

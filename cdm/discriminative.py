@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from cdm.pair import Pair, turns_of
 from cdm.segments import Gap, infilling_task
 from core.example import Example
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from core.scores import Scores, fields
 from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
@@ -154,7 +154,7 @@ class ClassifierPooler:
 def pool(steps: Steps, pooling: Pooling, pooler: ClassifierPooler | None = None) -> float:
     """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
 
-    Raises ValueError for an unknown pooling, and for `classifier` without a pooler.
+    Raises SettingFault for an unknown pooling, and for `classifier` without a pooler.
     """
     match pooling:
         case "average":
@@ -169,7 +169,7 @@ def pool(steps: Steps, pooling: Pooling, pooler: ClassifierPooler | None = None)
             if pooler is None:
                 raise ValueError("classifier pooling needs a fitted ClassifierPooler")
             return pooler.logit(steps)
-    raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, but is {pooling!r}")
+    raise SettingFault(f"pooling must be one of {', '.join(POOLINGS)}, but is {pooling!r}")
 
 
 def pooled_scores(

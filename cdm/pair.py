@@ -8,6 +8,7 @@ from pathlib import Path
 from cdm.infilling import SEPARATOR, TokenisedDialogues, held_out_nll, tokenise
 from cdm.segments import InfillingTask
 from core.example import Example
+from core.faults import SettingFault
 from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM
 
@@ -40,7 +41,7 @@ class Pair:
     """Amateur and expert over one vocabulary.
 
     `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns.
-    Raises ValueError where the tokenizers differ.
+    Raises SettingFault where the tokenizers differ.
     """
 
     amateur: Seq2SeqLM
@@ -51,12 +52,12 @@ class Pair:
         ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
         if ours != theirs:
             differing = len(ours.items() ^ theirs.items())
-            raise ValueError(
+            raise SettingFault(
                 f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
                 f"({len(ours)} and {len(theirs)} tokens)"
             )
         if SEPARATOR not in ours:
-            raise ValueError(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
+            raise SettingFault(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
 
     @classmethod
     def from_pretrained(

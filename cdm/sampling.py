@@ -12,6 +12,7 @@ from torch import Tensor
 
 from cdm.momentum import degraded_log_probabilities
 from cdm.pair import Pair
+from core.faults import SettingFault
 from language_models.batching import batches_by_budget, pad
 from language_models.seq2seq import Seq2SeqLM
 
@@ -36,11 +37,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.gamma):
-            raise ValueError(f"gamma must be a finite number, but is {self.gamma}")
+            raise SettingFault(f"gamma must be a finite number, but is {self.gamma}")
         if self.temperature <= 0:
-            raise ValueError(f"temperature must be above 0, but is {self.temperature}")
+            raise SettingFault(f"temperature must be above 0, but is {self.temperature}")
         if self.top_k < 0 or self.longest < 1 or not 0 < self.top_p <= 1:
-            raise ValueError(f"need top_k >= 0, longest >= 1 and 0 < top_p <= 1, but got {self}")
+            raise SettingFault(f"need top_k >= 0, longest >= 1 and 0 < top_p <= 1, but got {self}")
 
 
 def sampling_probabilities(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from core.faults import SettingFault
 from language_models.infilling import Infilling
 
 Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi"]
@@ -56,10 +57,10 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[bool]:
 
     The single strategies manipulate once, mixed-multi one to four times, uniformly.
 
-    Raises ValueError for an unknown strategy.
+    Raises SettingFault for an unknown strategy.
     """
     if strategy not in STRATEGIES:
-        raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, but is {strategy!r}")
+        raise SettingFault(f"strategy must be one of {', '.join(STRATEGIES)}, but is {strategy!r}")
     times = rng.randint(1, 4) if strategy == "mixed-multi" else 1
     if strategy.startswith("mixed"):
         return [rng.random() < 0.5 for _ in range(times)]

@@ -114,22 +114,24 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
     return SettingFault("\n".join(sentences))
 
 
+from core.faults import SettingFault
+
 LARGEST_SEED = 2**32 - 1
 
 
 def listed(name: str, values: object, rule: str, holds: Callable[[Any], bool]) -> list[Any]:
     """The values of the setting `name`.
 
-    Raises ValueError where they are no list, none, or some of them equal or not as the rule says.
+    Raises SettingFault where they are no list, none, or some of them equal or not as the rule says.
 
     >>> listed("sizes", [1, 1], "numbers", is_number)
     Traceback (most recent call last):
-    ValueError: sizes must be a list of numbers, at least one and all different, but is [1, 1]
+    core.faults.SettingFault: sizes must be a list of numbers, at least one and all different, but is [1, 1]
     """
     found = list(values) if isinstance(values, list | tuple) else []
     if not found or not all(map(holds, found)) or len(set(found)) < len(found):
         but = found if isinstance(values, list | tuple) else values
-        raise ValueError(f"{name} must be a list of {rule}, at least one and all different, but is {but!r}")
+        raise SettingFault(f"{name} must be a list of {rule}, at least one and all different, but is {but!r}")
     return found
 
 
@@ -157,54 +159,54 @@ def is_count(value: object, least: int = 1) -> bool:
 
 
 def check_choice(name: str, value: object, literal: Any) -> None:
-    """Raises ValueError for a setting that is none of the values of a `Literal` type.
+    """Raises SettingFault for a setting that is none of the values of a `Literal` type.
 
     >>> from typing import Literal
     >>> check_choice("keep", "best", Literal["loss", "auc"])
     Traceback (most recent call last):
-    ValueError: keep must be one of loss, auc, but is 'best'
+    core.faults.SettingFault: keep must be one of loss, auc, but is 'best'
     """
     if value not in get_args(literal):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}, but is {value!r}")
+        raise SettingFault(f"{name} must be one of {', '.join(get_args(literal))}, but is {value!r}")
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raises ValueError for a setting that is no whole number, or too small.
+    """Raises SettingFault for a setting that is no whole number, or too small.
 
     >>> check_count("k", 0)
     Traceback (most recent call last):
-    ValueError: k must be a whole number from 1 on, but is 0
+    core.faults.SettingFault: k must be a whole number from 1 on, but is 0
     """
     if not is_count(value, least):
-        raise ValueError(f"{name} must be a whole number from {least} on, but is {value!r}")
+        raise SettingFault(f"{name} must be a whole number from {least} on, but is {value!r}")
 
 
 def seeds(values: object, name: str = "seeds") -> list[int]:
-    """Seeds. Raises ValueError as `listed` does."""
+    """Seeds. Raises SettingFault as `listed` does."""
     rule = "whole numbers from 0 to 2**32 - 1"
     return listed(name, values, rule, lambda value: is_count(value, least=0) and value <= LARGEST_SEED)
 
 
 def counts(values: object, name: str) -> list[int]:
-    """Numbers of things, 1 or more. Raises ValueError as `listed` does."""
+    """Numbers of things, 1 or more. Raises SettingFault as `listed` does."""
     return listed(name, values, "whole numbers from 1 on", is_count)
 
 
 def some_of(values: object, known: Collection[str], name: str) -> list[str]:
-    """Some of the known names. Raises ValueError as `listed` does."""
+    """Some of the known names. Raises SettingFault as `listed` does."""
     return listed(name, values, f"some of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
 
 
 def ascending_ratios(values: object, name: str) -> list[float]:
-    """Ratios below 1 that ascend from 0. Raises ValueError as `listed` does, and where they do not."""
+    """Ratios below 1 that ascend from 0. Raises SettingFault as `listed` does, and where they do not."""
     found = listed(name, values, "numbers from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1)
     if found[0] != 0 or found != sorted(found):
-        raise ValueError(f"{name} must ascend from 0, but is {found!r}")
+        raise SettingFault(f"{name} must ascend from 0, but is {found!r}")
     return found
 
 
 def check_sizes(**sizes: object) -> None:
-    """Raises ValueError for a number of texts that is not whole or below 0."""
+    """Raises SettingFault for a number of texts that is not whole or below 0."""
     for name, size in sizes.items():
         if not is_count(size, least=0):
-            raise ValueError(f"{name} must be a whole number of texts from 0 on, but is {size!r}")
+            raise SettingFault(f"{name} must be a whole number of texts from 0 on, but is {size!r}")

@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from core.faults import SettingFault
+
 Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 QUARTILES = 4
 
@@ -72,12 +74,14 @@ def number_of_evaluators(
 
     The weights of the drawn ones are renormalised; where all are zero, their mean counts.
 
-    Raises ValueError for more evaluators than there are.
+    Raises SettingFault for more evaluators than there are.
     """
     available = scores.shape[1]
     wrong = [number for number in numbers if not 1 <= number <= available]
     if wrong:
-        raise ValueError(f"there are {available} evaluators, so numbers must be from 1 to {available}, but got {wrong}")
+        raise SettingFault(
+            f"there are {available} evaluators, so numbers must be from 1 to {available}, but got {wrong}"
+        )
     rng = np.random.default_rng(seed)
     found: dict[int, tuple[float, float]] = {}
     for number in numbers:

@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from core.faults import SettingFault
+
 Weights = Literal["paper", "mean", "max", "min"]
 
 
@@ -30,7 +32,7 @@ def aggregate(
 ) -> float:
     """Eq. 1, or the mean, the highest or the lowest score of all evaluators (Table 5).
 
-    Raises ValueError for another `how`.
+    Raises SettingFault for another `how`.
     """
     match how:
         case "paper":
@@ -41,7 +43,7 @@ def aggregate(
             return float(scores.max())
         case "min":
             return float(scores.min())
-    raise ValueError(f"weights must be one of {', '.join(get_args(Weights))}, but is {how!r}")
+    raise SettingFault(f"weights must be one of {', '.join(get_args(Weights))}, but is {how!r}")
 
 
 def relevance_score(probabilities: Float[NDArray[np.float64], " labels"], label: int) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from core.faults import SettingFault
 from ctrl_eval.prompts import Prompts
 from ctrl_eval.sentences import english
 from language_models.infilling import Infilling, sentinel_infilling
@@ -38,7 +39,7 @@ def random_gap(
     Raises ValueError for a text without a word, and for a kind that there is not.
     """
     if unknown := set(kinds) - set(KINDS):
-        raise ValueError(f"kinds of gaps are {', '.join(KINDS)}, but got {', '.join(sorted(unknown))}")
+        raise SettingFault(f"kinds of gaps are {', '.join(KINDS)}, but got {', '.join(sorted(unknown))}")
     words = [match.span() for match in WORD.finditer(text)]
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from core.example import Example
-from core.faults import ExampleFaults, shown
+from core.faults import ExampleFaults, SettingFault, shown
 from core.scores import Field, Scores
 from core.selection import score_complete
 from core.settings import check_choice
@@ -111,7 +111,7 @@ class CTRLEval:
         check_choice("weights", self.weights, Weights)
         unknown = [aspect for aspect in self.aspects if aspect not in ASPECTS]
         if unknown or not self.aspects:
-            raise ValueError(f"aspects must be some of {', '.join(ASPECTS)}, but are {list(self.aspects)}")
+            raise SettingFault(f"aspects must be some of {', '.join(ASPECTS)}, but are {list(self.aspects)}")
         if RELEVANCE in self.aspects:
             _ = self._prompts
 
@@ -151,7 +151,7 @@ class CTRLEval:
             longest: tokens that the model reads at once; by default what its tokenizer and configuration say.
             device, dtype: of the model.
 
-        Raises InputFaults for what is wrong with a file, ValueError for a setting, MissingModel for a model that is
+        Raises InputFaults for what is wrong with a file, SettingFault for a setting, MissingModel for a model that is
         not there; the weights themselves are loaded by the first `score`.
         """
         known = load_prompts(prompts, verbalizers) if prompts is not None else None
@@ -288,7 +288,7 @@ class CTRLEval:
     @property
     def _prompts(self) -> Prompts:
         if self.prompts is None:
-            raise ValueError(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
+            raise SettingFault(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
         return self.prompts
 
     def _refuse_long(self, asked: Mapping[Aspect, Sequence[Asked]]) -> None:

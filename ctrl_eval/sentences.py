@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+from core.faults import SettingFault
+
 Splitter = Callable[[str], list[str]]
 
 BOUNDARY = re.compile(r"""(?<=[.!?…])["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9])|(?<=[。！？])""")
@@ -74,7 +76,7 @@ NAMED: dict[str, Splitter] = {"english": english}
 def splitter(name: str) -> Splitter:
     """A named splitter, or one that splits wherever a regular expression matches.
 
-    Raises ValueError for what is no name and no regular expression that can split.
+    Raises SettingFault for what is no name and no regular expression that can split.
 
     >>> splitter(r"(?<=[.!?])\\s+")("One. Two!  Three")
     ['One.', 'Two!', 'Three']
@@ -85,11 +87,13 @@ def splitter(name: str) -> Splitter:
     try:
         pattern = re.compile(name)
     except re.error as error:
-        raise ValueError(f"sentence_split must be {known} or a regular expression, but is {name!r}: {error}") from error
+        raise SettingFault(
+            f"sentence_split must be {known} or a regular expression, but is {name!r}: {error}"
+        ) from error
     if pattern.groups:
-        raise ValueError(
+        raise SettingFault(
             f"a regular expression that splits has no groups (write (?:...)), but sentence_split is {name!r}"
         )
     if re.fullmatch(r"\w+", name):
-        raise ValueError(f"sentence_split must be {known} or a regular expression, but is {name!r}")
+        raise SettingFault(f"sentence_split must be {known} or a regular expression, but is {name!r}")
     return lambda text: [sentence for sentence in (part.strip() for part in pattern.split(text)) if sentence]

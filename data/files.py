@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from core.example import Example
-from core.faults import InputFaults, fault, shown, suggestion
+from core.faults import InputFaults, SettingFault, fault, shown, suggestion
 from core.scores import Scores
 
 UTTERANCE_END = "</UTT>"
@@ -53,7 +53,7 @@ def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Exa
 def located_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[tuple[int, Example], ...]:
     """As read_examples, each example with the number of the line it begins on, counted from 1."""
     if unknown := sorted(set(requires) - set(FIELDS)):
-        raise ValueError(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
+        raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
     path = Path(path)
     faults: list[str] = []
     check_suffix(path, allowed=(".jsonl", *DELIMITERS))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from core.example import Example
+from core.faults import SettingFault
 
 Content: TypeAlias = str | tuple[str, ...] | None
 Key: TypeAlias = Callable[[Example], Content]
@@ -37,8 +38,8 @@ def split_by(
 def share(examples: Sequence[Example], key: Key, fraction: float) -> int:
     """How many different keys a fraction of them is, rounded up.
 
-    Raises ValueError for a fraction outside [0, 1).
+    Raises SettingFault for a fraction outside [0, 1).
     """
     if not 0 <= fraction < 1:
-        raise ValueError(f"held_out_fraction must be at least 0 and below 1, but is {fraction}")
+        raise SettingFault(f"held_out_fraction must be at least 0 and below 1, but is {fraction}")
     return math.ceil(fraction * len({key(example) for example in examples}))

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from core.faults import SettingFault
 from core.settings import check_choice
 from discriminators.segments import Layout
 from language_models.encoders import mean_pool
@@ -28,7 +29,7 @@ class EncoderTokens:
         ids = {name: getattr(self.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "pad")}
         missing = [name for name, value in ids.items() if value is None]
         if missing:
-            raise ValueError(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
+            raise SettingFault(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
         return Layout((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_tokens)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
@@ -76,13 +77,15 @@ class BertClassifier(nn.Module):
     def freeze(self, embeddings: bool, layers: int) -> None:
         """Keep the word embeddings and the lowest `layers` layers as they are.
 
-        Raises ValueError when the encoder has fewer layers.
+        Raises SettingFault when the encoder has fewer layers.
         """
         if embeddings:
             self.encoder.get_input_embeddings().requires_grad_(False)
         depth = self.encoder.config.num_hidden_layers
         if not 0 <= layers <= depth:
-            raise ValueError(f"freeze_layers must be between 0 and the {depth} layers of the encoder, but is {layers}")
+            raise SettingFault(
+                f"freeze_layers must be between 0 and the {depth} layers of the encoder, but is {layers}"
+            )
         stack = next(m for m in self.encoder.modules() if isinstance(m, nn.ModuleList) and len(m) == depth)
         for layer in list(stack)[:layers]:
             layer.requires_grad_(False)

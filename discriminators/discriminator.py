@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from core.faults import MissingModel
+from core.faults import MissingModel, SettingFault
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, Pooling
 from discriminators.bilstm import AttentionBiLSTM
@@ -93,7 +93,7 @@ class Discriminator:
     ) -> "Discriminator":
         """What `save_pretrained` wrote; `truncation` overrides the saved one.
 
-        Raises FileNotFoundError without a `discriminator.json`, ValueError for an unknown kind.
+        Raises FileNotFoundError without a `discriminator.json`, SettingFault for an unknown kind.
         """
         folder = Path(folder)
         if not (folder / SETTINGS).is_file():
@@ -116,7 +116,7 @@ class Discriminator:
                 network = BertClassifier(encoder, **arguments)
                 network.head.load_state_dict(load_file(folder / "head.safetensors"))
             case unknown:
-                raise ValueError(f"the kind of a discriminator must be bilstm or bert, but {folder} says {unknown!r}")
+                raise SettingFault(f"the kind of a discriminator must be bilstm or bert, but {folder} says {unknown!r}")
         network = network.to(device, dtype).eval()
         return cls(network, tokens, kept, truncation or kept_truncation, token_budget)
 
@@ -194,7 +194,7 @@ def new_bert(
     model, tokenizer = load_encoder(encoder)
     limit = readable_tokens(model.config, tokenizer)
     if max_tokens is not None and max_tokens > limit:
-        raise ValueError(f"max_tokens must be at most the {limit} that {encoder} can read, but is {max_tokens}")
+        raise SettingFault(f"max_tokens must be at most the {limit} that {encoder} can read, but is {max_tokens}")
     network = BertClassifier(model, pooling, dropout)
     network.freeze(freeze_embeddings, freeze_layers)
     settings = {"kind": "bert", "pooling": pooling, "dropout": dropout}

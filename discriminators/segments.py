@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from core.faults import SettingFault
 from core.settings import check_choice
 from language_models.truncation import Truncation
 
@@ -28,7 +29,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.room < 1:
-            raise ValueError(
+            raise SettingFault(
                 f"max_tokens must leave room for text beside {len(self.start) + len(self.end)} special tokens, "
                 f"but is {self.max_tokens}"
             )

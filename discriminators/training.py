@@ -17,6 +17,7 @@ from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
+from core.faults import SettingFault
 from core.stages import fingerprint
 from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import SETTINGS, Discriminator
@@ -60,14 +61,14 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.keep not in ("loss", "auc"):
-            raise ValueError(f"what is kept must be loss or auc, but is {self.keep!r}")
+            raise SettingFault(f"what is kept must be loss or auc, but is {self.keep!r}")
         if self.epochs < 1 or self.validations_per_epoch < 1:
-            raise ValueError(
+            raise SettingFault(
                 "epochs and validations_per_epoch must be at least 1, "
                 f"but are {self.epochs} and {self.validations_per_epoch}"
             )
         if not 0 <= self.warmup < 1:
-            raise ValueError(f"warmup must be at least 0 and below 1, but is {self.warmup}")
+            raise SettingFault(f"warmup must be at least 0 and below 1, but is {self.warmup}")
 
 
 def discriminator_loss(

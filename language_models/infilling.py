@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from transformers import PreTrainedTokenizerBase
 
+from core.faults import SettingFault
+
 
 @dataclass(frozen=True)
 class Infilling:
@@ -25,11 +27,11 @@ class Infilling:
 def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
     """T5's convention: `<extra_id_0>` in the source, `<extra_id_0> segment <extra_id_1>` as the target.
 
-    Raises ValueError for a tokenizer without these sentinels.
+    Raises SettingFault for a tokenizer without these sentinels.
     """
     first, second = (tokenizer.convert_tokens_to_ids(f"<extra_id_{i}>") for i in range(2))
     if not isinstance(first, int) or not isinstance(second, int) or tokenizer.unk_token_id in (first, second):
-        raise ValueError(
+        raise SettingFault(
             "infilling needs a tokenizer with the sentinels <extra_id_0> and <extra_id_1> (the T5 family), "
             f"but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has none"
         )
@@ -82,10 +84,10 @@ OF_MODEL_TYPE = {
 def convention_of(model_type: str) -> Convention:
     """The convention of a type of model (`config.model_type`).
 
-    Raises ValueError for a type that is not known; give its Convention then.
+    Raises SettingFault for a type that is not known; give its Convention then.
     """
     if model_type not in OF_MODEL_TYPE:
-        raise ValueError(
+        raise SettingFault(
             f"the infilling convention is known for {', '.join(OF_MODEL_TYPE)}, but the model is of the type "
             f"{model_type!r}: set mask, before, after and so on"
         )
@@ -147,7 +149,7 @@ def encode_infills(
 
     The source ends as the tokenizer ends a text. With `closed`, the closing token of the segment is scored too.
 
-    Raises ValueError where the tokenizer does not know the mask as one token.
+    Raises SettingFault where the tokenizer does not know the mask as one token.
     """
     mask_id = _single(tokenizer, convention.mask) if convention.mask else None
     texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
@@ -166,7 +168,7 @@ def encode_infills(
 def _single(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
     found = tokenizer.convert_tokens_to_ids(token)
     if not isinstance(found, int) or found == tokenizer.unk_token_id:
-        raise ValueError(
+        raise SettingFault(
             f"the infilling convention needs {token!r} as one token, but {type(tokenizer).__name__} of "
             f"{tokenizer.name_or_path!r} does not know it"
         )

@@ -9,6 +9,7 @@ import torch
 from tqdm import tqdm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from core.faults import SettingFault
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.encoders import readable_tokens
 from language_models.loading import loaded
@@ -23,12 +24,13 @@ class MaskedLM(LanguageModel):
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> "MaskedLM":
         """Loads a hub name or a folder.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, ValueError for a tokenizer without mask.
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a tokenizer
+        without mask.
         """
         tokenizer = loaded(AutoTokenizer.from_pretrained, name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
         if missing:
-            raise ValueError(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
+            raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
         model: Any = loaded(AutoModelForMaskedLM.from_pretrained, name, dtype=dtype)
         return cls(model.to(device).eval(), tokenizer)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from tqdm import tqdm
 
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, SettingFault
 from language_models.batching import batches_by_budget, halving_on_out_of_memory
 from language_models.causal import CausalLM
 from mars.cloze import Augmentation, Augmented, Fill, Job
@@ -39,7 +39,7 @@ def augment(
     a call to the model.
 
     Raises ExampleFaults, before the model is called, for all templates that are longer than the model reads even
-    without context, and ValueError for a model or tokenizer that this cannot work with (`check_model`, `Vocabulary`).
+    without context, and SettingFault for a model or tokenizer that this cannot work with (`check_model`, `Vocabulary`).
     """
     blank = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
     results = [Augmented("".join(_kept(job.template)), (), 0.0, 0) for job in jobs]
@@ -119,7 +119,7 @@ def _encode(writer: Writer, texts: Sequence[str]) -> list[tuple[int, ...]]:
     encoded = [tuple(ids) for ids in found]
     for text, ids in zip(texts, encoded, strict=True):
         if text.startswith(" ") and not writer.vocabulary.bytes[ids[0]].startswith(b" "):
-            raise ValueError(
+            raise SettingFault(
                 f"MARS needs a tokenizer that keeps the white space before a text, but {type(tokenizer).__name__} of "
                 f"{tokenizer.name_or_path!r} drops it"
             )

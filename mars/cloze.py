@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
+from core.faults import SettingFault
 from core.settings import check_count, is_number
 from mars.masking import Template
 from mars.planning import Rule
@@ -31,15 +32,15 @@ class Augmentation:
     use_context: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError for values out of range."""
+        """Raises SettingFault for values out of range."""
         for name in ("planning_steps", "max_guess"):
             check_count(name, getattr(self, name), least=0)
         for name in ("xi", "largest_shift", "eta"):
             value: object = getattr(self, name)
             if (value is not None or name != "eta") and not (is_number(value) and value > 0):
-                raise ValueError(f"{name} must be a number greater than 0, but is {value!r}")
+                raise SettingFault(f"{name} must be a number greater than 0, but is {value!r}")
         if self.reward not in get_args(Rule):
-            raise ValueError(f"reward must be one of {', '.join(get_args(Rule))}, but is {self.reward!r}")
+            raise SettingFault(f"reward must be one of {', '.join(get_args(Rule))}, but is {self.reward!r}")
 
 
 @dataclass(frozen=True)

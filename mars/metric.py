@@ -11,6 +11,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, select_complete
 from core.settings import ascending_ratios
@@ -160,13 +161,13 @@ class MARS:
             token_budget: padded tokens in a batch.
             device, dtype: of the models.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, and before that ValueError for
+        Raises MissingModel where neither a folder nor a reachable hub has it, and before that SettingFault for
         settings that mean nothing and InputFaults for a tagger that is not installed.
         """
         if augmenter not in get_args(AugmenterName):
-            raise ValueError(f"augmenter must be one of {', '.join(get_args(AugmenterName))}, but is {augmenter!r}")
+            raise SettingFault(f"augmenter must be one of {', '.join(get_args(AugmenterName))}, but is {augmenter!r}")
         if language_model is None and augmenter != "none":
-            raise ValueError(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
+            raise SettingFault(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
         given = tuple(float(ratio) for ratio in ascending_ratios(ratios, "ratios"))
         ratio_weights(len(given), q)
         settings = Augmentation(planning_steps, xi, largest_shift, eta, max_guess, reward, use_context)

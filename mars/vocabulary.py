@@ -12,6 +12,8 @@ from jaxtyping import Bool
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from core.faults import SettingFault
+
 BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; separators of lines and paragraphs
 LONGEST = 4  # bytes of a character in UTF-8
 
@@ -53,7 +55,7 @@ class Vocabulary:
     """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
-        """Raises ValueError for a tokenizer that is not a byte-level BPE."""
+        """Raises SettingFault for a tokenizer that is not a byte-level BPE."""
         table = byte_of_character()
         special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
         tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
@@ -64,7 +66,7 @@ class Vocabulary:
             elif all(character in table for character in token):
                 self.bytes.append(bytes(table[character] for character in token))
             else:
-                raise ValueError(
+                raise SettingFault(
                     f"MARS needs a byte-level BPE (GPT-2, Llama 3, Qwen), but {type(tokenizer).__name__} of "
                     f"{tokenizer.name_or_path!r} has the token {token!r}"
                 )
@@ -76,7 +78,7 @@ class Vocabulary:
         self._allowed: dict[tuple[bytes, int], Bool[Tensor, " vocabulary"]] = {}
         self._missing: dict[bytes, list[int | None]] = {}
         if not self.allowed(b"", 0).any():
-            raise ValueError(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
+            raise SettingFault(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
 
     def allowed(self, pending: bytes, room: int) -> Bool[Tensor, " vocabulary"]:
         """The tokens that may follow the bytes of a character begun, with `room` more tokens to complete the next."""

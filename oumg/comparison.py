@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import InputFaults, fault, read_all, shown
+from core.faults import InputFaults, SettingFault, fault, read_all, shown
 from data.files import located_examples
 from data.splits import split_by
 from discriminators.data_module import LabelledText
@@ -67,7 +67,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         if not 0 < self.test_fraction < 1:
-            raise ValueError(f"test_fraction must be between 0 and 1, but is {self.test_fraction}")
+            raise SettingFault(f"test_fraction must be between 0 and 1, but is {self.test_fraction}")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
+from core.faults import SettingFault
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
 from discriminators.vocabulary import Vocabulary
@@ -225,14 +226,14 @@ class Guidance(LogitsProcessor):
         watch: Callable[[GuidedStep], None] | None = None,
     ) -> None:
         if not (math.isfinite(strength) and strength >= 0):
-            raise ValueError(f"the strength (alpha or lambda) must be finite and at least 0, but is {strength}")
+            raise SettingFault(f"the strength (alpha or lambda) must be finite and at least 0, but is {strength}")
         if k < 1:
-            raise ValueError(f"k must leave at least 1 candidate, but is {k}")
+            raise SettingFault(f"k must leave at least 1 candidate, but is {k}")
         if prompt is not None and prompt < 0:
-            raise ValueError(f"the prompt has at least 0 columns, but prompt is {prompt}")
+            raise SettingFault(f"the prompt has at least 0 columns, but prompt is {prompt}")
         for name, value, allowed in (("rule", rule, GuidanceRule), ("reads", reads, Reads)):
             if value not in get_args(allowed):
-                raise ValueError(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
         self.guide = adapt_guide(guide, tokenizer, bridge)
         self.strength = strength
         self.k = k
@@ -254,7 +255,7 @@ class Guidance(LogitsProcessor):
         self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
         if self.k > scores.shape[1]:
-            raise ValueError(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
+            raise SettingFault(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
         before, candidates = scores.topk(self.k)
         if self.strength == 0:
             return scores.masked_fill(scores < before[:, -1:], -torch.inf)

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers import set_seed as set_transformers_seed
 
+from core.faults import SettingFault
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.songnet import SongNet, generation_inputs
 
@@ -74,12 +75,12 @@ class ShiftedRanks(LogitsProcessor):
     >>> ShiftedRanks(2)(torch.zeros(1, 0, dtype=torch.long), -torch.arange(10.0)[None]).exp().nonzero()[:, 1].tolist()
     [8, 9]
 
-    Raises ValueError for k below 1, and for a row with fewer than 5k possible tokens.
+    Raises SettingFault for k below 1, and for a row with fewer than 5k possible tokens.
     """
 
     def __init__(self, k: int) -> None:
         if k < 1:
-            raise ValueError(f"k must leave at least 1 token, but is {k}")
+            raise SettingFault(f"k must leave at least 1 token, but is {k}")
         self.k = k
 
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -91,7 +92,7 @@ class ShiftedRanks(LogitsProcessor):
             return scores
         fewest = int(possible[free].min())
         if fewest < 5 * self.k:
-            raise ValueError(
+            raise SettingFault(
                 f"the ranks 4k to 5k with k = {self.k} need {5 * self.k} possible tokens, but a row has {fewest}: "
                 f"k can be at most {fewest // 5}"
             )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.faults import SettingFault
 from discriminators.data_module import LabelledText
 
 SHORTEST = 2  # tokens, OUMG section 4.2
@@ -16,10 +17,10 @@ def prefix_lengths(tokens: int, most: int | None = None, generator: np.random.Ge
     >>> prefix_lengths(5), prefix_lengths(1)
     ([2, 3, 4, 5], [])
 
-    Raises ValueError for `most` below 1, and where a draw lacks a generator.
+    Raises SettingFault for `most` below 1, ValueError where a draw lacks a generator.
     """
     if most is not None and most < 1:
-        raise ValueError(f"most must leave at least 1 prefix of a text, but is {most}")
+        raise SettingFault(f"most must leave at least 1 prefix of a text, but is {most}")
     lengths = np.arange(SHORTEST, tokens + 1)
     if most is not None and most < len(lengths):
         if generator is None:

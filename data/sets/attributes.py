@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, fault, read_all, shown, suggestion
+from core.faults import InputFaults, SettingFault, fault, read_all, shown, suggestion
 from core.settings import check_sizes
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
@@ -160,11 +160,11 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     2013). `newsgroups`: posts on the four topics of CTRLEval (Lang 1995), noisy, classes uneven. `ag_news`: short news
     on four topics of its own (Zhang et al. 2015).
 
-    Raises InputFaults when the file is missing or wrong, DownloadFault when it cannot be fetched, ValueError for an
+    Raises InputFaults when the file is missing or wrong, DownloadFault when it cannot be fetched, SettingFault for an
     unknown name.
     """
     if name not in SETS:
-        raise ValueError(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
+        raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
     path = needed(root, SETS[name].file, download)
     label = Kind(f"one of {', '.join(SETS[name].labels)}", SETS[name].labels.__contains__)
     faults: list[str] = []

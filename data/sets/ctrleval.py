@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.example import Example
-from core.faults import fault, read_all, shown
+from core.faults import SettingFault, fault, read_all, shown
 from core.settings import some_of
 from data.files import numbered_lines, read_text
 from data.places import needed
@@ -64,7 +64,7 @@ def ctrleval(
         held_out_fraction: the part of the texts to train on that is kept out of it.
         seed: of the choice of that part.
 
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, ValueError for an
+    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, SettingFault for an
     unknown part, or a set that has other labels.
     """
     labels = _labels(part)
@@ -124,7 +124,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
 
 def _labels(part: str) -> tuple[str, ...]:
     if part not in FILES:
-        raise ValueError(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
+        raise SettingFault(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
     return FILES[part][1]
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, fault, read_all
+from core.faults import InputFaults, SettingFault, fault, read_all
 from core.settings import check_sizes, some_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.dialogue_files import located_dialogues
@@ -35,7 +35,7 @@ class DialogueData:
 def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, seed: int = 0) -> DialogueData:
     """Generated dialogues: no network, no files; their quality is known by construction.
 
-    Raises ValueError where a rated dialogue is also one to train on.
+    Raises SettingFault where a rated dialogue is also one to train on.
     """
     check_sizes(train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet("builtin", rated_dialogues(rated, seed=seed), synthetic=True),) if rated else ()
@@ -141,7 +141,7 @@ def _assembled(
     known = {_words(example) for example in examples}
     both = [example.id for each in rated for example in each.examples if _words(example) in known]
     if both:
-        raise ValueError(f"a rated dialogue must not be one to train on too, but {', '.join(both)} of {name} are")
+        raise SettingFault(f"a rated dialogue must not be one to train on too, but {', '.join(both)} of {name} are")
     train, kept = split(examples, held_out, seed)
     return DialogueData(name, train, kept, rated, synthetic)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from core.example import Example
-from core.faults import fault, read_all, shown
+from core.faults import SettingFault, fault, read_all, shown
 from core.settings import check_sizes
 from data.builtin.stories import generate_stories, rated_stories
 from data.files import numbered_lines, read_text
@@ -52,7 +52,7 @@ def roc_stories(
         held_out_fraction: the part of the plain stories that is kept for the held-out loss.
         seed: of the choice of that part.
 
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, ValueError where a
+    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, SettingFault where a
     rated story's reference is also one to train on.
     """
     rated, plain = read_all(
@@ -61,7 +61,7 @@ def roc_stories(
     references = {_words(f"{e.context} {reference}"): e.id for e in rated.examples for reference in e.references}
     both = [references[text] for text in (_words(example.text) for example in plain) if text in references]
     if both:
-        raise ValueError(f"a reference must not be a story to train on too, but those of {', '.join(both)} are")
+        raise SettingFault(f"a reference must not be a story to train on too, but those of {', '.join(both)} are")
     train, held_out = split_plain(plain, held_out_fraction, seed)
     return ReferenceData("roc_stories", train, held_out, (rated,), synthetic=False)
 

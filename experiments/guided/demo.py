@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from core.signature import MODEL_LIBRARIES, signature
 from data.sets.attributes import LabelledData
 from experiments.guided.steering import (
@@ -68,14 +68,14 @@ class Demonstration:
 
     def __post_init__(self) -> None:
         if not str(self.prompt).strip():
-            raise ValueError("prompt must be a text to continue, but is blank")
+            raise SettingFault("prompt must be a text to continue, but is blank")
         if not 0 < self.strength < math.inf:
-            raise ValueError(f"strength must be finite and above 0 for a guide to be asked, but is {self.strength}")
+            raise SettingFault(f"strength must be finite and above 0 for a guide to be asked, but is {self.strength}")
         for name in ("k", "new_tokens", "shown"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}")
+                raise SettingFault(f"{name} must be at least 1, but is {getattr(self, name)}")
         if self.rule not in get_args(GuidanceRule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
+            raise SettingFault(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
 
 
 def guided_demo(

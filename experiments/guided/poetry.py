@@ -9,6 +9,7 @@ import numpy as np
 from transformers import LogitsProcessor
 
 from core.example import Example
+from core.faults import SettingFault
 from data.sets.songci import VerseData
 from data.splits import split_by
 from discriminators.data_module import LabelledText
@@ -42,7 +43,7 @@ class Guiding:
         rule: `normalised` (Eq. 5) or `fudge`.
         alpha: of Eq. 5, or lambda of FUDGE; 0 is unguided.
 
-    Raises ValueError for k below 1, another rule, and a strength that is negative or not finite.
+    Raises SettingFault for k below 1, another rule, and a strength that is negative or not finite.
     """
 
     kind: str
@@ -53,11 +54,11 @@ class Guiding:
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise ValueError(f"guide_k must leave at least 1 character, but is {self.k}")
+            raise SettingFault(f"guide_k must leave at least 1 character, but is {self.k}")
         if self.rule not in get_args(GuidanceRule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
+            raise SettingFault(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
         if not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be finite and at least 0, but is {self.alpha}")
+            raise SettingFault(f"alpha must be finite and at least 0, but is {self.alpha}")
 
 
 def guided_poetry(

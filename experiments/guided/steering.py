@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import LogitsProcessorList
 
 from core.example import Example
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from core.settings import check_count, counts, is_number, is_text, listed, seeds
 from data.sets.attributes import LabelledData
 from data.splits import share, split_by
@@ -56,10 +56,10 @@ class Steering:
 
     def __post_init__(self) -> None:
         if self.rule not in get_args(GuidanceRule):
-            raise ValueError(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
+            raise SettingFault(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
         listed("strengths", self.strengths, "finite numbers from 0 on", lambda each: is_number(each) and each >= 0)
         if self.strengths[0] != 0:
-            raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
+            raise SettingFault(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
         counts(self.ks, "ks")
         if self.labels is not None:
             listed("labels", self.labels, "labels, in quotation marks where they are numbers", is_text)

@@ -45,7 +45,7 @@ class Inputs:
         number: held-out poems whose tune and form are written after; None for all.
         per_tune: held-out poems of one tune, at most; None for all. One tune has a quarter of the Song Ci held out.
 
-    Raises ValueError for another `of`, and for a number or a `per_tune` below 1.
+    Raises SettingFault for another `of`, and for a number or a `per_tune` below 1.
     """
 
     of: Literal["tune", "poem"]
@@ -54,18 +54,18 @@ class Inputs:
 
     def __post_init__(self) -> None:
         if self.of not in ("tune", "poem"):
-            raise ValueError(f"an input must be a tune or a poem, but is {self.of!r}")
+            raise SettingFault(f"an input must be a tune or a poem, but is {self.of!r}")
         if self.number is not None and self.number < 1:
-            raise ValueError(f"the number of inputs must be at least 1, but is {self.number}")
+            raise SettingFault(f"the number of inputs must be at least 1, but is {self.number}")
         if self.per_tune is not None and self.per_tune < 1:
-            raise ValueError(f"the poems per tune must be at least 1, but are {self.per_tune}")
+            raise SettingFault(f"the poems per tune must be at least 1, but are {self.per_tune}")
 
 
 @dataclass(frozen=True)
 class Judges:
     """Discriminators that compare two systems: kinds by name, a seed each, and the share of inputs to test on.
 
-    Raises ValueError for no seeds or equal ones, and a share that is not between 0 and 1.
+    Raises SettingFault for no seeds or equal ones, and a share that is not between 0 and 1.
     """
 
     kinds: Mapping[str, DiscriminatorPlan]
@@ -75,7 +75,7 @@ class Judges:
     def __post_init__(self) -> None:
         seeds(self.seeds)
         if not 0 < self.test_fraction < 1:
-            raise ValueError(f"test_fraction must be between 0 and 1, but is {self.test_fraction}")
+            raise SettingFault(f"test_fraction must be between 0 and 1, but is {self.test_fraction}")
 
 
 def oumg_poetry(

@@ -51,7 +51,6 @@ def execute(config: DictConfig, overrides: Sequence[str]) -> int:
 
 def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal) -> int:
     """Says why a run ended early; returns the exit code."""
-    built = not isinstance(error, InstantiationException)
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
         error = error.__cause__  # Hydra wraps what a built part raises
     trace = "".join(traceback.format_exception(error))
@@ -62,7 +61,7 @@ def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
     if isinstance(error, MissingModel):
         return _say(_missing_model(error, config), BAD_INPUT)
-    if isinstance(error, SettingFault | InputFaults) or (isinstance(error, ValueError) and not built):
+    if isinstance(error, SettingFault | InputFaults):
         return _say(str(error), BAD_INPUT)
     from experiments.runner.tracking import is_first_process
 

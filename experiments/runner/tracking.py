@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
+from core.faults import SettingFault
 from experiments.report.results import COLUMNS, cells
 from experiments.runner.contracts import Outcome
 
@@ -78,12 +79,12 @@ class WandbTracking:
         mode: "offline" (nothing leaves the machine; `wandb sync` sends it later) or "online".
         tags: of the run.
 
-    Raises ValueError for another mode.
+    Raises SettingFault for another mode.
     """
 
     def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
         if mode not in ("offline", "online", "disabled"):
-            raise ValueError(f"logger.mode must be offline, online or disabled, but is {mode!r}")
+            raise SettingFault(f"logger.mode must be offline, online or disabled, but is {mode!r}")
         self.settings = {"project": project, "entity": entity, "mode": mode, "tags": tags}
         self.name = ""
         self.run: wandb.Run | None = None

@@ -70,6 +70,7 @@ def test_without_an_experiment_the_choices_are_listed(run_here: Here, capsys: py
         ("+exp=toy", "+experiment.delta=1"),
         ("+exp=toy", "logger=wandb", "logger.mode=maybe"),
         ("+exp=toy", "ending=faults"),
+        ("+exp=toy", "ending='broken rule'"),
         ("+exp=score",),
         ("-m", "+exp=toy", "scale=tiny,huge"),
         ("-m", "+exp=toy", "+sweep=nope"),
@@ -99,6 +100,7 @@ def test_a_folder_with_other_things_is_refused(
     ("ending", "message"),
     [
         ("failure", "RuntimeError: the toy broke"),
+        ("'broken library'", "ValueError: invalid literal for int() with base 10: 'not a number'"),
         ("'not an outcome'", "TypeError: an experiment must return an Outcome"),
     ],
 )
