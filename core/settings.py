@@ -114,8 +114,6 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
     return SettingFault("\n".join(sentences))
 
 
-from core.faults import SettingFault
-
 LARGEST_SEED = 2**32 - 1
 
 
