@@ -1,1 +1,1 @@
-"""Agreement with people: correlations with bootstrap intervals. numpy and scipy only."""
+"""Agreement with people: correlations with bootstrap intervals, tests of two metrics; numpy and scipy only."""

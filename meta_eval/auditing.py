@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.agreement import Estimate
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import Resampling, bootstrap, restrict
@@ -111,7 +111,7 @@ def audit_length(
     def plain(name: str, other: Floats, at: np.ndarray) -> Estimate:
         reason = _constant(scores=x[at], **{name: other[at]})
         if reason is not None:
-            return Estimate(math.nan, math.nan, math.nan, reason)
+            return Estimate.undefined(reason)
         units = restrict(layout, at)
         return bootstrap(lambda s, i: spearman(x[at], other[at], _cells(units, s, i)), units, resampling)[0]
 
@@ -120,14 +120,14 @@ def audit_length(
         if reason is None and len(np.flatnonzero(rated)) < 5:
             reason = f"a partial correlation needs at least 5 scored and rated examples, but there are {rated.sum()}"
         if reason is not None:
-            return Estimate(math.nan, math.nan, math.nan, reason)
+            return Estimate.undefined(reason)
         units = restrict(layout, rated)
         found = bootstrap(
             lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], _cells(units, s, i)), units, resampling
         )[0]
         if math.isnan(found.value):
             reason = "scores or ratings are a function of what is held fixed: nothing is left to correlate"
-            return Estimate(math.nan, math.nan, math.nan, reason)
+            return Estimate.undefined(reason)
         return found
 
     with_length = plain("word_counts", z, scored)
@@ -162,7 +162,7 @@ def audit_damage(
     before, after = before[kept], after[:, kept]
     n, reason = len(before), _too_few(before)
     if reason is not None:
-        none = Estimate(math.nan, math.nan, math.nan, reason)
+        none = Estimate.undefined(reason)
         return DamageAudit(n, (none,) * len(after), (none,) * (len(after) - 1), none, False)
     spread = float(before.std(ddof=1))
     falls = [_mean((before - level) / spread, resampling) for level in after]
@@ -183,7 +183,7 @@ def audit_edit(before: ArrayLike, after: ArrayLike, *, resampling: Resampling | 
     old, new = old[kept], new[kept]
     reason = _too_few(old)
     if reason is not None:
-        none = Estimate(math.nan, math.nan, math.nan, reason)
+        none = Estimate.undefined(reason)
         return EditAudit(len(old), none, none, math.nan)
     change = (new - old) / float(old.std(ddof=1))
     changed = float((np.abs(change) > 1e-6).mean())

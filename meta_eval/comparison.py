@@ -5,11 +5,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from meta_eval.agreement import Estimate, bootstrap, paired, undefined_because, units
-from meta_eval.correlation import Floats, spearman
+from meta_eval.agreement import scored_by_all, undefined_because
+from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.correlation import spearman
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,19 @@ def difference(
     examples easy for both cancels; an interval without 0 is a difference beyond chance. Only examples that both metrics
     scored count. Intervals, groups and errors as in `agreement`.
     """
-    a, b, y, kept = _both_scored(scores_a, scores_b, ratings)
-    return bootstrap(
+    (a, b, y), kept = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
+    units = number_groups(len(kept), groups)[kept]
+    reason = undefined_because(scores_a=a, scores_b=b, ratings=y)
+    if reason is not None:
+        return Estimate.undefined(reason)
+    estimates = bootstrap(
         lambda weights: {"difference": spearman(a, y, weights) - spearman(b, y, weights)},
-        units(len(kept), groups)[kept],
-        undefined=undefined_because(scores_a=a, scores_b=b, ratings=y),
-        names=("difference",),
+        units,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
-    )["difference"]
+    )
+    return estimates["difference"]
 
 
 def williams_test(scores_a: ArrayLike, scores_b: ArrayLike, ratings: ArrayLike) -> WilliamsTest:
@@ -70,7 +74,7 @@ def williams_test(scores_a: ArrayLike, scores_b: ArrayLike, ratings: ArrayLike) 
 
     Raises ValueError as `agreement` does.
     """
-    a, b, y, _ = _both_scored(scores_a, scores_b, ratings)
+    (a, b, y), _ = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     n = len(y)
     reason = undefined_because(scores_a=a, scores_b=b, ratings=y)
     if reason is None and n < 4:
@@ -106,14 +110,3 @@ def williams(r_a: float, r_b: float, r_ab: float, n: int) -> tuple[float, float]
         return math.copysign(math.inf, r_a - r_b), 0.0
     t = (r_a - r_b) * math.sqrt((n - 1) * (1 + r_ab) / variance)
     return t, float(2 * stats.t.sf(abs(t), n - 3))
-
-
-def _both_scored(
-    scores_a: ArrayLike, scores_b: ArrayLike, ratings: ArrayLike
-) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """The examples that both metrics scored, and which these are."""
-    *_, kept_a = paired(scores_a, ratings, names=("scores_a", "ratings"))
-    *_, kept_b = paired(scores_b, ratings, names=("scores_b", "ratings"))
-    kept = kept_a & kept_b
-    a, b, y = (np.asarray(values, dtype=np.float64)[kept] for values in (scores_a, scores_b, ratings))
-    return a, b, y, kept

@@ -3,26 +3,31 @@
 A bootstrap resample is a weighting: how often each pair was drawn. All resamples together are a matrix of such counts,
 and a correlation of all of them is a few matrix operations. Weights of one give the plain correlation.
 
-Every function takes `x`, `y` of shape (n,) and `weights` of shape (resamples, n), whole numbers, and returns the
-correlations, of shape (resamples,), in [-1, 1]. NaN where the drawn pairs have one value of `x` or of `y` only.
+The weights are whole numbers. A correlation lies in [-1, 1], and is NaN where the drawn pairs have only one value of
+`x` or of `y`.
 """
 
 import numpy as np
+from jaxtyping import Bool, Float, Float32, Int
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from meta_eval.bootstrap import Floats
+
+Column = Float[Floats, " n"]
+Weights = Float[Floats, "resamples n"]
+Correlations = Float[Floats, " resamples"]
 
 SIGN_BLOCK = 8_000_000  # signs of pairs held at once by `kendall`: 32 MB
 
 
-def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
+def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
     """Pearson's r."""
     varied = (_counts(x, weights)[0] > 0).sum(axis=-1) > 1
     varied &= (_counts(y, weights)[0] > 0).sum(axis=-1) > 1
     return _weighted_pearson(_scaled(x), _scaled(y), weights, varied)
 
 
-def spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
     """Spearman's rho: Pearson's r of the average ranks.
 
     The ranks are those within each resample: a pair drawn twice is a tie there.
@@ -32,7 +37,7 @@ def spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
     return _weighted_pearson(x_ranks, y_ranks, weights, x_varied & y_varied)
 
 
-def kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
+def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y)."""
     n = len(x)
     # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
@@ -49,8 +54,8 @@ def kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
     return _ratio(balance, np.sqrt(x_untied * y_untied))
 
 
-def correlations(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
-    """All three by name, each of shape (resamples,)."""
+def correlations(x: Column, y: Column, weights: Weights) -> dict[str, Correlations]:
+    """All three by name."""
     return {
         "pearson": pearson(x, y, weights),
         "spearman": spearman(x, y, weights),
@@ -58,45 +63,54 @@ def correlations(x: Floats, y: Floats, weights: Floats) -> dict[str, Floats]:
     }
 
 
-def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    """Whether a row's value is above (1), equal to (0) or below (-1) a column's, of shape (rows, columns)."""
+def _signs(
+    rows: Float[Floats, " rows"], columns: Float[Floats, " columns"]
+) -> Float32[NDArray[np.float32], "rows columns"]:
+    """Whether a row's value is above (1), equal to (0) or below (-1) a column's."""
     above = np.greater.outer(rows, columns).astype(np.float32)
     above -= np.less.outer(rows, columns)
     return above
 
 
-def _counts(x: Floats, weights: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """How often each distinct value of x was drawn, rising, of shape (resamples, values); and each pair's value."""
+def _counts(x: Column, weights: Weights) -> tuple[Float[Floats, "resamples values"], Int[NDArray[np.intp], " n"]]:
+    """How often each distinct value of x was drawn, in ascending order, and the index of each pair's value."""
     _, value, first = np.unique(x, return_inverse=True, return_counts=True)
     starts = np.concatenate([[0], np.cumsum(first)[:-1]])
     return np.add.reduceat(weights[:, np.argsort(value, kind="stable")], starts, axis=-1), value
 
 
-def _average_ranks(x: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _average_ranks(
+    x: Column, weights: Weights
+) -> tuple[Float[Floats, "resamples n"], Bool[NDArray[np.bool_], " resamples"]]:
     """The average ranks within each resample, and whether it has two values at all."""
     counts, value = _counts(x, weights)
     ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
     return ranks[:, value], (counts > 0).sum(axis=-1) > 1
 
 
-def _scaled(x: Floats) -> Floats:
-    """x moved and scaled into [-1, 1], which no correlation minds, so that squares neither overflow nor vanish."""
+def _scaled(x: Column) -> Column:
+    """x moved and scaled into [-1, 1], so that squares neither overflow nor vanish; correlations stay the same."""
     x = x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
     x = x - x.mean()
     return x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
 
 
-def _weighted_pearson(x: Floats, y: Floats, weights: Floats, varied: NDArray[np.bool_]) -> Floats:
+def _weighted_pearson(
+    x: Float[Floats, "... n"],
+    y: Float[Floats, "... n"],
+    weights: Weights,
+    varied: Bool[NDArray[np.bool_], " resamples"],
+) -> Correlations:
     total = weights.sum(axis=-1, keepdims=True)
     x = x - (weights * x).sum(axis=-1, keepdims=True) / total
     y = y - (weights * y).sum(axis=-1, keepdims=True) / total
     wx, wy = weights * x, weights * y
     spread = np.sqrt((wx * x).sum(axis=-1) * (wy * y).sum(axis=-1))
-    # equal values leave a spread of rounding errors, which must not pass for variation
+    # Equal values leave a spread of rounding errors, which must not pass for variation.
     return _ratio((wx * y).sum(axis=-1), np.where(varied, spread, 0.0))
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+def _ratio(numerator: Correlations, denominator: Correlations) -> Correlations:
     """numerator / denominator in [-1, 1], NaN where the denominator is zero."""
     undefined = np.full(len(numerator), np.nan)
     return np.clip(np.divide(numerator, denominator, out=undefined, where=denominator > 0), -1.0, 1.0)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from meta_eval.agreement import Estimate, paired
-from meta_eval.correlation import Floats
+from meta_eval.agreement import scored_by_all
+from meta_eval.bootstrap import BATCH, Estimate, Floats, draw_counts, percentile_interval
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
 Drawn = Literal["inputs", "systems", "both"]
@@ -26,7 +26,6 @@ Method = Literal["percentile", "bca"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
 FEWEST_UNITS = 5  # fewer drawn units have too few resamples for an interval
-BATCH = 4_000_000  # weights held at once: 32 MB
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,11 @@ def grouped_estimate(
     Examples with a NaN score are left out. Raises ValueError for arrays of another shape than the layout's, infinite
     scores, and ratings that are not finite.
     """
-    x, y, kept = paired(scores, ratings)
+    (x, y), kept = scored_by_all(scores=scores, ratings=ratings)
     present = restrict(layout, kept)
     reason = undefined_because(x, y, present, grouping)
     if reason is not None:
-        return Grouped(Estimate(math.nan, math.nan, math.nan, reason), len(x), 0, 0)
+        return Grouped(Estimate.undefined(reason), len(x), 0, 0)
     groups, undefined = undefined_groups(x, y, present, grouping)
     estimate, _ = bootstrap(
         lambda systems, inputs: group(statistic, x, y, present, grouping, systems, inputs),
@@ -107,7 +106,7 @@ def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tu
     drawn = ("systems", "inputs") if resampling.over == "both" else (resampling.over,)
     nothing = np.empty(0)
     if math.isnan(value):
-        return Estimate(math.nan, math.nan, math.nan, "not defined on these examples"), nothing
+        return Estimate.undefined("not defined on these examples"), nothing
     for unit in drawn:
         if counts[unit] < FEWEST_UNITS:
             reason = f"an interval over {unit} needs at least {FEWEST_UNITS} of them, but there are {counts[unit]}"
@@ -117,7 +116,10 @@ def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tu
     found = []
     for start in range(0, resampling.resamples, batch):
         rows = min(batch, resampling.resamples - start)
-        found.append(statistic(*(_draw(rng, rows, counts[unit], unit in drawn) for unit in ("systems", "inputs"))))
+        weights = [
+            draw_counts(rng, rows, count) if unit in drawn else np.ones((rows, count)) for unit, count in counts.items()
+        ]
+        found.append(statistic(*weights))
     values = np.concatenate(found)
     values = values[~np.isnan(values)]
     missing = resampling.resamples - len(values)
@@ -131,12 +133,6 @@ def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tu
     low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], resampling.confidence)
     reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
     return Estimate(value, low, high, reason), values
-
-
-def percentile_interval(values: Floats, confidence: float) -> tuple[float, float]:
-    """The middle `confidence` of the resamples' values."""
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
 
 
 def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
@@ -192,14 +188,6 @@ def undefined_because(x: Floats, y: Floats, layout: Layout, grouping: Grouping) 
         one = "system" if grouping == "per_system" else "input"
         return f"scores and ratings do not both vary within any {one} ({groups} looked at)"
     return None
-
-
-def _draw(rng: np.random.Generator, rows: int, count: int, is_drawn: bool) -> Floats:
-    """How often each of `count` units is in each of `rows` resamples; once each where they are not drawn."""
-    if not is_drawn:
-        return np.ones((rows, count))
-    draws = rng.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
-    return np.bincount(draws.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
 
 
 def _jackknife(statistic: Weighted, counts: dict[str, int], over: Drawn, batch: int) -> Floats:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from meta_eval import correlation
-from meta_eval.agreement import paired
+from meta_eval.agreement import scored_by_all
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Grouping, Layout, system_means
 from meta_eval.intervals import restrict, undefined_because
@@ -72,11 +72,8 @@ def permutation_test(
     """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
-    *_, kept_a = paired(scores_a, ratings, names=("scores_a", "ratings"))
-    *_, kept_b = paired(scores_b, ratings, names=("scores_b", "ratings"))
-    kept = kept_a & kept_b
+    (a, b, y), kept = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     present = restrict(layout, kept)
-    a, b, y = (np.asarray(values, dtype=np.float64)[kept] for values in (scores_a, scores_b, ratings))
     for scores in (a, b):
         reason = undefined_because(scores, y, present, grouping)
         if reason is not None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from meta_eval.agreement import Estimate
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 
 FEWEST_RATED = 5
@@ -67,7 +67,7 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
     n, rest = len(y), len(f_unrated)
     if n < FEWEST_RATED or rest < 2:
         reason = f"this needs at least {FEWEST_RATED} examples with a rating and a score and 2 with a score alone"
-        none = Estimate(math.nan, math.nan, math.nan, f"{reason}, but there are {n} and {rest}")
+        none = Estimate.undefined(f"{reason}, but there are {n} and {rest}")
         return Powered(n, rest, none, none, math.nan, math.nan, math.nan, math.nan)
     weight = tuned_weight(y, f_rated, f_unrated)
     value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))

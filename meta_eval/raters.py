@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.agreement import Estimate
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling, bootstrap
@@ -132,4 +132,4 @@ def _as_table(ratings: ArrayLike) -> Floats:
 
 
 def _undefined(reason: str) -> Estimate:
-    return Estimate(math.nan, math.nan, math.nan, reason)
+    return Estimate.undefined(reason)

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.agreement import Estimate
+from meta_eval.bootstrap import Estimate, percentile_interval
 from meta_eval.correlation import Floats
-from meta_eval.intervals import FEWEST_UNITS, percentile_interval
+from meta_eval.intervals import FEWEST_UNITS
 
 
 def soft_pairwise_accuracy(
@@ -44,7 +44,7 @@ def soft_pairwise_accuracy(
             "soft pairwise accuracy needs at least 2 systems and 2 inputs that all of them answer, "
             f"but there are {systems} and {inputs}"
         )
-        return Estimate(math.nan, math.nan, math.nan, reason)
+        return Estimate.undefined(reason)
     rng = np.random.default_rng(seed)
     signs = rng.choice(np.array([-1.0, 1.0]), (permutations, inputs))
     value = _agreement(human, metric, signs)

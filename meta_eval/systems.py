@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.agreement import Estimate
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling, bootstrap, bootstrap_p_value
@@ -75,7 +75,7 @@ def compare_systems(
     n, missing = len(gap), int((~kept).sum())
     if n < 2:
         reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
-        none = Estimate(math.nan, math.nan, math.nan, reason)
+        none = Estimate.undefined(reason)
         return SystemComparison(n, missing, none, none, none, wins, ties, losses, math.nan, math.nan, reason)
     layout = lay_out(n, inputs=named)
 
@@ -91,7 +91,7 @@ def compare_systems(
     difference, values = bootstrap(lambda _, w: mean(gap, w[:, layout.inputs]), layout, resampling)
     win_rate, _ = bootstrap(lambda _, w: mean((np.sign(gap) + 1) / 2, w[:, layout.inputs]), layout, resampling)
     if np.ptp(gap) == 0:
-        standard = Estimate(math.nan, math.nan, math.nan, f"all differences are {gap[0]:g}: there is no spread")
+        standard = Estimate.undefined(f"all differences are {gap[0]:g}: there is no spread")
     else:
         standard, _ = bootstrap(effect, layout, resampling)
     return SystemComparison(

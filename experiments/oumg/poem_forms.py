@@ -9,7 +9,7 @@ import numpy as np
 
 from core.example import Example
 from experiments.oumg.poem_writing import tune_of
-from meta_eval.agreement import bootstrap, units
+from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 from oumg.form import Form, split_lines
 from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
 
@@ -41,7 +41,7 @@ def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]
     for poem, form in zip(human, forms, strict=True):
         others = [other.text for other in of[tune_of(poem), form][: TONE_POEMS + 1] if other.id != poem.id][:TONE_POEMS]
         patterns.append(_tone_pattern(tuple(others)) if len(others) >= FEWEST_TONE_POEMS else ())
-    drawn = units(len(human), [str(poem.group) for poem in human])
+    drawn = number_groups(len(human), [str(poem.group) for poem in human])
     return [
         {
             "texts": origin,
@@ -77,15 +77,11 @@ def _means(values: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
     for name, column in zip(FORM_SCORES, values.T, strict=True):
         there = ~np.isnan(column)
         kept = column[there]
-        mean = bootstrap(
-            lambda weights, kept=kept: {"mean": weights @ kept / weights.sum(axis=1)},
-            drawn[there],
-            undefined=None if there.any() else f"no poem has a score of {name}",
-            names=["mean"],
-            confidence=0.95,
-            resamples=2000,
-            seed=0,
-        )["mean"]
+        mean = Estimate.undefined(f"no poem has a score of {name}")
+        if there.any():
+            mean = bootstrap(
+                lambda weights, kept=kept: {"mean": weights @ kept / weights.sum(axis=1)}, drawn[there], resamples=2000
+            )["mean"]
         found |= {name: mean.value, f"{name}_interval": (mean.low, mean.high)}
     return found
 

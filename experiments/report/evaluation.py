@@ -8,7 +8,8 @@ import numpy as np
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.runner.contracts import Row
-from meta_eval.agreement import Estimate, agreement, length_correlation
+from meta_eval.agreement import agreement, length_correlation
+from meta_eval.bootstrap import Estimate
 
 
 def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[Row]:

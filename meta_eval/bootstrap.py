@@ -1,0 +1,118 @@
+"""Percentile bootstrap intervals of any statistic of weighted examples."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+BATCH = 4_000_000  # weights held at once: 32 MB
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number estimated from examples, and its bootstrap interval.
+
+    Attributes:
+        value: on the examples themselves; NaN where it is not defined.
+        low, high: the ends of the interval; NaN where it is not defined.
+        reason: why one of them is NaN, else None.
+    """
+
+    value: float
+    low: float
+    high: float
+    reason: str | None = None
+
+    @classmethod
+    def undefined(cls, reason: str) -> "Estimate":
+        """All NaN, for this reason."""
+        return cls(math.nan, math.nan, math.nan, reason)
+
+
+def number_groups(n: int, groups: Sequence[Hashable] | None) -> Int[NDArray[np.intp], " n"]:
+    """For each of n examples the number of its group, or its own number without groups: the `units` of `bootstrap`.
+
+    Raises ValueError unless each example has a group.
+    """
+    if groups is None:
+        return np.arange(n)
+    if len(groups) != n:
+        raise ValueError(f"groups must name one group per example ({n}), but has {len(groups)}")
+    if None in groups:
+        raise ValueError(f"each example needs a group, but groups[{list(groups).index(None)}] is None")
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
+
+
+def bootstrap(
+    statistics: Callable[[Floats], Mapping[str, Floats]],
+    units: Int[NDArray[np.intp], " n"],
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Estimate]:
+    """Estimates of statistics of weighted examples, by name; whole units are drawn with replacement.
+
+    A resample is a weighting: how often each example was drawn. The mean of x is then `weights @ x / weights.sum(1)`,
+    a ratio of two sums `(weights @ x) / (weights @ y)`, the mean over seeds of x (examples, seeds)
+    `(weights @ x).mean(1) / weights.sum(1)`. Resamples and intervals are those of
+    `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed. A statistic that is NaN on some
+    resamples is estimated without them; when they are more than 1 - confidence of all, its interval is NaN.
+
+    Args:
+        statistics: takes weights of shape (resamples, n), returns for each name an array of shape (resamples,).
+        units: the unit (the example itself, or its group) of each example, as `number_groups` numbers them.
+        confidence: of the intervals.
+        resamples: how many are drawn.
+        seed: the same seed gives the same intervals.
+
+    >>> x = np.array([1.0, 2.0, 6.0])
+    >>> bootstrap(lambda weights: {"mean": weights @ x / weights.sum(1)}, np.arange(3), resamples=200)["mean"]
+    Estimate(value=3.0, low=1.0, high=6.0, reason=None)
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, but is {confidence}")
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, but is {resamples}")
+    n = len(units)
+    values = {name: float(found[0]) for name, found in statistics(np.ones((1, n))).items()}
+    present, units = np.unique(units, return_inverse=True)
+    number = len(present)
+    if number < 2:
+        reason = "all examples are of one group: an interval needs at least 2 groups to draw"
+        return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
+    rng, batch = np.random.default_rng(seed), max(1, BATCH // n)
+    parts = [
+        statistics(draw_counts(rng, min(batch, resamples - start), number)[:, units])
+        for start in range(0, resamples, batch)
+    ]
+    return {
+        name: _with_interval(value, np.concatenate([part[name] for part in parts]), confidence)
+        for name, value in values.items()
+    }
+
+
+def draw_counts(rng: np.random.Generator, resamples: int, units: int) -> Float[Floats, "{resamples} {units}"]:
+    """How often each unit is drawn in each resample, which has as many draws as there are units."""
+    draws = rng.integers(0, units, (resamples, units)) + units * np.arange(resamples)[:, None]
+    return np.bincount(draws.ravel(), minlength=resamples * units).reshape(resamples, units).astype(np.float64)
+
+
+def percentile_interval(values: Float[Floats, " resamples"], confidence: float) -> tuple[float, float]:
+    """The middle `confidence` of the resamples' values."""
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _with_interval(value: float, distribution: Float[Floats, " resamples"], confidence: float) -> Estimate:
+    defined = distribution[~np.isnan(distribution)]
+    missing = len(distribution) - len(defined)
+    if missing > (1 - confidence) * len(distribution):
+        reason = f"{missing} of {len(distribution)} resamples are constant: too little variation for an interval"
+        return Estimate(value, math.nan, math.nan, reason)
+    return Estimate(value, *percentile_interval(defined, confidence))
