@@ -2,32 +2,31 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from baselines.likelihood import NO_TOKENS
-from baselines.perplexity import readable
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault
 from core.scores import Field, Scores
 from core.selection import references_of, score_complete
+from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
+from language_models.truncation import CutTruncation, refuse_cut
 
 Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f"]
 Source = Literal["context", "prefix"]
 Aggregation = Literal["mean", "max"]
-Truncation = Literal["error", "warn"]
-Texts = tuple[str, str]  # what is read, what is written
+Texts = tuple[str, str]  # the source and the target
 
 
 @dataclass(frozen=True)
 class BartScore:
     """The mean log-probability (nats, at most 0, higher is better) of the target's tokens given the source.
 
-    The target is what the tokenizer makes of a text, the tokens that frame it included, as in the released code.
+    The target's tokens include those that frame it, as in the released code.
 
     Attributes:
         lm: any encoder-decoder model; the paper's is BART tuned to summarise (`facebook/bart-large-cnn`).
@@ -45,34 +44,24 @@ class BartScore:
     direction: Direction = "source_to_text"
     source: Source = "context"
     references: Aggregation = "mean"
-    truncation: Truncation = "warn"
+    truncation: CutTruncation = "warn"
     token_budget: int = 16_384
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("direction", self.direction, Direction),
-            ("source", self.source, Source),
-            ("references", self.references, Aggregation),
-            ("truncation", self.truncation, Truncation),
-        ):
-            if value not in get_args(allowed):
-                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+        check_choice("direction", self.direction, Direction)
+        check_choice("source", self.source, Source)
+        check_choice("references", self.references, Aggregation)
+        check_choice("truncation", self.truncation, CutTruncation)
 
     @classmethod
     def from_pretrained(
-        cls,
-        model: str = "facebook/bart-large-cnn",
-        direction: Direction = "source_to_text",
-        source: Source = "context",
-        references: Aggregation = "mean",
-        truncation: Truncation = "warn",
-        token_budget: int = 16_384,
-        device: str = "cpu",
-        dtype: str = "float32",
+        cls, model: str = "facebook/bart-large-cnn", device: str = "cpu", dtype: str = "float32", **settings: Any
     ) -> "BartScore":
-        """Loads a hub name or a folder. Raises MissingModel where neither a folder nor a reachable hub has it."""
-        lm = Seq2SeqLM.from_pretrained(model, device, dtype)
-        return cls(lm, model, direction, source, references, truncation, token_budget)
+        """Loads a hub name or a folder; `settings` are the attributes.
+
+        Raises MissingModel where neither a folder nor a reachable hub has it.
+        """
+        return cls(Seq2SeqLM.from_pretrained(model, device, dtype), model, **settings)
 
     @property
     def requires(self) -> tuple[Field, ...]:
@@ -94,19 +83,15 @@ class BartScore:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         pairs = [self._pairs(example) for example in examples]
-        values, dropped = self._log_probabilities([pair for several in pairs for pair in several])
-        quality = np.full(len(examples), np.nan)
-        lost = [0] * len(examples)
-        start = 0
-        for i, several in enumerate(pairs):
-            part = slice(start, start + len(several))
-            start += len(several)
-            lost[i] = int(dropped[part].sum())
-            if several:
-                quality[i] = self._aggregated(values[part])
-        if self.truncation == "error" and any(lost):
-            rule = f"the model reads and writes {readable(self.lm)} tokens at once, but a text has more"
-            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(lost) if n)
+        ends = np.cumsum([len(several) for several in pairs])[:-1]
+        flat, lost = self._encode([pair for several in pairs for pair in several])
+        dropped = [int(part.sum()) for part in np.split(lost, ends)] if pairs else []
+        if self.truncation == "error":
+            rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
+            refuse_cut(rule, dropped)
+        rows = target_log_probabilities(self.lm, flat, token_budget=self.token_budget)
+        means = np.array([row.mean(dtype=np.float64) for row in rows])
+        quality = np.array([self._aggregate(part) for part in np.split(means, ends)] if pairs else [])
         line = signature(
             "bartscore",
             libraries=MODEL_LIBRARIES,
@@ -117,10 +102,10 @@ class BartScore:
             truncation=self.truncation,
         )
         reasons = [None if several else NO_TOKENS for several in pairs]
-        return Scores({"quality": quality}, line, reasons, lost)
+        return Scores({"quality": quality}, line, reasons, dropped)
 
     def _pairs(self, example: Example) -> list[Texts]:
-        """What is read and written; none for a blank text. With `f`, both directions of a reference stand together."""
+        """Sources and targets; none for a blank text. With `f`, both directions of a reference stand together."""
         text = example.full_text.strip()
         if not text:
             return []
@@ -136,30 +121,26 @@ class BartScore:
             case "f":
                 return [pair for r in references_of(example) for pair in ((r, text), (text, r))]
 
-    def _aggregated(self, values: NDArray[np.float64]) -> float:
+    def _aggregate(self, values: NDArray[np.float64]) -> float:
+        """One score of the values of all pairs; NaN without any."""
+        if not len(values):
+            return np.nan
         per_reference = values.reshape(-1, 2).mean(axis=1) if self.direction == "f" else values
         return float(per_reference.mean() if self.references == "mean" else per_reference.max())
 
-    def _log_probabilities(self, pairs: Sequence[Texts]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """The mean log-probability of every target given its source, and how many tokens of both were cut."""
+    def _encode(self, pairs: Sequence[Texts]) -> tuple[list[tuple[list[int], list[int]]], NDArray[np.int64]]:
+        """The tokens of sources and targets, and how many tokens of each pair were cut."""
         if not pairs:
-            return np.empty(0), np.empty(0, np.int64)
-        longest = readable(self.lm)
-        flat = [text.strip() for pair in pairs for text in pair]
-        ids = self.lm.tokenizer(flat, split_special_tokens=True, verbose=False)["input_ids"]
-        cut = [cut_before_end(list(row), longest) for row in ids]  # pyright: ignore[reportArgumentType]
-        dropped = np.array([len(row) for row in ids]) - np.array([len(row) for row in cut])  # pyright: ignore[reportArgumentType]
-        if self.truncation == "error" and dropped.any():
-            return np.zeros(len(pairs)), dropped.reshape(-1, 2).sum(axis=1)  # refused before the model is asked
-        rows = target_log_probabilities(
-            self.lm, list(zip(cut[::2], cut[1::2], strict=True)), token_budget=self.token_budget
-        )
-        means = np.array([row.mean(dtype=np.float64) for row in rows])
-        return means, dropped.reshape(-1, 2).sum(axis=1)
+            return [], np.empty(0, np.int64)
+        texts = [text.strip() for pair in pairs for text in pair]
+        ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
+        cut = [cut_before_end(row, self.lm.longest) for row in ids]
+        lost = np.array([len(row) - len(kept) for row, kept in zip(ids, cut, strict=True)])
+        return list(zip(cut[::2], cut[1::2], strict=True)), lost.reshape(-1, 2).sum(axis=1)
 
 
 def cut_before_end(ids: list[int], longest: int) -> list[int]:
-    """At most `longest` ids: the last one, which ends a text, stays.
+    """At most `longest` ids; the last one stays, because it ends a text.
 
     >>> cut_before_end([5, 6, 7, 8, 1], longest=3)
     [5, 6, 1]

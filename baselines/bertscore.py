@@ -11,25 +11,26 @@ from bert_score.utils import model2layers
 from transformers import AutoConfig
 
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault
+from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, score_complete
+from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source, readable_tokens
 from language_models.loading import loaded
+from language_models.truncation import CutTruncation, refuse_cut
 
 log = logging.getLogger(__name__)
 
 Part = Literal["precision", "recall", "f1"]
 PARTS: tuple[Part, ...] = get_args(Part)
-Truncation = Literal["error", "warn"]
 
 
 @dataclass(frozen=True)
 class BertScore:
     """Precision, recall or F1 of greedy matching; at most 1, higher is better; neither idf weights nor rescaling.
 
-    Several references: the best of them, for each of the three by itself, as bert-score does. A blank text scores 0.
+    With several references the best one counts for each of the three, as in bert-score. A blank text scores 0.
 
     Attributes:
         scorer: bert-score's object with its model.
@@ -47,25 +48,18 @@ class BertScore:
     layers: int
     longest: int
     part: Part = "f1"
-    truncation: Truncation = "warn"
+    truncation: CutTruncation = "warn"
     batch_size: int = 64
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (("part", self.part, Part), ("truncation", self.truncation, Truncation)):
-            if value not in get_args(allowed):
-                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+        check_choice("part", self.part, Part)
+        check_choice("truncation", self.truncation, CutTruncation)
 
     @classmethod
     def from_pretrained(
-        cls,
-        model: str = "offline",
-        layers: int | None = None,
-        part: Part = "f1",
-        truncation: Truncation = "warn",
-        batch_size: int = 64,
-        device: str = "cpu",
+        cls, model: str = "offline", layers: int | None = None, device: str = "cpu", **settings: Any
     ) -> "BertScore":
-        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other attributes.
 
         `layers` is by default what bert-score tuned for a model that it knows, and all of them for any other.
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for layers that it has not.
@@ -73,20 +67,17 @@ class BertScore:
         source = encoder_source(model)
         config = loaded(AutoConfig.from_pretrained, source)
         if "t5" in source and "t5" not in config.model_type:
-            # bert-score takes any name with these letters for a T5, whose weights it would draw at random
-            raise SettingFault(
-                f"bert-score reads a T5 from a name with 't5', but {source} is a {config.model_type}: rename it"
-            )
+            # bert-score would draw the weights of a T5 at random
+            rule = "bert-score reads a T5 from a name with 't5'"
+            raise SettingFault(f"{rule}, but {source} is a {config.model_type}: rename it")
         depth = int(config.num_hidden_layers)
         layers = int(model2layers.get(model, depth)) if layers is None else layers
         if not 1 <= layers <= depth:
             raise SettingFault(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
-        scorer = loaded(
-            lambda name: BERTScorer(model_type=name, num_layers=layers, device=device, batch_size=batch_size), source
-        )
+        scorer = loaded(lambda name: BERTScorer(model_type=name, num_layers=layers, device=device), source)
         longest = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
-        return cls(scorer, model, layers, longest, part, truncation, batch_size)
+        return cls(scorer, model, layers, longest, **settings)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references.
@@ -100,12 +91,10 @@ class BertScore:
         references = [references_of(example) for example in examples]
         dropped = self._dropped(texts, references)
         matched = np.zeros((len(examples), len(PARTS)))
-        spoken = [i for i, text in enumerate(texts) if text.strip()]  # the library cannot read a blank text
-        if spoken:
-            found = self.scorer.score(
-                [texts[i] for i in spoken], [references[i] for i in spoken], batch_size=self.batch_size
-            )
-            matched[spoken] = np.stack([part.numpy() for part in found], axis=1)
+        if at := [i for i, text in enumerate(texts) if text.strip()]:  # the library cannot read a blank text
+            others = [references[i] for i in at]
+            found = self.scorer.score([texts[i] for i in at], others, batch_size=self.batch_size)
+            matched[at] = np.stack([part.numpy() for part in found], axis=1)
         explanations = [{str(part): float(value) for part, value in zip(PARTS, row, strict=True)} for row in matched]
         line = signature(
             "bertscore",
@@ -124,9 +113,9 @@ class BertScore:
         flat = [text for several in together for text in several]
         ids = iter(self.scorer._tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
         dropped = [sum(max(0, len(next(ids)) - self.longest) for _ in several) for several in together]
-        if self.truncation == "error" and any(dropped):
+        if self.truncation == "error":
             rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
-            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n)
+            refuse_cut(rule, dropped)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
         return dropped

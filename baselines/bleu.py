@@ -20,15 +20,15 @@ Smoothing = Literal["exp", "floor", "add-k", "none"]
 class Bleu:
     """The geometric mean of the precisions of 1- to `order`-grams, times the brevity penalty; 0 to 1, higher is better.
 
-    Several references: an n-gram counts as often as in the reference that has it most, and the length is compared with
-    the reference of the closest length, as BLEU defines it. A blank text scores 0.
+    With several references, an n-gram counts as often as in the reference that has it most, and the length is compared
+    with the reference of the closest length, as BLEU defines it. A blank text scores 0.
 
     Attributes:
         order: the longest n-grams; BLEU-1 to BLEU-4.
-        smoothing: of precisions that are 0, sacrebleu's methods; `exp` halves for each further order without a match.
-            A text shorter than `order` is judged by the orders that it has (effective order).
-        tokenizer: sacrebleu's: 13a, intl, char, zh ...
-        lowercase: letters are compared without case.
+        smoothing: sacrebleu's methods for precisions of 0; `exp` halves for each further order without a match. A text
+            shorter than `order` is judged by the orders that it has (effective order).
+        tokenizer: a tokenizer of sacrebleu: 13a, intl, char, zh ...
+        lowercase: whether case is ignored.
     """
 
     requires = fields("references")

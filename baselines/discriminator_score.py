@@ -15,11 +15,13 @@ from core.signature import MODEL_LIBRARIES, signature
 from discriminators.discriminator import SETTINGS, Discriminator
 
 
-def load(folder: str | Path, device: str = "cpu") -> Discriminator:
-    """A trained discriminator. Raises InputFaults where the folder holds none."""
-    if not (Path(folder) / SETTINGS).is_file():
-        raise InputFaults([f"{folder}: must be the folder of a trained discriminator, with {SETTINGS}, found none"])
-    return Discriminator.from_pretrained(folder, device)
+def load_discriminators(folders: Sequence[str | Path], device: str = "cpu") -> list[Discriminator]:
+    """Trained discriminators. Raises InputFaults for all folders that hold none."""
+    rule = f"must be the folder of a trained discriminator, with {SETTINGS}, found none"
+    missing = [f"{folder}: {rule}" for folder in folders if not (Path(folder) / SETTINGS).is_file()]
+    if missing:
+        raise InputFaults(missing)
+    return [Discriminator.from_pretrained(folder, device) for folder in folders]
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class DiscriminatorScore:
     @classmethod
     def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "DiscriminatorScore":
         """Raises InputFaults where the folder holds no discriminator."""
-        return cls(load(folder, device))
+        return cls(*load_discriminators([folder], device))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text. Raises ValueError as `Discriminator.logits` does."""
@@ -44,8 +46,7 @@ class DiscriminatorScore:
 class LabelDiscriminatorScore:
     """The logit that a text has the label of its example, by one discriminator per label; higher is better.
 
-    Where all discriminators are one and the same kind of classifier, this is the discriminator score of attribute
-    relevance in CTRLEval's tables, label against the rest.
+    This is the discriminator score of attribute relevance in CTRLEval's tables, each label against the rest.
     """
 
     requires = fields("label")
@@ -54,19 +55,14 @@ class LabelDiscriminatorScore:
     @classmethod
     def from_pretrained(cls, folders: Mapping[str, str | Path], device: str = "cpu") -> "LabelDiscriminatorScore":
         """`folders`: label -> folder. Raises InputFaults where a folder holds no discriminator."""
-        missing = [
-            f"{f}: must be the folder of a trained discriminator, with {SETTINGS}, found none"
-            for f in folders.values()
-            if not (Path(f) / SETTINGS).is_file()
-        ]
-        if missing or not folders:
-            raise InputFaults(missing or ["folders must name a discriminator per label, found none"])
-        return cls({label: load(folder, device) for label, folder in folders.items()})
+        if not folders:
+            raise InputFaults(["folders must name a discriminator per label, found none"])
+        return cls(dict(zip(folders, load_discriminators([*folders.values()], device), strict=True)))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without label.
 
-        Raises ExampleFaults where no example has a label, and for all labels that no discriminator is for.
+        Raises ExampleFaults where no example has a label, and for all labels without a discriminator.
         """
         return score_complete(examples, self.requires, "discriminator_label", self._score)
 

@@ -1,6 +1,6 @@
-"""METEOR (Lavie and Agarwal, 2007) through NLTK: words aligned by form, by stem and, with WordNet, by synonym.
+"""METEOR (Lavie and Agarwal, 2007) through NLTK: words are aligned by form, by stem and, with WordNet, by synonym.
 
-NLTK aligns from the end of the texts; unlike the original it does not look for the alignment with fewest crossings.
+NLTK aligns from the end of the texts and, unlike the original, does not look for the alignment with fewest crossings.
 """
 
 import re
@@ -19,17 +19,16 @@ from core.signature import signature
 
 
 class NoSynonyms:
-    """Stands for WordNet where synonyms are not matched."""
+    """Takes the place of WordNet where synonyms are not matched."""
 
     def synsets(self, word: str) -> list[Any]:
-        """None, for any word."""
         return []
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """Words and single punctuation marks, in lower case.
 
-    >>> tokens("It's late, Ann.")
+    >>> tokenize("It's late, Ann.")
     ['it', "'", 's', 'late', ',', 'ann', '.']
     """
     return re.findall(r"\w+|[^\w\s]", text.lower())
@@ -37,14 +36,14 @@ def tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Meteor:
-    """Aligned words' precision and recall, recall nine times as heavy, times 1 - 0.5 (chunks / matches)^3.
+    """The weighted mean of precision and recall, recall counting nine times, times 1 - 0.5 (chunks / matches)^3.
 
-    0 to 1, higher is better. Several references: the best of them. A blank text scores 0.
+    0 to 1, higher is better. The best of several references counts. A blank text scores 0.
 
     Attributes:
         synonyms: words are also matched by WordNet, which NLTK must find on this machine.
 
-    Raises InputFaults where synonyms are asked for and WordNet is not there.
+    Raises InputFaults where WordNet is needed and missing.
     """
 
     requires = fields("references")
@@ -65,6 +64,6 @@ class Meteor:
         line = signature("meteor", libraries=("nltk",), synonyms=self.synonyms)
 
         def rate(text: str, references: list[str]) -> float:
-            return meteor_score([tokens(reference) for reference in references], tokens(text), wordnet=source)
+            return meteor_score([tokenize(reference) for reference in references], tokenize(text), wordnet=source)
 
         return score_against_references(examples, "meteor", line, rate)

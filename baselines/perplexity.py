@@ -6,33 +6,33 @@ compare texts under one model only: another tokenizer counts other tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from baselines.likelihood import likelihood_scores
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault
 from core.scores import Field, Scores, fields
 from core.selection import score_complete
-from language_models.causal import UNLIMITED, CausalLM, continuation_log_probabilities, fit_continuations
+from core.settings import check_choice
+from language_models.causal import CausalLM, continuation_log_probabilities, fit_continuations
 from language_models.infilling import Convention, convention_of, encode_infills
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.truncation import Truncation
+from language_models.truncation import CutTruncation, Truncation, refuse_cut
 
 
 @dataclass(frozen=True)
 class Perplexity:
-    """How probable a causal model finds the text, on its own or after its context.
+    """How probable a causal model finds the text, by itself or after its context.
 
-    On its own the text follows the model's start token, so that its first token counts too.
+    A text by itself follows the model's start token, so that its first token counts too.
 
     Attributes:
         lm: the model.
         model: its name, for the signature.
         use_context: the text is read after the context and a blank; only the text is scored.
-        truncation: a text that is too long is scored in overlapping windows (`window`), its beginning is (`warn`), or
-            it is refused (`error`). What is lost is counted.
+        truncation: a text that is too long is scored in overlapping windows (`window`), or its beginning is (`warn`),
+            or it is refused (`error`). Lost tokens are counted.
         token_budget: padded tokens in a batch.
     """
 
@@ -42,23 +42,18 @@ class Perplexity:
     truncation: Truncation = "window"
     token_budget: int = 16_384
 
-    @classmethod
-    def from_pretrained(
-        cls,
-        model: str,
-        use_context: bool = False,
-        truncation: Truncation = "window",
-        token_budget: int = 16_384,
-        device: str = "cpu",
-        dtype: str = "float32",
-    ) -> "Perplexity":
-        """Loads a hub name or a folder. Raises MissingModel where neither a folder nor a reachable hub has it."""
-        return cls(CausalLM.from_pretrained(model, device, dtype), model, use_context, truncation, token_budget)
-
     @property
     def requires(self) -> tuple[Field, ...]:
         """The context, where it is used."""
         return ("context",) if self.use_context else ()
+
+    @classmethod
+    def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> "Perplexity":
+        """Loads a hub name or a folder; `settings` are the attributes.
+
+        Raises MissingModel where neither a folder nor a reachable hub has it.
+        """
+        return cls(CausalLM.from_pretrained(model, device, dtype), model, **settings)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens and, where it is used, without context.
@@ -68,7 +63,12 @@ class Perplexity:
         return score_complete(examples, self.requires, "perplexity", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        pairs = list(zip(self._contexts(examples), self._texts(examples), strict=True))
+        texts = [example.full_text.strip() for example in examples]
+        contexts: list[list[int]] = [[] for _ in examples]
+        if self.use_context:
+            contexts = self._encode([(example.context or "").strip() for example in examples], special=True)
+            texts = [f" {text}" if text else "" for text in texts]
+        pairs = list(zip(contexts, self._encode(texts, special=False), strict=True))
         fitted, dropped = fit_continuations(pairs, self.lm.longest, self.truncation)
         flat = [window for windows in fitted for window in windows]
         rows = iter(continuation_log_probabilities(self.lm, flat, token_budget=self.token_budget))
@@ -76,18 +76,11 @@ class Perplexity:
         settings = {"model": self.model, "use_context": self.use_context, "truncation": self.truncation}
         return likelihood_scores(log_probabilities, dropped, "perplexity", settings)
 
-    def _contexts(self, examples: Sequence[Example]) -> list[list[int]]:
-        if not self.use_context or not examples:
-            return [[] for _ in examples]
-        texts = [(example.context or "").strip() for example in examples]
-        return self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
-
-    def _texts(self, examples: Sequence[Example]) -> list[list[int]]:
-        if not examples:
+    def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        """The tokens of texts; `special` adds those that begin a text."""
+        if not texts:
             return []
-        before = " " if self.use_context else ""
-        texts = [before + e.full_text.strip() if e.full_text.strip() else "" for e in examples]
-        encoded = self.lm.tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False)
+        encoded = self.lm.tokenizer(list(texts), add_special_tokens=special, split_special_tokens=True, verbose=False)
         return encoded["input_ids"]  # pyright: ignore[reportReturnType]
 
 
@@ -113,30 +106,28 @@ class InfillingPerplexity:
     convention: Convention
     model: str
     longest: int
-    truncation: Literal["error", "warn"] = "warn"
+    truncation: CutTruncation = "warn"
     token_budget: int = 16_384
 
     def __post_init__(self) -> None:
-        if self.truncation not in ("error", "warn"):
-            raise SettingFault(f"truncation must be error or warn, but is {self.truncation!r}")
+        check_choice("truncation", self.truncation, CutTruncation)
 
     @classmethod
     def from_pretrained(
         cls,
         model: str,
         convention: Convention | None = None,
-        truncation: Literal["error", "warn"] = "warn",
-        token_budget: int = 16_384,
         device: str = "cpu",
         dtype: str = "float32",
+        **settings: Any,
     ) -> "InfillingPerplexity":
         """Loads a hub name or a folder; the convention is by default that of its type of model.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for an unknown convention.
+        `settings` are the other attributes. Raises MissingModel where neither a folder nor a reachable hub has it,
+        SettingFault for an unknown convention.
         """
         lm = Seq2SeqLM.from_pretrained(model, device, dtype)
-        convention = convention or convention_of(lm.model.config.model_type)
-        return cls(lm, convention, model, readable(lm), truncation, token_budget)
+        return cls(lm, convention or convention_of(lm.model.config.model_type), model, lm.longest, **settings)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens.
@@ -145,22 +136,16 @@ class InfillingPerplexity:
         """
         texts = [example.full_text.strip() for example in examples]
         infills = encode_infills(self.lm.tokenizer, self.convention, [("", t, "") for t in texts]) if texts else []
-        # what ends a segment is not scored, and so need not be read
+        # What ends a segment is not scored and need not be read.
         cut = [
             replace(infill, target=infill.target[: infill.stop]).cut(self.longest, around=False) for infill in infills
         ]
         dropped = [lost for _, lost in cut]
-        if self.truncation == "error" and any(dropped):
+        if self.truncation == "error":
             rule = f"the model writes {self.longest} tokens at once, but the text has more"
-            raise ExampleFaults((i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n)
+            refuse_cut(rule, dropped)
         pairs = [(infill.source, infill.target) for infill, _ in cut]
         rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
         scored = [row[infill.start :] for row, (infill, _) in zip(rows, cut, strict=True)]
-        settings: dict[str, Any] = {"model": self.model, "truncation": self.truncation}
+        settings = {"model": self.model, "truncation": self.truncation}
         return likelihood_scores(scored, dropped, "perplexity_seq2seq", settings)
-
-
-def readable(lm: Seq2SeqLM) -> int:
-    """How many tokens an encoder-decoder model reads, and writes, at once."""
-    positions = getattr(lm.model.config, "max_position_embeddings", None)  # T5 counts distances instead
-    return min(lm.tokenizer.model_max_length, positions or UNLIMITED)

@@ -4,21 +4,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import score_against_references
+from core.settings import check_choice
 from core.signature import signature
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 Tokens = Literal["ascii", "unicode"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
-# Scripts without blanks between words: Chinese characters and kana, one token each.
+# Chinese characters and kana, which have no blanks between words, are one token each.
 UNICODE_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]|[^\W_\u3040-\u9fff]+")
 
 
@@ -37,12 +37,12 @@ class UnicodeTokenizer(Tokenizer):
 class Rouge:
     """The F1 of shared n-grams or of the longest common subsequence; 0 to 1, higher is better.
 
-    Several references: the best of them, as rouge-score does. A blank text scores 0.
+    The best of several references counts, as in rouge-score. A blank text scores 0.
 
     Attributes:
         kind: rouge1, rouge2, rougeL, or rougeLsum (line by line).
         stemmer: words are compared by their Porter stems (with `ascii`).
-        tokens: `ascii`, the tokenizer of rouge-score, which sees nothing but a-z and 0-9; `unicode` for other scripts.
+        tokens: `ascii`, the tokenizer of rouge-score, which sees only a-z and 0-9; `unicode` for other scripts.
     """
 
     requires = fields("references")
@@ -51,9 +51,8 @@ class Rouge:
     tokens: Tokens = "ascii"
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (("kind", self.kind, Kind), ("tokens", self.tokens, Tokens)):
-            if value not in get_args(allowed):
-                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+        check_choice("kind", self.kind, Kind)
+        check_choice("tokens", self.tokens, Tokens)
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from baselines.word_count import words
+from baselines.word_count import count_words
 from core.example import Example
 from core.scores import Scores, fields
 from core.selection import references_of, score_complete
@@ -20,10 +20,10 @@ from language_models.truncation import Truncation
 UNKNOWN = "a sentence has no word that the encoder knows"
 
 
-def sentences(text: str) -> list[str]:
-    """Split behind `.`, `!`, `?` with a blank after them, behind their Chinese forms, and at line breaks.
+def split_sentences(text: str) -> list[str]:
+    """Splits after `.`, `!`, `?` with a blank behind them, after their Chinese forms, and at line breaks.
 
-    >>> sentences("It is 3.5 m. Is it?\\nYes!")
+    >>> split_sentences("It is 3.5 m. Is it?\\nYes!")
     ['It is 3.5 m.', 'Is it?', 'Yes!']
     """
     return [part.strip() for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n", text) if part.strip()]
@@ -43,7 +43,7 @@ def earth_movers_distance(
         raise ValueError(f"supply and demand must both sum to 1, but do to {supply.sum()} and {demand.sum()}")
     n, m = cost.shape
     leaves, arrives = np.repeat(np.eye(n), m, axis=1), np.tile(np.eye(m), n)
-    # the last equation follows from the others, and rounding must not contradict it
+    # The last equation follows from the others; without it rounding cannot make them contradictory.
     solved = linprog(
         cost.ravel(), A_eq=np.vstack([leaves, arrives])[:-1], b_eq=np.concatenate([supply, demand])[:-1], method="highs"
     )
@@ -54,10 +54,8 @@ def earth_movers_distance(
 class SentenceMover:
     """exp(-distance): sentences as vectors, weighed by their words, moved at their Euclidean distance (SMS).
 
-    0 to 1, higher is better. Several references: the best of them. A blank text scores 0.
-
-    Attributes:
-        embedder: a sentence encoder, or word vectors as in the paper.
+    0 to 1, higher is better. The best of several references counts. A blank text scores 0. `embedder` is a sentence
+    encoder, or word vectors as in the paper.
     """
 
     requires = fields("references")
@@ -78,7 +76,7 @@ class SentenceMover:
         return score_complete(examples, self.requires, "sentence_mover", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        texts = [[sentences(e.full_text), *map(sentences, references_of(e))] for e in examples]
+        texts = [[split_sentences(e.full_text), *map(split_sentences, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
         lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))
@@ -94,6 +92,6 @@ class SentenceMover:
         ours, theirs = (np.stack([vectors[sentence] for sentence in split]) for split in (text, reference))
         if np.isnan(ours).any() or np.isnan(theirs).any():
             return np.nan
-        weights = [np.array([words(sentence) for sentence in split], np.float64) for split in (text, reference)]
+        weights = [np.array([count_words(sentence) for sentence in split], np.float64) for split in (text, reference)]
         supply, demand = (weight / weight.sum() for weight in weights)
         return float(np.exp(-earth_movers_distance(supply, demand, cdist(ours, theirs))))

@@ -1,4 +1,4 @@
-"""The number of words: what length alone explains. Every table has it as a row."""
+"""The number of words, a row of every table: it shows what length alone explains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from core.scores import Scores, fields
 from core.signature import signature
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """The number of words between blanks.
 
-    >>> words(" Well, I  do.\\n")
+    >>> count_words(" Well, I  do.\\n")
     3
     """
     return len(text.split())
@@ -27,5 +27,5 @@ class WordCount:
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`: whitespace-separated words of `full_text`. Every example has a score."""
-        counts = np.array([words(example.full_text) for example in examples], dtype=np.float64)
+        counts = np.array([count_words(example.full_text) for example in examples], dtype=np.float64)
         return Scores({"quality": counts}, signature("word_count"))

@@ -25,7 +25,6 @@ from language_models.seq2seq import chosen_log_probabilities, output_layer_only_
 from language_models.truncation import Truncation
 
 Pair = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
-UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, and tokenizers state 1e30
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,6 @@ class CausalLM(LanguageModel):
                 f"{type(self.tokenizer).__name__} of {self.tokenizer.name_or_path!r} has neither: give a context"
             )
         return start
-
-    @property
-    def longest(self) -> int:
-        """How many tokens the model reads at once."""
-        positions = getattr(self.model.config, "max_position_embeddings", None) or UNLIMITED
-        return min(self.tokenizer.model_max_length, positions)
 
 
 def continuation_log_probabilities(

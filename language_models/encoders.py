@@ -18,8 +18,8 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 from core.faults import SettingFault, shown
 from core.settings import check_choice
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.causal import UNLIMITED
 from language_models.loading import loaded
+from language_models.model import UNLIMITED
 from language_models.truncation import Truncation
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

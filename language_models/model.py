@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerBase
 
+UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, and tokenizers state 1e30
+
 
 @dataclass(frozen=True)
 class LanguageModel:
@@ -23,6 +25,12 @@ class LanguageModel:
     @property
     def device(self) -> torch.device:
         return self.model.device
+
+    @property
+    def longest(self) -> int:
+        """How many tokens the model reads, or writes, at once."""
+        positions = getattr(self.model.config, "max_position_embeddings", None)  # T5 counts distances instead
+        return min(self.tokenizer.model_max_length, positions or UNLIMITED)
 
     @property
     def parameters(self) -> int:

@@ -18,7 +18,7 @@ from baselines.bertscore import BertScore
 from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import InfillingPerplexity, Perplexity
-from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance, sentences
+from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance, split_sentences
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from core.scores import Metric
@@ -199,7 +199,7 @@ def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
     assert [index for index, _ in faults.value.at] == [1]
     whole = InfillingPerplexity(t5, Convention(mask="<extra_id_0>", whole_text=True), "toy", 64)
     assert whole.score(examples[:1]).values["quality"][0] < 0
-    with pytest.raises(ValueError, match="truncation must be error or warn, but is 'window'"):
+    with pytest.raises(ValueError, match="truncation must be one of error, warn, but is 'window'"):
         replace(short, truncation="window")
 
 
@@ -333,7 +333,7 @@ def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
     np.testing.assert_allclose(found.values["quality"], [math.exp(-(2 / 3 * 1.5 + 4 / 3)), 1.0, np.nan, 1.0], rtol=1e-6)
     assert found.reasons[2] == UNKNOWN
     assert found.dropped_tokens == (0, 0, 1, 1)
-    assert sentences("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
+    assert split_sentences("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
 
 
 def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
         LabelDiscriminatorScore.from_pretrained(folders).score([Example("o", "x", label="odd")])
 
 
-def test_folders_without_a_discriminator_are_all_told(tmp_path: Path) -> None:
+def test_folders_without_a_discriminator_are_all_named(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match="found none"):
         DiscriminatorScore.from_pretrained(tmp_path)
     with pytest.raises(InputFaults) as faults:
