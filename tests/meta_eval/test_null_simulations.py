@@ -5,19 +5,20 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from meta_eval.comparison import williams_test
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import group, lay_out
 from meta_eval.intervals import Resampling, bootstrap, bootstrap_p_value, grouped_estimate
 from meta_eval.permutation import permutation_test
+from meta_eval.planning import williams_p_values
 from meta_eval.prediction_powered import powered_mean, powered_win_rate
 from meta_eval.systems import compare_systems
 
 pytestmark = pytest.mark.slow
 
 SIZES = [100, 1000]
-ROUNDS = 2000  # the standard error of a rate of 5 % is half a point
+ROUNDS = {100: 6000, 1000: 2000}  # the standard error of a rate of 5 % is .3 and .5 points
 
 
 def equal_metrics(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -32,10 +33,20 @@ def share(rounds: int, happens: Callable[[np.random.Generator], bool]) -> float:
     return sum(happens(rng) for _ in range(rounds)) / rounds
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_williams(n):
-    rate = share(ROUNDS, lambda rng: williams_test(*equal_metrics(n, rng)).p_value < 0.05)
-    print(f"Williams n={n}: {rate:.4f}")
+@pytest.mark.parametrize(("n", "rounds"), [(100, 20_000), (1000, 5000)])
+@pytest.mark.parametrize("ranked", [False, True])
+def test_williams(n, rounds, ranked):
+    """On ranks the test is an approximation that is a little too eager: about 5.8 % at n = 100."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=(rounds, n))
+    a, b, y = (quality + rng.normal(size=(rounds, n)) for _ in range(3))
+    y = np.clip(np.round(y), -2, 2)
+    if ranked:
+        a, b, y = (stats.rankdata(v, axis=1) for v in (a, b, y))
+    a, b, y = ((v - v.mean(axis=1, keepdims=True)) / v.std(axis=1, keepdims=True) for v in (a, b, y))
+    r_a, r_b, r_ab = ((u * v).mean(axis=1) for u, v in ((a, y), (b, y), (a, b)))
+    rate = float((williams_p_values(r_a, r_b, r_ab, n) < 0.05).mean())
+    print(f"Williams {'Spearman' if ranked else 'Pearson'} n={n}: {rate:.4f}")
     assert rate == pytest.approx(0.05, abs=0.01)
 
 
@@ -49,16 +60,15 @@ def test_permutation(kind, n):
         found = permutation_test(*equal_metrics(n, rng), layout, kind=kind, permutations=199, seed=seed)
         return found.p_value <= 0.05
 
-    rate = share(ROUNDS if kind != "kendall" or n == 100 else 1000, rejects)
+    rate = share(ROUNDS[n], rejects)
     print(f"PERM-BOTH {kind} n={n}: {rate:.4f}")
-    assert rate == pytest.approx(0.05, abs=0.01 if kind != "kendall" or n == 100 else 0.015)
+    assert rate == pytest.approx(0.05, abs=0.01)
 
 
 @pytest.mark.parametrize("statistic", [pearson, spearman, kendall])
 @pytest.mark.parametrize("n", SIZES)
 def test_paired_bootstrap_of_metrics(statistic, n):
     layout = lay_out(n)
-    rounds = ROUNDS if n == 100 else 500
 
     def rejects(rng: np.random.Generator) -> bool:
         a, b, y = equal_metrics(n, rng)
@@ -72,16 +82,16 @@ def test_paired_bootstrap_of_metrics(statistic, n):
         _, values = bootstrap(difference, layout, Resampling(resamples=399, seed=seed))
         return bootstrap_p_value(values) <= 0.05
 
-    rate = share(rounds, rejects)
+    rate = share(ROUNDS[n], rejects)
     print(f"paired bootstrap of metrics, {statistic.__name__} n={n}: {rate:.4f}")
-    assert rate == pytest.approx(0.05, abs=0.01 if n == 100 else 0.02)
+    assert rate == pytest.approx(0.05, abs=0.01)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_system_against_system(n):
     counts = dict.fromkeys(("randomisation", "bootstrap", "difference", "effect", "win rate"), 0)
     rng = np.random.default_rng(0)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS[n]):
         gap = rng.standard_t(5, n) if n == 100 else rng.normal(size=n)
         seed = int(rng.integers(1 << 30))
         found = compare_systems(gap, np.zeros(n), permutations=199, resampling=Resampling(resamples=399, seed=seed))
@@ -90,11 +100,11 @@ def test_system_against_system(n):
         counts["difference"] += found.difference.low <= 0 <= found.difference.high
         counts["effect"] += found.effect.low <= 0 <= found.effect.high
         counts["win rate"] += found.win_rate.low <= 0.5 <= found.win_rate.high
-    print(f"systems n={n}: { ({name: count / ROUNDS for name, count in counts.items()}) }")
+    print(f"systems n={n}: { ({name: count / ROUNDS[n] for name, count in counts.items()}) }")
     for name in ("randomisation", "bootstrap"):
-        assert counts[name] / ROUNDS == pytest.approx(0.05, abs=0.01)
+        assert counts[name] / ROUNDS[n] == pytest.approx(0.05, abs=0.01)
     for name in ("difference", "effect", "win rate"):
-        assert 0.93 <= counts[name] / ROUNDS <= 0.97
+        assert 0.93 <= counts[name] / ROUNDS[n] <= 0.97
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
