@@ -27,6 +27,7 @@ FIELDS = tuple(field.name for field in fields(Example))
 STRINGS = ("id", "text", "context", "prefix", "label", "system", "group")
 LISTS = ("turns", "references")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence
+SCORE = "scores."  # a column of one metric, as in scores.bleu; data.scored reads it
 SURROGATE = re.compile("[\ud800-\udfff]")  # JSON may hold half a character as \ud83d; no file can
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -50,8 +51,15 @@ def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Exa
     return tuple(example for _, example in located_examples(path, requires))
 
 
-def located_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[tuple[int, Example], ...]:
-    """As read_examples, each example with the number of the line it begins on, counted from 1."""
+def located_examples(
+    path: Path | str,
+    requires: Collection[str] = (),
+    take: Callable[[int, dict[str, Any]], list[str]] | None = None,
+) -> tuple[tuple[int, Example], ...]:
+    """As read_examples, each example with the number of the line it begins on, counted from 1.
+
+    `take(line, record)` may take further keys off a record before it is checked, and returns what is wrong with them.
+    """
     if unknown := sorted(set(requires) - set(FIELDS)):
         raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
     path = Path(path)
@@ -62,7 +70,9 @@ def located_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[
     first_line: dict[str, int] = {}
     examples: list[tuple[int, Example]] = []
     for line, record in records:
+        taken = take(line, record) if take is not None else []
         values, problems = _checked(record, requires)
+        problems = taken + problems
         values.setdefault("id", f"{path.stem}-{line}")
         earlier = first_line.setdefault(values["id"], line)
         if earlier != line:
@@ -259,7 +269,8 @@ def _header_problems(header: list[str]) -> list[str]:
     for name in dict.fromkeys(header):
         if header.count(name) > 1:
             problems.append(f"a column must occur once, but {shown(name)} is repeated")
-        if name not in FIELDS and not (name.startswith(RATING) and name.removeprefix(RATING).strip()):
+        named = any(name.startswith(prefix) and name.removeprefix(prefix).strip() for prefix in (RATING, SCORE))
+        if name not in FIELDS and not named:
             columns = f"{', '.join(FIELDS)} or {RATING}ASPECT"
             problems.append(f"columns must be named {columns}, found {shown(name)}{suggestion(name, FIELDS)}")
     if not {"text", "turns"} & set(header):
@@ -278,6 +289,8 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
             continue
         if name.startswith(RATING):
             ratings[name.removeprefix(RATING)] = _number(cell)
+        elif name.startswith(SCORE):
+            record.setdefault("scores", {})[name.removeprefix(SCORE)] = _number(cell)
         elif name in (*LISTS, "ratings"):
             try:
                 record[name] = _decoder(repeated)(cell)

@@ -11,6 +11,7 @@ from core.example import Example
 from ctrl_eval.metric import Evaluations
 from data.rated import RatedSet
 from experiments.runner.contracts import ScoredSet
+from meta_eval.agreement import Estimate
 
 SYSTEMS = 6  # so many at most have a colour each
 PER_LEVEL = 5  # texts of a rating, on average, below which their mean is not drawn
@@ -171,4 +172,21 @@ def adversaries(correlations: Mapping[str, Mapping[str, float]], name: str) -> F
     axes.invert_yaxis()
     axes.set(xlabel="Pearson with the ratings of the originals", title=f"Adversaries in place of texts ({name})")
     axes.legend(fontsize=8)
+    return figure
+
+
+def intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
+    """One estimate per line with its interval, the highest first; one that is not defined has no mark."""
+    figure = Figure(figsize=(7, 1.2 + 0.35 * len(estimates)), layout="constrained")
+    axes = figure.subplots()
+    names = sorted(estimates, key=lambda name: -np.nan_to_num(estimates[name].value, nan=-np.inf))
+    for place, name in enumerate(names):
+        estimate = estimates[name]
+        axes.plot([estimate.low, estimate.high], [place, place], color="C0", linewidth=2)
+        axes.plot(estimate.value, place, marker="o", color="C0")
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="x", linewidth=0.3)
+    axes.set_title(title, fontsize=10)
     return figure

@@ -1,0 +1,323 @@
+"""Meta-evaluation: which metric agrees with human ratings, how surely, and which is better (`+exp=meta_eval`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault
+from core.scores import Metric
+from data.scored import ScoredFile
+from experiments.report.plots import intervals
+from experiments.runner.contracts import Outcome, Run
+from experiments.tools.meta_eval_tables import POWER, agreement_table, pair_table, ranking_table, rater_table
+from meta_eval.agreement import Estimate
+from meta_eval.correlation import Floats, kendall, pearson, spearman
+from meta_eval.grouping import Grouping, Layout, group, lay_out
+from meta_eval.intervals import (
+    Drawn,
+    Grouped,
+    Method,
+    Resampling,
+    bootstrap,
+    bootstrap_p_value,
+    grouped_estimate,
+    restrict,
+)
+from meta_eval.pairs import calibrate_ties, kendall_c, pairwise_accuracy
+from meta_eval.permutation import Correlation, permutation_test
+from meta_eval.planning import detectable_difference, williams_p_values
+from meta_eval.significance import benjamini_hochberg, holm
+from meta_eval.soft_accuracy import soft_pairwise_accuracy
+
+STATISTICS = {"pearson": pearson, "spearman": spearman, "kendall": kendall, "kendall_c": kendall_c}
+COMPARED = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
+
+
+@dataclass(frozen=True)
+class MetricAgreement:
+    """The agreement of one metric with one rated aspect in one grouping.
+
+    Attributes:
+        statistics: correlations and pairwise accuracy by name.
+        calibrated: pairwise accuracy with the best epsilon, which was chosen on these ratings.
+        epsilon: that threshold, in units of the scores.
+        soft_accuracy: soft pairwise accuracy, for `system_means` only.
+        unscored: rated examples without a score.
+    """
+
+    metric: str
+    aspect: str
+    grouping: Grouping
+    statistics: Mapping[str, Grouped]
+    calibrated: Grouped
+    epsilon: float
+    soft_accuracy: Estimate | None
+    unscored: int
+
+
+@dataclass(frozen=True)
+class MetricPair:
+    """Which of two metrics agrees better with one rated aspect; `better` has the higher correlation.
+
+    Attributes:
+        difference: of their correlations, with the interval of the paired bootstrap.
+        permutation_p, bootstrap_p, williams_p: two-sided p-values; NaN where a test is not defined. Williams' test
+            takes examples as independent and is given for the global grouping only.
+        holm, false_discovery: the permutation test's p-value, adjusted for all pairs of an aspect.
+        detectable: the difference that Williams' test would find with a power of .8 at this n.
+    """
+
+    aspect: str
+    better: str
+    worse: str
+    n: int
+    difference: Estimate
+    permutation_p: float = math.nan
+    bootstrap_p: float = math.nan
+    williams_p: float = math.nan
+    holm: float = math.nan
+    false_discovery: float = math.nan
+    detectable: float = math.nan
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rated examples of one aspect: their scores by metric, ratings and layout."""
+
+    aspect: str
+    scores: Mapping[str, NDArray[np.float64]]
+    ratings: Floats
+    layout: Layout
+
+
+def resampling(over: Drawn, method: Method, resamples: int, seed: int) -> Resampling:
+    """How intervals are made. Raises SettingFault."""
+    for name, value, choices in (("over", over, Drawn), ("interval", method, Method)):
+        if value not in get_args(choices):
+            raise SettingFault(f"{name} must be one of {', '.join(get_args(choices))}, but is {value!r}")
+    try:
+        return Resampling(over=over, method=method, resamples=resamples, seed=seed)
+    except ValueError as error:
+        raise SettingFault(str(error)) from error
+
+
+def meta_eval(
+    run: Run,
+    file: ScoredFile,
+    metric: Metric | None,
+    statistic: Correlation,
+    grouping: Grouping,
+    resampling: Resampling,
+    permutations: int,
+    level: float,
+) -> Outcome:
+    """Correlates every metric of the file with every rated aspect, and tests every pair of metrics.
+
+    Raises InputFaults for a file without scores or ratings, SettingFault for an unknown statistic or grouping.
+    """
+    if permutations < 1:
+        raise SettingFault(f"permutations must be at least 1, but is {permutations}")
+    for name, value, choices in (("statistic", statistic, Correlation), ("grouping", grouping, Grouping)):
+        if value not in get_args(choices):
+            raise SettingFault(f"{name} must be one of {', '.join(get_args(choices))}, but is {value!r}")
+    scores = dict(file.scores)
+    if metric is not None:
+        with run.timed("scoring"):
+            scores |= run_metric(metric, file)
+    samples = aspect_samples(file, scores)
+    with run.timed("correlations"):
+        found = [
+            agree(sample, name, each, resampling)
+            for sample in samples
+            for each in present_groupings(sample.layout)
+            for name in sample.scores
+        ]
+    with run.timed("tests"):
+        pairs = {
+            sample.aspect: compare_metrics(sample, statistic, grouping, resampling, permutations, level)
+            for sample in samples
+        }
+    chosen = [each for each in found if each.grouping == grouping]
+    notes = notes_on(file, found, grouping)
+    return Outcome(
+        signature=f"meta_eval|n={len(file.examples)}|metrics={','.join(scores)}|"
+        + "|".join(f"{name}: {made}" for name, made in file.signatures.items()),
+        tables=[
+            agreement_table(found, file.path.name, resampling),
+            ranking_table(chosen, pairs, statistic, level),
+            pair_table([pair for each in pairs.values() for pair in each], statistic, grouping),
+            *([rater_table(file, statistic, resampling)] if file.raters else []),
+        ],
+        plots={
+            f"{statistic}_{sample.aspect}": intervals(
+                {each.metric: each.statistics[statistic].estimate for each in chosen if each.aspect == sample.aspect},
+                f"{statistic} with {sample.aspect} ({grouping}), 95 % over {resampling.over}",
+            )
+            for sample in samples
+            if any(each.aspect == sample.aspect for each in chosen)
+        },
+        notes=notes,
+    )
+
+
+def run_metric(metric: Metric, file: ScoredFile) -> dict[str, NDArray[np.float64]]:
+    """The scores of one metric, by its name and aspect. Raises InputFaults by file and line."""
+    try:
+        scored = metric.score(file.examples)
+    except ExampleFaults as faults:
+        raise faults.located(file.path, file.lines) from None
+    name = scored.signature.split("|")[0]
+    many = len(scored.values) > 1
+    return {f"{name}/{aspect}" if many else name: values for aspect, values in scored.values.items()}
+
+
+def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) -> list[Sample]:
+    """The rated examples of every aspect. Raises InputFaults for a file without ratings or scores."""
+    aspects = list(dict.fromkeys(aspect for example in file.examples for aspect in example.ratings))
+    if not aspects:
+        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
+        raise InputFaults([fault(file.path, 0, f"{rule}, found none in {len(file.examples)} examples")])
+    if not scores:
+        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metric=NAME'
+        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
+    samples = []
+    for aspect in aspects:
+        at = [i for i, example in enumerate(file.examples) if aspect in example.ratings]
+        rated = [file.examples[i] for i in at]
+        systems, inputs = ([getattr(example, name) for example in rated] for name in ("system", "group"))
+        layout = lay_out(len(at), None if None in systems else systems, None if None in inputs else inputs)
+        ratings = np.array([example.ratings[aspect] for example in rated])
+        samples.append(Sample(aspect, {name: values[at] for name, values in scores.items()}, ratings, layout))
+    return samples
+
+
+def present_groupings(layout: Layout) -> list[Grouping]:
+    """The groupings that the layout has groups for."""
+    found: list[Grouping] = ["global"]
+    if layout.system_count > 1:
+        found.extend(("per_system", "system_means"))
+    if layout.input_count < len(layout.inputs):
+        found.append("per_input")
+    return found
+
+
+def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resampling) -> MetricAgreement:
+    """The agreement of one metric with the ratings of a sample."""
+    scores, ratings, layout = sample.scores[metric], sample.ratings, sample.layout
+    kept = ~np.isnan(scores)
+    groups = restrict(layout, kept).groups(grouping) if grouping in ("per_system", "per_input") else None
+    # between systems the pairs are of system means, which are too few to calibrate on
+    calibrates = kept.any() and grouping != "system_means"
+    epsilon = calibrate_ties(scores[kept], ratings[kept], groups) if calibrates else 0.0
+    estimates = {
+        name: grouped_estimate(statistic, scores, ratings, layout, grouping=grouping, resampling=resampling)
+        for name, statistic in (STATISTICS | {"accuracy": pairwise_accuracy}).items()
+    }
+    calibrated = grouped_estimate(
+        partial(pairwise_accuracy, epsilon=epsilon), scores, ratings, layout, grouping=grouping, resampling=resampling
+    )
+    soft = None
+    if grouping == "system_means":
+        shape = (layout.system_count, layout.input_count)
+        matrices = np.full((2, *shape), math.nan)
+        matrices[:, layout.systems, layout.inputs] = ratings, scores
+        soft = soft_pairwise_accuracy(*matrices, seed=resampling.seed)
+    return MetricAgreement(metric, sample.aspect, grouping, estimates, calibrated, epsilon, soft, int((~kept).sum()))
+
+
+def compare_metrics(
+    sample: Sample, statistic: Correlation, grouping: Grouping, resampling: Resampling, permutations: int, level: float
+) -> list[MetricPair]:
+    """Every pair of metrics, the better one first, with p-values adjusted for all pairs."""
+    found = [
+        compare_pair(sample, a, b, statistic, grouping, resampling, permutations, level)
+        for a, b in combinations(sample.scores, 2)
+    ]
+    p_values = [pair.permutation_p for pair in found]
+    return [
+        replace(pair, holm=float(h), false_discovery=float(d))
+        for pair, h, d in zip(found, holm(p_values), benjamini_hochberg(p_values), strict=True)
+    ]
+
+
+def compare_pair(
+    sample: Sample,
+    a: str,
+    b: str,
+    statistic: Correlation,
+    grouping: Grouping,
+    resampling: Resampling,
+    permutations: int,
+    level: float,
+) -> MetricPair:
+    """One pair, not adjusted for others."""
+    test = permutation_test(
+        sample.scores[a],
+        sample.scores[b],
+        sample.ratings,
+        sample.layout,
+        kind=statistic,
+        grouping=grouping,
+        permutations=permutations,
+        seed=resampling.seed,
+    )
+    if test.reason is not None:
+        none = Estimate(math.nan, math.nan, math.nan, test.reason)
+        return MetricPair(sample.aspect, a, b, test.n, none, reason=test.reason)
+    better, worse = (a, b) if test.difference >= 0 else (b, a)
+    kept = ~np.isnan(sample.scores[a]) & ~np.isnan(sample.scores[b])
+    layout, y = restrict(sample.layout, kept), sample.ratings[kept]
+    high, low = sample.scores[better][kept], sample.scores[worse][kept]
+
+    def difference(systems: Floats, inputs: Floats) -> Floats:
+        of = COMPARED[statistic]
+        return group(of, high, y, layout, grouping, systems, inputs) - group(
+            of, low, y, layout, grouping, systems, inputs
+        )
+
+    estimate, values = bootstrap(difference, layout, resampling)
+    williams, detectable = math.nan, math.nan
+    if grouping == "global" and len(y) >= 4:
+        ones = np.ones((1, len(y)))
+        r_high, r_low, between = (COMPARED[statistic](u, v, ones) for u, v in ((high, y), (low, y), (high, low)))
+        if abs(between[0]) < 1:
+            williams = float(williams_p_values(r_high, r_low, between, len(y))[0])
+            detectable = detectable_difference(float(r_high[0]), float(between[0]), len(y), power=POWER, level=level)
+    return MetricPair(
+        sample.aspect,
+        better,
+        worse,
+        test.n,
+        estimate,
+        permutation_p=test.p_value,
+        bootstrap_p=bootstrap_p_value(values) if len(values) else math.nan,
+        williams_p=williams,
+        detectable=detectable,
+        reason=estimate.reason,
+    )
+
+
+def notes_on(file: ScoredFile, found: Sequence[MetricAgreement], grouping: str) -> list[str]:
+    """What a reader of the tables should know."""
+    notes = []
+    if not any(each.grouping == grouping for each in found):
+        notes.append(
+            f"grouping={grouping} needs several systems or several outputs per input (system, group): there are none"
+        )
+    for field, meaning in (
+        ("system", "systems are not told apart"),
+        ("group", "each text is taken as an input of its own"),
+    ):
+        named = sum(getattr(example, field) is not None for example in file.examples)
+        if named < len(file.examples):
+            notes.append(f"{len(file.examples) - named} of {len(file.examples)} examples have no {field}: {meaning}")
+    return notes

@@ -1,0 +1,128 @@
+"""The tables of `+exp=meta_eval`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from data.scored import ScoredFile
+from experiments.runner.contracts import Table
+from meta_eval.agreement import Estimate
+from meta_eval.intervals import Resampling
+from meta_eval.permutation import Correlation
+from meta_eval.raters import krippendorff_alpha, leave_one_out
+from meta_eval.significance import clusters
+
+if TYPE_CHECKING:
+    from experiments.tools.meta_eval import MetricAgreement, MetricPair
+
+POWER = 0.8  # of the difference that a comparison could have detected
+
+
+def rank(
+    chosen: Sequence[MetricAgreement], pairs: Sequence[MetricPair], statistic: str, level: float
+) -> dict[str, int]:
+    """The cluster of each metric of one aspect, from 1 for the best, by p-values after Holm."""
+    names = [each.metric for each in chosen]
+    p_values = np.full((len(names), len(names)), math.nan)
+    for pair in pairs:
+        i, j = names.index(pair.better), names.index(pair.worse)
+        p_values[i, j] = p_values[j, i] = pair.holm
+    values = [each.statistics[statistic].estimate.value for each in chosen]
+    ranked = [-math.inf if math.isnan(value) else value for value in values]
+    return dict(zip(names, clusters(ranked, p_values, level), strict=True))
+
+
+def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Resampling) -> Table:
+    """Every metric, aspect and grouping, with intervals."""
+    rows = []
+    for each in found:
+        row: dict[str, Any] = {"metric": each.metric, "set": name, "aspect": each.aspect, "grouping": each.grouping}
+        first = next(iter(each.statistics.values()))
+        row |= {"n": first.n, "groups": first.groups - first.undefined}
+        for statistic, grouped in each.statistics.items():
+            row |= _columns(statistic, grouped.estimate)
+        row |= _columns("calibrated_accuracy", each.calibrated.estimate) | {"epsilon": each.epsilon}
+        nothing = Estimate(math.nan, math.nan, math.nan)
+        row |= _columns("soft_accuracy", each.soft_accuracy or nothing)
+        row |= {"unscored": each.unscored, "reason": first.estimate.reason or ""}
+        rows.append(row)
+    caption = (
+        "Agreement of scores with ratings; higher is better. kendall is tau-b. accuracy is pairwise accuracy with "
+        "ties; calibrated_accuracy takes scores within epsilon as tied, and epsilon was chosen on these very ratings. "
+        f"soft_accuracy compares systems. Intervals: 95 %, {resampling.method}, drawn over {resampling.over}."
+    )
+    return Table("Agreement with human ratings", caption, rows)
+
+
+def ranking_table(
+    chosen: Sequence[MetricAgreement], pairs: Mapping[str, Sequence[MetricPair]], statistic: str, level: float
+) -> Table:
+    """The metrics of each aspect by rank."""
+    rows = []
+    for aspect, own in pairs.items():
+        of_aspect = [each for each in chosen if each.aspect == aspect]
+        cluster = rank(of_aspect, own, statistic, level)
+        rows += [
+            {"aspect": aspect, "cluster": cluster[each.metric], "metric": each.metric}
+            | _columns(statistic, each.statistics[statistic].estimate)
+            for each in sorted(of_aspect, key=lambda each: (cluster[each.metric], -_rank_value(each, statistic)))
+        ]
+    caption = (
+        f"Metrics of one cluster are not told apart: a new cluster begins where every metric above differs from every "
+        f"metric below at {level:g} (permutation test, Holm over all pairs)."
+    )
+    return Table("Ranking", caption, rows)
+
+
+def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Table:
+    """Every pair of metrics."""
+    rows = [
+        {"aspect": pair.aspect, "better": pair.better, "worse": pair.worse, "n": pair.n}
+        | _columns("difference", pair.difference)
+        | {
+            "p_value": pair.permutation_p,
+            "holm": pair.holm,
+            "false_discovery": pair.false_discovery,
+            "bootstrap_p": pair.bootstrap_p,
+            "williams_p": pair.williams_p,
+            "detectable": pair.detectable,
+            "reason": pair.reason or "",
+        }
+        for pair in pairs
+    ]
+    caption = (
+        f"Difference of {statistic} ({grouping}) with its 95 % interval. p_value: permutation of both metrics' scores "
+        "(PERM-BOTH), two-sided; holm and false_discovery (Benjamini-Hochberg) adjust it for all pairs of an aspect. "
+        f"detectable: the difference that this n would have found with a power of {POWER:g} (Williams' test)."
+    )
+    return Table("Is one metric better?", caption, rows)
+
+
+def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling) -> Table:
+    """The agreement of the raters of each aspect."""
+    over_inputs = Resampling(method="percentile", resamples=resampling.resamples, seed=resampling.seed)
+    rows = []
+    for aspect, table in file.raters.items():
+        ceiling = leave_one_out(table, "pearson" if statistic == "pearson" else "spearman", over_inputs)
+        row: dict[str, Any] = {"aspect": aspect, "raters": len(table)}
+        for scale in ("nominal", "ordinal", "interval"):
+            row |= _columns(f"{scale}_alpha", krippendorff_alpha(table, scale, over_inputs))
+        rows.append(row | _columns("leave_one_out", ceiling.estimate) | {"reason": ceiling.estimate.reason or ""})
+    caption = (
+        "Krippendorff's alpha (1: full agreement, 0: chance) and the mean correlation of each rater with the mean of "
+        "the others: what a person reaches, a ceiling for metrics."
+    )
+    return Table("Agreement among raters", caption, rows)
+
+
+def _columns(name: str, estimate: Estimate) -> dict[str, Any]:
+    return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
+
+
+def _rank_value(each: MetricAgreement, statistic: str) -> float:
+    value = each.statistics[statistic].estimate.value
+    return -math.inf if math.isnan(value) else value

@@ -1,0 +1,131 @@
+"""Scored files: scores in lines, in columns and in files beside them; several raters; every fault by file and line."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.faults import InputFaults
+from data.files import read_examples
+from data.scored import read_scored
+
+
+def write(path: Path, lines: list) -> Path:
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return path
+
+
+def faults_of(path: Path, **settings) -> list[str]:
+    with pytest.raises(InputFaults) as found:
+        read_scored(path, **settings)
+    return [fault.removeprefix(str(path.parent) + "/") for fault in found.value.faults]
+
+
+def test_scores_in_lines(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "in.jsonl",
+        [
+            {"id": "a", "text": "x", "ratings": {"fluency": 3}, "scores": {"bleu": 0.5, "mars/fluency": 1}},
+            {"id": "b", "text": "y", "scores": {"bleu": None}},
+        ],
+    )
+    found = read_scored(path)
+    assert [example.id for example in found.examples] == ["a", "b"]
+    assert found.lines == (1, 2)
+    np.testing.assert_array_equal(found.scores["bleu"], [0.5, math.nan])
+    np.testing.assert_array_equal(found.scores["mars/fluency"], [1.0, math.nan])
+    assert (found.signatures, found.raters) == ({}, {})
+
+
+def test_scores_in_columns(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id,text,rating:fluency,scores.bleu,scores.deam\na,x,3,0.5,\nb,y,4,,2\n")
+    found = read_scored(path)
+    np.testing.assert_array_equal(found.scores["bleu"], [0.5, math.nan])
+    np.testing.assert_array_equal(found.scores["deam"], [math.nan, 2.0])
+    assert found.examples[1].ratings == {"fluency": 4.0}
+
+
+def test_ratings_of_several_people_become_their_mean(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "in.jsonl",
+        [
+            {"id": "a", "text": "x", "ratings": {"fluency": [1, None, 5], "overall": 2}},
+            {"id": "b", "text": "y", "ratings": {"overall": 2}},
+            {"id": "c", "text": "z", "ratings": {"fluency": [None, None, None]}},
+        ],
+    )
+    found = read_scored(path)
+    assert [dict(example.ratings) for example in found.examples] == [
+        {"fluency": 3.0, "overall": 2.0},
+        {"overall": 2.0},
+        {},
+    ]
+    nan = math.nan
+    np.testing.assert_array_equal(found.raters["fluency"], [[1, nan, nan], [nan, nan, nan], [5, nan, nan]])
+
+
+def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}])
+    one = write(tmp_path / "one.jsonl", [{"id": "b", "scores": {"bleu": 2}}, {"id": "a", "scores": {"bleu": None}}])
+    (tmp_path / "one.jsonl.meta.json").write_text('{"signature": "bleu|v1"}')
+    two = write(tmp_path / "two.jsonl", [{"id": i, "scores": {"p": 1, "q": 2}} for i in "ab"])
+    found = read_scored(path, {"ours": one, "theirs": two})
+    assert list(found.scores) == ["ours", "theirs/p", "theirs/q"]
+    np.testing.assert_array_equal(found.scores["ours"], [math.nan, 2.0])
+    assert found.signatures == {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
+
+
+def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "in.jsonl",
+        [
+            {"id": "a", "text": "x", "scores": {"bleu": "high", " ": 1}},
+            {"id": "b", "text": "", "scores": [1]},
+            '{"id": "c", "text": "z", "scores": {"bleu": NaN}}',
+            {"id": "d", "text": "z", "ratings": {"fluency": [1, "good"]}},
+        ],
+    )
+    assert faults_of(path) == [
+        'in.jsonl:1: the score "bleu" must be a finite number or null, found "high"',
+        'in.jsonl:1: a metric of "scores" needs a name, found a blank one',
+        'in.jsonl:2: "scores" must be an object of metrics and numbers, found [1]',
+        'in.jsonl:2: an example needs "text" or "turns" that say something, found ""',
+        'in.jsonl:3: the score "bleu" must be a finite number or null, found NaN',
+        'in.jsonl:4: the ratings "fluency" must be finite numbers or null, found "good"',
+    ]
+
+
+def test_raters_must_be_the_same_people(tmp_path: Path) -> None:
+    lines = [{"id": str(k), "text": "x", "ratings": {"fluency": [1] * k}} for k in (2, 3)]
+    assert faults_of(write(tmp_path / "in.jsonl", lines)) == [
+        'in.jsonl:2: every line must list the same people\'s ratings of "fluency", null where one is missing, '
+        "found 3 ratings and 2 in line 1"
+    ]
+
+
+def test_faults_of_score_files(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", [{"id": "a", "text": "x"}, {"id": "b", "text": "y", "scores": {"ours": 1}}])
+    one = write(
+        tmp_path / "one.jsonl",
+        [{"id": "a", "scores": {"m": 1}}, {"id": "c", "scores": {"m": 1}}, {"id": "a", "scores": {}}, "{", {"m": 1}],
+    )
+    two = write(tmp_path / "two.jsonl", [{"id": "a", "scores": {"m": 1}}])
+    found = [line.split(":", 2)[1:] for line in faults_of(path, scores={"one": one, "two": two})]
+    assert [line for line, _ in found] == ["2", "3", "4", "5", "0"]
+    assert found[0][1].endswith('in.jsonl, found "c"')
+    assert found[1][1] == ' ids must be unique, found "a" again'
+    assert found[4][1].endswith('needs a line, but 1 of 2 have none, such as "b"')
+    whole = write(tmp_path / "whole.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
+    assert faults_of(path, scores={"ours": whole}) == [
+        "in.jsonl:0: a metric must have one score, but ours is in scores.ours too"
+    ]
+
+
+def test_files_to_be_scored_have_no_scores(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id,text,scores.bleu\na,x,1\n")
+    with pytest.raises(InputFaults, match=r"in.csv:2: keys must be among .*, found \"scores\""):
+        read_examples(path)

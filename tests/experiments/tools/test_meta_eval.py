@@ -1,0 +1,175 @@
+"""+exp=meta_eval through the command line, and its findings."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from data.scored import read_scored
+from experiments.tools.meta_eval import aspect_samples, compare_metrics, present_groupings
+from meta_eval.intervals import Resampling
+
+Here = Callable[..., int]
+pytestmark = pytest.mark.filterwarnings("default")
+FAST = ("resamples=50", "permutations=99")
+
+
+def write_study(path: Path, raters: int = 0) -> dict[str, np.ndarray]:
+    """Six systems on eight inputs; metric good sees quality, bad does not."""
+    rng = np.random.default_rng(0)
+    quality = (rng.normal(size=6)[:, None] + rng.normal(size=(6, 8))).ravel()
+    values = {
+        "ratings": np.round(2 * quality),
+        "good": quality + 0.3 * rng.normal(size=48),
+        "bad": rng.normal(size=48),
+    }
+    with path.open("w") as file:
+        for i in range(48):
+            rating: Any = float(values["ratings"][i])
+            if raters:
+                rating = [rating + float(noise) for noise in rng.integers(-1, 2, raters)]
+            line = {"id": f"t{i}", "text": "word " * (1 + i % 7), "system": f"s{i // 8}", "group": f"i{i % 8}"}
+            scores = {"good": values["good"][i], "bad": values["bad"][i]}
+            file.write(json.dumps({**line, "ratings": {"quality": rating}, "scores": scores}) + "\n")
+    return values
+
+
+def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
+    values = write_study(tmp_path / "in.jsonl")
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    rows = {(row["metric"], row["grouping"]): row for row in table if "grouping" in row}
+    assert set(rows) == {
+        (metric, grouping)
+        for metric in ("good", "bad", "word_count")
+        for grouping in ("global", "per_system", "per_input", "system_means")
+    }
+    good = rows["good", "global"]
+    assert good["spearman"] == pytest.approx(stats.spearmanr(values["good"], values["ratings"])[0])
+    assert good["kendall_c"] == pytest.approx(stats.kendalltau(values["good"], values["ratings"], variant="c")[0])
+    by_input = [stats.pearsonr(values["good"][i::8], values["ratings"][i::8])[0] for i in range(8)]
+    assert rows["good", "per_input"]["pearson"] == pytest.approx(np.mean(by_input))
+    assert rows["good", "per_input"]["groups"] == 8
+    means = [v.reshape(6, 8).mean(axis=1) for v in (values["good"], values["ratings"])]
+    assert rows["good", "system_means"]["kendall"] == pytest.approx(stats.kendalltau(*means)[0])
+    assert rows["good", "system_means"]["soft_accuracy"] > 0.85
+    assert good["soft_accuracy"] is None
+    assert good["calibrated_accuracy"] >= good["accuracy"]
+    pairs = {(row["better"], row["worse"]): row for row in table if "better" in row}
+    assert len(pairs) == 3
+    won = pairs["good", "bad"]
+    assert won["p_value"] == 0.01
+    assert won["holm"] == pytest.approx(0.03)
+    assert won["difference_interval"][0] > 0
+    assert won["detectable"] < won["difference"]
+    ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
+    assert ranks == {"good": 1, "bad": 2, "word_count": 2}
+    assert (tmp_path / "here" / "plots" / "spearman_quality.png").is_file()
+
+
+def test_several_raters_have_a_ceiling(run_here: Here, tmp_path: Path) -> None:
+    write_study(tmp_path / "in.jsonl", raters=3)
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", "statistic=kendall", *FAST) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    (ceiling,) = [row for row in table if "raters" in row]
+    assert ceiling["raters"] == 3
+    assert 0.5 < ceiling["leave_one_out"] <= 1
+    assert ceiling["interval_alpha_interval"][0] < ceiling["interval_alpha"]
+
+
+def test_scores_written_by_score(run_here: Here, tmp_path: Path) -> None:
+    write_study(tmp_path / "in.jsonl")
+    plain = [json.loads(line) for line in (tmp_path / "in.jsonl").read_text().splitlines()]
+    (tmp_path / "plain.jsonl").write_text(
+        "".join(json.dumps({k: v for k, v in line.items() if k != "scores"}) + "\n" for line in plain)
+    )
+    assert run_here("+exp=score", "metric=word_count", "data.path=plain.jsonl", "output=out.jsonl") == 0
+    given = ("data.path=plain.jsonl", "+scores.words=out.jsonl", "run_dir=here")
+    assert run_here("+exp=meta_eval", *given, *FAST) == 0
+    results = json.loads((tmp_path / "here" / "results.json").read_text())
+    assert {row["metric"] for row in results["table"] if "metric" in row} == {"words"}
+    assert "words: word_count" in results["signature"]
+
+
+@pytest.mark.parametrize(
+    ("line", "settings", "message"),
+    [
+        ({"text": "x", "scores": {"m": 1}}, (), 'in.jsonl:0: at least one example needs "ratings"'),
+        ({"text": "x", "ratings": {"q": 1}}, (), "in.jsonl:0: scores are needed"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": "a"}}, (), "in.jsonl:1: the score"),
+        (
+            {"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}},
+            ("statistic=tau",),
+            "statistic must be one of pearson",
+        ),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("grouping=all",), "grouping must be one of global"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=texts",), "over must be one of inputs"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=both", "interval=bca"), "BCa intervals need"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("permutations=0",), "permutations must be"),
+    ],
+)
+def test_bad_input(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: dict, settings: tuple, message: str
+) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps(line) + "\n")
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", *settings) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_study_without_variation_has_reasons_and_no_warnings(
+    run_here: Here, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    lines = [
+        {
+            "id": str(i),
+            "text": "x",
+            "system": "one",
+            "ratings": {"q": i},
+            "scores": {"flat": 1, "few": i if i < 4 else None},
+        }
+        for i in range(6)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    rows = {row["metric"]: row for row in table if "grouping" in row}
+    assert rows["flat"]["reason"] == "all 6 scores of examples are 1: a constant has no correlation"
+    assert rows["flat"]["spearman"] is None
+    assert rows["few"]["spearman"] == 1
+    assert rows["few"]["reason"] == "an interval over inputs needs at least 5 of them, but there are 4"
+    (pair,) = [row for row in table if "better" in row]
+    assert pair["p_value"] is None
+    assert "all 4 scores of examples are 1" in pair["reason"]
+    assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
+
+
+def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -> None:
+    """DEAM on the DSTC9 sample: .1881 with coherence, .1200 with overall quality."""
+    folder = shared_data / "dstc9"
+    scores = [float(row.split("\t")[1]) for row in (folder / "deam_scores_sample.tsv").read_text().splitlines()[1:]]
+    ratings = {
+        aspect: [
+            float(line.rpartition("</UTT>")[2])
+            for line in (folder / f"dstc9_sample_{aspect}.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+        ]
+        for aspect in ("coherence", "overall")
+    }
+    with (tmp_path / "in.jsonl").open("w") as file:
+        for i, score in enumerate(scores):
+            rated = {aspect: values[i] for aspect, values in ratings.items()}
+            line = {"id": str(i), "text": "x", "ratings": rated, "scores": {"deam": score, "shuffled": scores[i - 7]}}
+            file.write(json.dumps(line) + "\n")
+    scored = read_scored(tmp_path / "in.jsonl")
+    samples = aspect_samples(scored, scored.scores)
+    assert [present_groupings(sample.layout) for sample in samples] == [["global"], ["global"]]
+    for sample, expected in zip(samples, (0.1881, 0.1200), strict=True):
+        found = stats.spearmanr(sample.scores["deam"], sample.ratings)[0]
+        assert found == pytest.approx(expected, abs=5e-5)
+        (pair,) = compare_metrics(sample, "spearman", "global", Resampling(resamples=50), 99, 0.05)
+        assert pair.holm == pair.permutation_p
+        assert not math.isnan(pair.williams_p)
