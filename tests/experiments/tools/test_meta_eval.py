@@ -52,7 +52,7 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     good = rows["good", "global"]
     assert good["spearman"] == pytest.approx(stats.spearmanr(values["good"], values["ratings"])[0])
     assert good["kendall_c"] == pytest.approx(stats.kendalltau(values["good"], values["ratings"], variant="c")[0])
-    by_input = [stats.pearsonr(values["good"][i::8], values["ratings"][i::8])[0] for i in range(8)]
+    by_input = [np.corrcoef(values["good"][i::8], values["ratings"][i::8])[0, 1] for i in range(8)]
     assert rows["good", "per_input"]["pearson"] == pytest.approx(np.mean(by_input))
     assert rows["good", "per_input"]["groups"] == 8
     means = [v.reshape(6, 8).mean(axis=1) for v in (values["good"], values["ratings"])]
