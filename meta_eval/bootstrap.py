@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -33,7 +32,7 @@ class Estimate:
         return cls(math.nan, math.nan, math.nan, reason)
 
 
-def number_groups(n: int, groups: Sequence[Hashable] | None) -> Int[NDArray[np.intp], " n"]:
+def number_groups(n: int, groups: Sequence[Hashable] | None) -> NDArray[np.intp]:
     """For each of n examples the number of its group, or its own number without groups: the `units` of `bootstrap`.
 
     Raises ValueError unless each example has a group.
@@ -50,7 +49,7 @@ def number_groups(n: int, groups: Sequence[Hashable] | None) -> Int[NDArray[np.i
 
 def bootstrap(
     statistics: Callable[[Floats], Mapping[str, Floats]],
-    units: Int[NDArray[np.intp], " n"],
+    units: NDArray[np.intp],
     *,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -97,19 +96,19 @@ def bootstrap(
     }
 
 
-def draw_counts(rng: np.random.Generator, resamples: int, units: int) -> Float[Floats, "{resamples} {units}"]:
+def draw_counts(rng: np.random.Generator, resamples: int, units: int) -> Floats:
     """How often each unit is drawn in each resample, which has as many draws as there are units."""
     draws = rng.integers(0, units, (resamples, units)) + units * np.arange(resamples)[:, None]
     return np.bincount(draws.ravel(), minlength=resamples * units).reshape(resamples, units).astype(np.float64)
 
 
-def percentile_interval(values: Float[Floats, " resamples"], confidence: float) -> tuple[float, float]:
+def percentile_interval(values: Floats, confidence: float) -> tuple[float, float]:
     """The middle `confidence` of the resamples' values."""
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 
-def _with_interval(value: float, distribution: Float[Floats, " resamples"], confidence: float) -> Estimate:
+def _with_interval(value: float, distribution: Floats, confidence: float) -> Estimate:
     defined = distribution[~np.isnan(distribution)]
     missing = len(distribution) - len(defined)
     if missing > (1 - confidence) * len(distribution):

@@ -8,14 +8,13 @@ The weights are whole numbers. A correlation lies in [-1, 1], and is NaN where t
 """
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Int
 from numpy.typing import NDArray
 
 from meta_eval.bootstrap import Floats
 
-Column = Float[Floats, " n"]
-Weights = Float[Floats, "resamples n"]
-Correlations = Float[Floats, " resamples"]
+Column = Floats  # of shape (n,)
+Weights = Floats  # of shape (resamples, n)
+Correlations = Floats  # of shape (resamples,)
 
 SIGN_BLOCK = 8_000_000  # signs of pairs held at once by `kendall`: 32 MB
 
@@ -63,25 +62,21 @@ def correlations(x: Column, y: Column, weights: Weights) -> dict[str, Correlatio
     }
 
 
-def _signs(
-    rows: Float[Floats, " rows"], columns: Float[Floats, " columns"]
-) -> Float32[NDArray[np.float32], "rows columns"]:
+def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
     """Whether a row's value is above (1), equal to (0) or below (-1) a column's."""
     above = np.greater.outer(rows, columns).astype(np.float32)
     above -= np.less.outer(rows, columns)
     return above
 
 
-def _counts(x: Column, weights: Weights) -> tuple[Float[Floats, "resamples values"], Int[NDArray[np.intp], " n"]]:
+def _counts(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:
     """How often each distinct value of x was drawn, in ascending order, and the index of each pair's value."""
     _, value, first = np.unique(x, return_inverse=True, return_counts=True)
     starts = np.concatenate([[0], np.cumsum(first)[:-1]])
     return np.add.reduceat(weights[:, np.argsort(value, kind="stable")], starts, axis=-1), value
 
 
-def _average_ranks(
-    x: Column, weights: Weights
-) -> tuple[Float[Floats, "resamples n"], Bool[NDArray[np.bool_], " resamples"]]:
+def _average_ranks(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.bool_]]:
     """The average ranks within each resample, and whether it has two values at all."""
     counts, value = _counts(x, weights)
     ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
@@ -96,10 +91,10 @@ def _scaled(x: Column) -> Column:
 
 
 def _weighted_pearson(
-    x: Float[Floats, "... n"],
-    y: Float[Floats, "... n"],
+    x: Floats,
+    y: Floats,
     weights: Weights,
-    varied: Bool[NDArray[np.bool_], " resamples"],
+    varied: NDArray[np.bool_],
 ) -> Correlations:
     total = weights.sum(axis=-1, keepdims=True)
     x = x - (weights * x).sum(axis=-1, keepdims=True) / total
