@@ -231,6 +231,15 @@ class SongNetPlan:
     min_count: int = 1
     dropout: float = 0.0
 
+    def fits(self, tune: str, form: Form) -> bool:
+        """Whether a poem of this tune and form fits into the generator together with its prompt."""
+        prompt = len(tune) + 2 * len(form.phrases) + 1
+        return (
+            len(form.phrases) <= self.phrases
+            and max(length for length, _ in form.phrases) <= LONGEST_PHRASE
+            and prompt + len(form) + 1 <= self.n_positions
+        )
+
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
         """The generator with random weights."""
         tokenizer = character_tokenizer(texts, self.min_count)

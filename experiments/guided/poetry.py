@@ -1,45 +1,49 @@
-"""Poems of a guided generator against those of the same one unguided, under discriminators (OUMG, Table 2)."""
+"""Poems of a guided generator against those of the same generator without guidance (OUMG, Table 2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import get_args
 
 import numpy as np
 from transformers import LogitsProcessor
 
 from core.example import Example
 from core.faults import SettingFault
+from core.settings import check_choice
 from data.sets.songci import VerseData
 from data.splits import split_by
 from discriminators.data_module import LabelledText
 from discriminators.training import kept_point
-from experiments.oumg.poem_writing import GeneratorPlan, Writer, check_ranks, likeliest, trained_generator
-from experiments.oumg.poetry import (
-    Inputs,
-    Judges,
-    compared_poems,
-    poems_to_write_after,
-    poetry_outcome,
+from experiments.oumg import tables
+from experiments.oumg.findings import DiscriminatorGrid
+from experiments.oumg.poems import (
+    Decoder,
+    GeneratorPlan,
+    PoemInputs,
+    Poet,
+    check_candidates,
+    choose_poems,
+    top_k,
+    trained_songnet,
 )
-from experiments.oumg.two_systems import CAPTION
+from experiments.oumg.poetry import find_poems, present_poems
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, load_guide, trained_guide
 from experiments.training.trained import folders_of
-from oumg.comparison import FEWEST_INPUTS
+from oumg.comparison import FEWEST_INPUTS, PairSettings
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.songnet import SongNet
 from oumg.unknown import count_unknown_tokens
 
 
 @dataclass(frozen=True)
-class Guiding:
+class PoemGuidance:
     """How poems are guided.
 
     Attributes:
         kind: of the guide, for tables.
-        guide: how it learns, and on how many poems of people and the generator together, at most.
-        k: likeliest characters among which is chosen, guided or not.
+        guide: how it is trained, on how many human and generated poems together.
+        k: likeliest characters to choose from, guided or not.
         rule: `normalised` (Eq. 5) or `fudge`.
         alpha: of Eq. 5, or lambda of FUDGE; 0 is unguided.
 
@@ -55,8 +59,7 @@ class Guiding:
     def __post_init__(self) -> None:
         if self.k < 1:
             raise SettingFault(f"guide_k must leave at least 1 character, but is {self.k}")
-        if self.rule not in get_args(GuidanceRule):
-            raise SettingFault(f"rule must be one of {', '.join(get_args(GuidanceRule))}, but is {self.rule!r}")
+        check_choice("rule", self.rule, GuidanceRule)
         if not 0 <= self.alpha < np.inf:
             raise SettingFault(f"alpha must be finite and at least 0, but is {self.alpha}")
 
@@ -65,87 +68,84 @@ def guided_poetry(
     run: Run,
     data: VerseData,
     generator: GeneratorPlan,
-    guiding: Guiding,
-    judges: Judges,
-    inputs: Inputs,
+    guidance: PoemGuidance,
+    discriminators: DiscriminatorGrid,
+    pairs: PairSettings,
+    inputs: PoemInputs,
     gallery: int = 8,
     batch_size: int = 64,
     device: str = "cpu",
 ) -> Outcome:
-    """Guided poems against unguided ones of the same generator (Table 2).
+    """Guided against unguided poems of the same generator (Table 2).
 
-    The inputs are halved: after one half the generator writes what the guide learns from; after the other it writes
-    unguided and guided, and discriminators that learn from a part of this half judge the rest. They share no text, and
-    no input, with the guide.
+    The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
+    writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
+    and no input with the guide.
 
     Args:
         run: from the runner.
-        data: poems to train the generator on, and held-out ones.
+        data: poems to train the generator on, and held-out poems.
         generator: the generator.
-        guiding: how poems are guided.
-        judges: who compares.
-        inputs: what is written after.
-        gallery: poems that are shown.
-        batch_size: poems written at once.
-        device: where trained models write and judge.
+        guidance: how poems are guided.
+        discriminators: kinds and seeds.
+        pairs: how poems are paired.
+        inputs: the held-out poems whose forms the generator gets.
+        gallery: poems in `gallery.txt`.
+        batch_size: poems generated at once.
+        device: where trained models generate and judge.
 
     Raises SettingFault as `oumg_poetry` does.
     """
-    poems, notes = poems_to_write_after(data, generator, inputs, 2 * FEWEST_INPUTS)
-    check_ranks(guiding.k, data, generator, f"guide_k = {guiding.k}")
-    learned, human = halves(poems, run.seed)
-    trained = trained_generator(run, generator, data)
-    writer = Writer(run, trained, batch_size, device)
-    unguided_content = likeliest(guiding.k), {"top_k": guiding.k}
-    machine = writer.after(learned, "machine", *unguided_content)
-    tokenizer = SongNet.from_pretrained(trained.source).tokenizer
-    texts = _guide_texts(learned, machine, guiding.guide.texts)
-    guide = trained_guide(run, f"guide_{guiding.kind}", guiding.guide, texts, tokenizer)
+    poems, notes = choose_poems(data, generator, inputs, 2 * FEWEST_INPUTS)
+    check_candidates(guidance.k, data, generator, f"guide_k = {guidance.k}")
+    learned, human = halve_inputs(poems, run.seed)
+    poet = Poet(run, trained_songnet(run, generator, data), batch_size, device)
+    machine = poet.generate("machine", learned, top_k(guidance.k))
+    tokenizer = SongNet.from_pretrained(poet.generator.source).tokenizer
+    texts = guide_texts(learned, machine, guidance.guide.texts)
+    guide = trained_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer)
+    loaded = load_guide(guide.source, device)
 
-    def guided_content(songnet: SongNet) -> Callable[[], LogitsProcessor]:
-        reads = adapt_guide(load_guide(guide.source, device), songnet.tokenizer)
-        return partial(Guidance, reads, songnet.tokenizer, guiding.alpha, guiding.k, guiding.rule)
+    def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:
+        adapted = adapt_guide(loaded, songnet.tokenizer)
+        return partial(Guidance, adapted, songnet.tokenizer, guidance.alpha, guidance.k, guidance.rule)
 
-    strength = {"k": guiding.k, "rule": guiding.rule, "alpha": float(guiding.alpha)}
-    unguided = writer.after(human, "unguided", *unguided_content)
-    # Drawn anew, as another system would be; without guidance the same draws, hence the same poems.
-    draws = int(guiding.alpha > 0)
-    guided = writer.after(human, "guided", guided_content, {"guide": guide.identity, **strength}, draws)
-    compared = compared_poems(run, human, guided, unguided, judges, data.synthetic, device)
-    rows = [{"guide": guiding.kind, **strength, **row} for row in compared.tables[0].rows]
-    outcome = poetry_outcome(
+    strength = {"k": guidance.k, "rule": guidance.rule, "alpha": float(guidance.alpha)}
+    unguided = poet.generate("unguided", human, top_k(guidance.k))
+    # Guided poems have draws of their own, like another system; with alpha 0 the same draws give the same poems.
+    draws = int(guidance.alpha > 0)
+    guided = poet.generate("guided", human, Decoder(make, {"guide": guide.identity, **strength}), draws)
+    origins = {"human": human, "unguided": unguided, "guided": guided}
+    found = find_poems(run, data, poet.generator, origins, ("guided", "unguided"), discriminators, pairs, device)
+    rows = [{"guide": guidance.kind, **strength, **row} for row in tables.relative_rows(found.compared)]
+    best = kept_point(guide.curve, guidance.guide.training.keep)
+    return present_poems(
         run,
         data,
-        generator=trained,
-        human=human,
-        systems={"unguided": unguided, "guided": guided},
-        compared=compared,
-        tables=[Table("Guided against unguided", CAPTION, rows)],
-        notes=[*notes, *compared.notes],
-        gallery=gallery,
-        settings={"guide": guide.identity, **strength},
-    )
-    best = kept_point(guide.curve, guiding.guide.training.keep)
-    figures = {
-        **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
-        "characters of the guided poems that the guide does not know": count_unknown_tokens(
-            load_guide(guide.source, "cpu"), [poem.text for poem in guided]
-        ),
-    }
-    return replace(
-        outcome, models={**outcome.models, **folders_of({"guide": guide})}, figures={**outcome.figures, **figures}
+        found,
+        Table("Guided against unguided", tables.CAPTION, rows),
+        [*notes, *tables.comparison_notes(found.compared)],
+        {"guide": guide.identity, **strength},
+        gallery,
+        models=folders_of({"guide": guide}),
+        figures={
+            **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
+            "characters of the guided poems that the guide does not know": count_unknown_tokens(
+                loaded, [poem.text for poem in guided]
+            ),
+        },
     )
 
 
-def halves(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Two parts of the poems with different inputs, as many of them or one less in the first."""
+def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """The poems in two halves without common inputs; with an odd number of inputs the second has one more."""
     number = len({poem.group for poem in poems})
     second, first = split_by(poems, lambda poem: poem.group, number // 2, seed)
     return first, second
 
 
-def _guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
-    """What the guide learns: human poems (1) and the generator's (0) for the same inputs, `most` in all."""
+def guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
+    """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0), `most` in all."""
     pairs = list(zip(human, machine, strict=True))[: most // 2]
     return [
         LabelledText((poem.text,), label, str(poem.group))

@@ -1,4 +1,4 @@
-"""Two systems before discriminators: pairing, splitting, what is made alike, faults, what is learned."""
+"""Pairs of outputs and human texts: pairing, splitting, what is made alike, faults, what discriminators learn."""
 
 import random
 import unicodedata
@@ -16,11 +16,21 @@ from core.faults import InputFaults
 from data.files import write_examples
 from discriminators.discriminator import new_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
-from oumg.comparison import Contest, Terms, Verdict, contest, judged, labelled, read_contest, text_set
+from experiments.oumg.findings import RelativeScores, relative_scores
+from oumg.comparison import (
+    Comparison,
+    JudgedPairs,
+    PairSettings,
+    TextSet,
+    judge_pairs,
+    labelled_texts,
+    pair_texts,
+    read_comparison,
+)
 from oumg.pieces import draw_common_length
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
-WHOLE = Terms("words", match_length=False)
+WHOLE = PairSettings("words", match_length=False)
 
 
 def texts(prefix: str, by_input: dict[str, list[str]]) -> list[Example]:
@@ -32,12 +42,15 @@ def texts(prefix: str, by_input: dict[str, list[str]]) -> list[Example]:
 
 
 def between(
-    human: dict[str, list[str]], first: dict[str, list[str]], second: dict[str, list[str]], terms: Terms = WHOLE
-) -> Contest:
+    human: dict[str, list[str]],
+    first: dict[str, list[str]],
+    second: dict[str, list[str]],
+    settings: PairSettings = WHOLE,
+) -> Comparison:
     people, ones, others = (
-        text_set(name, texts(name, of)) for name, of in (("human", human), ("g1", first), ("g2", second))
+        TextSet.of(name, texts(name, of)) for name, of in (("human", human), ("g1", first), ("g2", second))
     )
-    return contest(people, ones, others, terms)
+    return pair_texts(people, ones, others, settings)
 
 
 def sentence(rng: random.Random, words: int) -> str:
@@ -54,34 +67,34 @@ def test_inputs_are_split_before_all_else_and_weigh_alike() -> None:
     second = {name: [*one, "an other red cat"] for name, one in sentences(2, 40).items()}
     first = {name: [*one, "one more blue dog"] for name, one in first.items()}
     found = between(human, first, second)
-    train, test = ({bout.input for bout in side} for side in (found.train, found.test))
+    train, test = ({pair.input for pair in side} for side in (found.train, found.test))
     assert train | test == set(human)
     assert not train & test
     assert len(test) == 10
     assert (len(found.train), len(found.test)) == (60, 20)
     for side in (found.train, found.test):
-        labels = [text.label for text in labelled(side)]
+        labels = [text.label for text in labelled_texts(side)]
         assert labels.count(1) == labels.count(0) == 2 * len(side)
-        for bout in side:
-            assert {e.group for e in (*bout.human, bout.first, bout.second)} == {bout.input}
-    assert [bout.first.id[-1] for bout in found.test] == [bout.second.id[-1] for bout in found.test] == ["0", "1"] * 10
+        for pair in side:
+            assert {e.group for e in (*pair.human, pair.first, pair.second)} == {pair.input}
+    assert [pair.first.id[-1] for pair in found.test] == [pair.second.id[-1] for pair in found.test] == ["0", "1"] * 10
 
 
 def test_the_order_of_the_inputs_and_files_changes_nothing() -> None:
     human, first, second = (sentences(seed, 20, (4, 9)) for seed in range(3))
-    terms = Terms("words")
-    once = between(human, first, second, terms)
+    settings = PairSettings("words")
+    once = between(human, first, second, settings)
     a, b, c = (dict(random.Random(i).sample(sorted(of.items()), 20)) for i, of in enumerate((human, first, second)))
     assert list(a) != list(human)
-    assert between(a, b, c, terms) == once
-    assert between(human, first, second, replace(terms, seed=1)) != once
+    assert between(a, b, c, settings) == once
+    assert between(human, first, second, replace(settings, seed=1)) != once
 
 
 def test_an_input_is_named_by_its_group_or_else_its_id() -> None:
     by_id = [Example(f"i{i}", text="red green blue") for i in range(4)]
     by_group = [Example(f"x{i}", text="red green blue", group=f"i{i}") for i in range(4)]
-    found = contest(text_set("human", by_id), text_set("g1", by_group), text_set("g2", iter(by_id)), WHOLE)
-    assert {bout.input for bout in (*found.train, *found.test)} == {"i0", "i1", "i2", "i3"}
+    found = pair_texts(TextSet.of("human", by_id), TextSet.of("g1", by_group), TextSet.of("g2", iter(by_id)), WHOLE)
+    assert {pair.input for pair in (*found.train, *found.test)} == {"i0", "i1", "i2", "i3"}
 
 
 def test_human_texts_are_drawn_before_any_is_drawn_again() -> None:
@@ -89,7 +102,7 @@ def test_human_texts_are_drawn_before_any_is_drawn_again() -> None:
         human = {f"i{i}": [f"text {k} here" for k in range(people)] for i in range(4)}
         machine = {f"i{i}": [f"output {k} there" for k in range(outputs)] for i in range(4)}
         found = between(human, machine, machine)
-        return sorted(e.id for bout in (*found.train, *found.test) if bout.input == "i0" for e in bout.human)
+        return sorted(e.id for pair in (*found.train, *found.test) if pair.input == "i0" for e in pair.human)
 
     assert human_ids(1, 1) == ["human-i0-0"] * 2
     assert len(set(human_ids(9, 2))) == 4
@@ -100,11 +113,13 @@ def test_human_texts_are_drawn_before_any_is_drawn_again() -> None:
 
 
 def test_texts_that_meet_are_of_one_length_and_none_shows_its_end() -> None:
-    found = between(sentences(0, 200, (5, 9)), sentences(1, 200, (9, 30)), sentences(2, 200, (3, 12)), Terms("words"))
+    found = between(
+        sentences(0, 200, (5, 9)), sentences(1, 200, (9, 30)), sentences(2, 200, (3, 12)), PairSettings("words")
+    )
     lengths, shares = [], []
-    for bout in (*found.train, *found.test):
-        whole = [len(e.text.split()) for e in (*bout.human, bout.first, bout.second)]
-        read = {len(segments[0].split()) for segments in bout.segments}
+    for pair in (*found.train, *found.test):
+        whole = [len(e.text.split()) for e in (*pair.human, pair.first, pair.second)]
+        read = {len(segments[0].split()) for segments in pair.segments}
         assert len(read) == 1
         if len(set(whole)) > 1:
             assert max(read) < min(whole)
@@ -116,9 +131,9 @@ def test_texts_that_meet_are_of_one_length_and_none_shows_its_end() -> None:
 
 
 def test_texts_of_one_length_stay_whole() -> None:
-    found = between(sentences(0, 8), sentences(1, 8), sentences(2, 8), Terms("words"))
-    for bout in (*found.train, *found.test):
-        assert [s[0] for s in bout.segments] == [e.text for e in (*bout.human, bout.first, bout.second)]
+    found = between(sentences(0, 8), sentences(1, 8), sentences(2, 8), PairSettings("words"))
+    for pair in (*found.train, *found.test):
+        assert [s[0] for s in pair.segments] == [e.text for e in (*pair.human, pair.first, pair.second)]
     assert draw_common_length([7, 7, 7], np.random.default_rng(0)) == 7
     assert {draw_common_length([2, 3], np.random.default_rng(i)) for i in range(9)} == {1}
     assert {draw_common_length([5, 9], np.random.default_rng(i)) for i in range(40)} == {3, 4}
@@ -131,7 +146,7 @@ def test_what_one_origin_always_begins_or_ends_with_is_taken_off_all() -> None:
     human["i001"] = ["red sun."]  # one that has it too
     found = between(human, first, second)
     assert found.templates == (("end", "."), ("start", "Answer:"))
-    read = {bout.input: bout.segments for bout in (*found.train, *found.test)}
+    read = {pair.input: pair.segments for pair in (*found.train, *found.test)}
     assert [s[0] for s in read["i000"]] == [sentences(i, 40)["i000"][0] for i in (0, 0, 1, 2)]
     assert read["i001"][0] == ("red sun",)
 
@@ -140,22 +155,24 @@ def test_the_source_is_read_before_the_text_and_never_cut() -> None:
     source = {f"i{i}": f"la source numéro {i} est plus longue" for i in range(4)}
     human = [Example(n, text="red sun and moon", context=source[n]) for n in source]
     first = [Example(n, text="red sea and stone and more") for n in source]  # it need not say it again
-    found = contest(text_set("h", human), text_set("a", first), text_set("b", first), Terms("words", source=True))
-    for bout in (*found.train, *found.test):
-        assert {segments[0] for segments in bout.segments} == {source[bout.input]}
-        assert len({len(segments[1].split()) for segments in bout.segments}) == 1
+    found = pair_texts(
+        TextSet.of("h", human), TextSet.of("a", first), TextSet.of("b", first), PairSettings("words", source=True)
+    )
+    for pair in (*found.train, *found.test):
+        assert {segments[0] for segments in pair.segments} == {source[pair.input]}
+        assert len({len(segments[1].split()) for segments in pair.segments}) == 1
     read_too = replace(WHOLE, source=True)
     other = [*first[:3], replace(first[3], context="une autre")]
     with pytest.raises(InputFaults) as found_faults:
-        contest(
-            text_set("h", human[:2] + other[2:]),
-            text_set("a", other),
-            text_set("b", human),
+        pair_texts(
+            TextSet.of("h", human[:2] + other[2:]),
+            TextSet.of("a", other),
+            TextSet.of("b", human),
             replace(WHOLE, source=True),
         )
     assert found_faults.value.faults == ('h:4: each input needs one context, but "i3" has 2',)
     with pytest.raises(InputFaults, match='h:1: each input needs one context, but "i0" has none'):
-        contest(text_set("h", first), text_set("a", first), text_set("b", first), read_too)
+        pair_texts(TextSet.of("h", first), TextSet.of("a", first), TextSet.of("b", first), read_too)
 
 
 def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
@@ -167,7 +184,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         write_examples(tmp_path / f"{name}.jsonl", examples)
     h, a, b = (tmp_path / f"{name}.jsonl" for name in ("human", "g1", "g2"))
     with pytest.raises(InputFaults) as found:
-        read_contest(h, a, b, WHOLE)
+        read_comparison(h, a, b, WHOLE)
     rule = "each input needs a human text and outputs of both systems"
     assert found.value.faults == (
         f'{h}:3: a text needs at least two words or marks, found "red"',
@@ -179,40 +196,50 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "human.jsonl").write_text('{"id": "x", "text": " "}\n')
     (tmp_path / "g1.jsonl").write_text('{"id": "x", "text": "red green"\n')
     with pytest.raises(InputFaults) as found:
-        read_contest(h, a, b, WHOLE)
+        read_comparison(h, a, b, WHOLE)
     assert [line.split(": ")[0] for line in found.value.faults] == [f"{h}:1", f"{a}:1"]
 
 
 def test_files_without_common_inputs_are_told_so_once() -> None:
-    h, a, b = (text_set(name, [Example(f"{name}-{i}", text="red green") for i in range(9)]) for name in ("h", "a", "b"))
+    h, a, b = (
+        TextSet.of(name, [Example(f"{name}-{i}", text="red green") for i in range(9)]) for name in ("h", "a", "b")
+    )
     with pytest.raises(InputFaults) as found:
-        contest(h, a, b, WHOLE)
+        pair_texts(h, a, b, WHOLE)
     (fault,) = found.value.faults
     assert fault.startswith("h:0: the three files must share inputs (the same group, or the same id")
-    few = text_set("h", [Example(f"{i}", text="red green") for i in range(3)])
+    few = TextSet.of("h", [Example(f"{i}", text="red green") for i in range(3)])
     with pytest.raises(InputFaults, match="h:0: a comparison needs at least 4 inputs, but 3 are in all files"):
-        contest(few, few, few, WHOLE)
+        pair_texts(few, few, few, WHOLE)
 
 
 def test_wrong_terms_are_refused() -> None:
     with pytest.raises(ValueError, match="test_fraction must be between 0 and 1, but is 1"):
-        Terms("words", test_fraction=1)
+        PairSettings("words", test_fraction=1)
 
 
 BUILD = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, dropout=0.1)
 TRAINING = TrainingSettings(epochs=4, learning_rate=1e-2, token_budget=1024)
+Compare = Callable[..., tuple[JudgedPairs, RelativeScores]]
 QUIET = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 
 
 @pytest.fixture
-def verdict_on(tmp_path: Path) -> Callable[..., Verdict]:
-    def verdict(rounds: Contest, seeds: Sequence[int] = (0,)) -> Verdict:
-        folders = {seed: tmp_path / f"seed_{seed}" for seed in seeds}
-        for seed, folder in folders.items():
-            train_discriminator(BUILD, labelled(rounds.train), folder, QUIET, TRAINING, seed=seed)
-        return judged(rounds, folders)
+def compare(tmp_path: Path) -> Compare:
+    """Discriminators learn the training pairs and judge the others."""
 
-    return verdict
+    def compared(pairs: Comparison, seeds: Sequence[int] = (0,)) -> tuple[JudgedPairs, RelativeScores]:
+        learned = labelled_texts(pairs.train)
+        trained = [
+            train_discriminator(BUILD, learned, tmp_path / str(seed), QUIET, TRAINING, seed=seed) for seed in seeds
+        ]
+        judged = judge_pairs(pairs.test, trained)
+        inputs = [pair.input for pair in pairs.test]
+        return judged, relative_scores(
+            judged.human, judged.first, judged.second, inputs, [name for name in inputs for _ in range(2)]
+        )
+
+    return compared
 
 
 def marked(seed: int, inputs: int, share: float) -> dict[str, list[str]]:
@@ -224,35 +251,35 @@ def marked(seed: int, inputs: int, share: float) -> dict[str, list[str]]:
     }
 
 
-def test_the_better_system_wins(verdict_on: Callable[..., Verdict]) -> None:
-    rounds = between(marked(0, 120, 1.0), marked(1, 120, 0.8), marked(2, 120, 0.0), Terms("words"))
-    found = verdict_on(rounds, seeds=[0, 1])
-    assert found.scores.inputs == found.scores.pairs == 30
-    assert found.scores.hsrd.low > 0
-    assert found.scores.ur.low > 0.5
-    assert found.scores.accuracy.low > 0.5
-    assert (found.human.shape, found.first.shape, found.second.shape) == ((2, 60), (2, 30), (2, 30))
-    assert np.array_equal(found.human[:, 0::2], found.human[:, 1::2])  # one human text per input
-    assert len(found.scores.ur.by_seed) == 2
-    assert list(found.folders) == [0, 1]
-    assert judged(rounds, found.folders).scores == found.scores
+def test_the_better_system_wins(compare: Compare) -> None:
+    pairs = between(marked(0, 120, 1.0), marked(1, 120, 0.8), marked(2, 120, 0.0), PairSettings("words"))
+    judged, scores = compare(pairs, seeds=[0, 1])
+    assert scores.inputs == scores.pairs == 30
+    assert scores.hsrd.low > 0
+    assert scores.ur.low > 0.5
+    assert scores.accuracy.low > 0.5
+    assert (judged.human.shape, judged.first.shape, judged.second.shape) == ((2, 60), (2, 30), (2, 30))
+    assert np.array_equal(judged.human[:, 0::2], judged.human[:, 1::2])  # one human text per input
+    assert len(scores.by_seed["ur"]) == 2
+    again, _ = compare(pairs, seeds=[0, 1])
+    assert np.array_equal(again.first, judged.first)
 
 
-def test_a_system_against_itself_is_all_ties(verdict_on: Callable[..., Verdict]) -> None:
+def test_a_system_against_itself_is_all_ties(compare: Compare) -> None:
     machine = marked(1, 60, 0.5)
-    scores = verdict_on(between(marked(0, 60, 1.0), machine, machine, Terms("words"))).scores
+    _, scores = compare(between(marked(0, 60, 1.0), machine, machine, PairSettings("words")))
     assert (scores.hsrd.value, scores.ur.value, scores.ties.value) == (0, 0, 1)
 
 
-def test_the_same_texts_on_both_sides_train_to_chance(verdict_on: Callable[..., Verdict]) -> None:
+def test_the_same_texts_on_both_sides_train_to_chance(compare: Compare) -> None:
     same = sentences(0, 60)
-    scores = verdict_on(between(same, same, same, Terms("words"))).scores
+    _, scores = compare(between(same, same, same, PairSettings("words")))
     assert (scores.accuracy.value, scores.ties.value) == (0.5, 1)
 
 
 @pytest.mark.parametrize("match_length", [True, False])
-def test_the_same_texts_in_other_files_train_to_chance(verdict_on: Callable[..., Verdict], match_length: bool) -> None:
-    # What differs is the file: blanks, Unicode forms, a template, and how much the machines write behind the text.
+def test_the_same_texts_in_other_files_train_to_chance(compare: Compare, match_length: bool) -> None:
+    # Only the files differ: white space, Unicode forms, a template, and words after the text of a system.
     rng = random.Random(9)
     human = {name: [f"{one} café"] for name, (one,) in sentences(0, 240).items()}
     first = {
@@ -260,10 +287,10 @@ def test_the_same_texts_in_other_files_train_to_chance(verdict_on: Callable[...,
         for name, (one,) in human.items()
     }
     second = {name: [f" {one}\t{sentence(rng, rng.randint(6, 9))} "] for name, (one,) in human.items()}
-    found = between(human, first, second, Terms("words", match_length=match_length))
-    alike = all(len(set(map(tuple, bout.segments))) == 1 for bout in (*found.train, *found.test))
+    found = between(human, first, second, PairSettings("words", match_length=match_length))
+    alike = all(len(set(map(tuple, pair.segments))) == 1 for pair in (*found.train, *found.test))
     assert alike == match_length
-    scores = verdict_on(found).scores
+    _, scores = compare(found)
     if match_length:
         assert (scores.accuracy.value, scores.ties.value) == (0.5, 1)
     else:
@@ -272,13 +299,13 @@ def test_the_same_texts_in_other_files_train_to_chance(verdict_on: Callable[...,
 
 @pytest.mark.parametrize(("match_length", "low", "high"), [(True, 0.43, 0.57), (False, 0.85, 1.0)])
 def test_length_and_template_do_not_leak_unless_they_are_let(
-    verdict_on: Callable[..., Verdict], match_length: bool, low: float, high: float
+    compare: Compare, match_length: bool, low: float, high: float
 ) -> None:
-    # One kind of sentence; the machines' are longer, those of the first say so, and the human ones end otherwise.
+    # One kind of sentence; outputs are longer, those of the first system have a template, human texts end differently.
     human = {
         name: [f"{one}{'!' if i % 2 else '.'}"] for i, (name, (one,)) in enumerate(sentences(0, 400, (5, 8)).items())
     }
     first = {name: [f"Answer: {one}"] for name, (one,) in sentences(1, 400, (11, 14)).items()}
     second = sentences(2, 400, (10, 15))
-    found = verdict_on(between(human, first, second, Terms("words", match_length=match_length)))
-    assert low <= found.scores.accuracy.value <= high
+    _, scores = compare(between(human, first, second, PairSettings("words", match_length=match_length)))
+    assert low <= scores.accuracy.value <= high

@@ -1,7 +1,6 @@
-"""+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size; form scores and gallery by hand."""
+"""+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,9 @@ import pytest
 
 from core.example import Example
 from data.files import read_examples
-from experiments.guided.poetry import halves
-from experiments.oumg.poem_forms import form_rows, gallery_text
-from experiments.oumg.poetry import few_of_each_tune
-from oumg.relative import ESTIMATES
+from experiments.guided.poetry import halve_inputs
+from experiments.oumg.findings import SCORES
+from experiments.oumg.poems import few_of_each_tune
 
 SMALL = (
     "model.generator.model.n_embd=16",
@@ -66,7 +64,7 @@ def test_g1_against_g2_and_against_itself(
     assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
     for row in relative:
         assert (row["discriminator"], row["n"], row["inputs"], row["seeds"]) == ("bilstm", 12, 12, [0, 1])
-        for name in ESTIMATES:
+        for name in SCORES:
             low, high = row[f"{name}_interval"]
             assert low <= row[name] <= high
     assert list(forms) == ["human", "G1", "G2"]
@@ -134,7 +132,7 @@ def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path
     [
         (["+exp=oumg_poetry", "k=200"], "k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000 characters"),
         (["+exp=oumg_poetry", "k=0"], "k must leave at least 1 character, but is 0"),
-        (["+exp=oumg_poetry", "input=line"], "an input must be a tune or a poem, but is 'line'"),
+        (["+exp=oumg_poetry", "input=line"], "input must be one of tune, poem, but is 'line'"),
         (["+exp=oumg_poetry", "inputs=49"], "inputs must be at most the 48 held-out poems"),
         (["+exp=oumg_poetry", "per_tune=0"], "the poems per tune must be at least 1, but are 0"),
         (["+exp=oumg_poetry", "per_tune=2", "inputs=25"], "the 23 held-out poems, 2 of a tune, that fit"),
@@ -159,7 +157,7 @@ def test_settings_that_are_wrong_are_told(
 
 def test_halves_share_no_input() -> None:
     poems = [Example(f"{tune}{i}", text="春。", prefix=tune, group=tune) for tune in "甲乙丙丁戊" for i in range(3)]
-    first, second = halves(poems, seed=0)
+    first, second = halve_inputs(poems, seed=0)
     assert (len({p.group for p in first}), len({p.group for p in second})) == (2, 3)
     assert not {p.group for p in first} & {p.group for p in second}
     assert {*first, *second} == set(poems)
@@ -173,40 +171,3 @@ def test_a_tune_with_many_poems_gives_as_many_as_it_may() -> None:
     assert kept == few_of_each_tune(poems[::-1], 3)[::-1]
     assert [poem.id for poem in kept[:3]] != ["甲0", "甲1", "甲2"]
     assert set(few_of_each_tune(poems, 2)) < set(kept)
-
-
-def test_form_scores_by_hand() -> None:
-    def poems(spring: str, night: str) -> list[Example]:
-        return [
-            Example("a", text=spring, prefix="春词", group="a"),
-            Example("b", text=night, prefix="夜词", group="b"),
-        ]
-
-    known = [Example(f"k{i}", text="花月。花月。", prefix="春词", group="春词") for i in range(5)]  # level, oblique
-    human, system = poems("花月。人雪。", "月。"), poems("月月。月花。", "花，")
-    people, machine = form_rows({"human": human, "G1": system}, known)
-    assert (people["texts"], people["n"], machine["texts"]) == ("human", 2, "G1")
-    assert (people["form_kept"], machine["form_kept"]) == (1.0, 0.5)  # the comma is no full stop
-    assert (people["phrase_lengths"], machine["phrase_lengths"]) == (1.0, 1.0)
-    assert people["rhyme"] == 1.0  # yue and xue; one line alone does not rhyme
-    assert machine["rhyme"] == 0.5
-    # Only the first poem's tune has others to tell its tones: 平仄平仄.
-    assert (people["tones"], machine["tones"]) == (1.0, 0.25)
-    assert machine["form_kept_interval"] == (0.0, 1.0)
-
-
-def test_no_poem_tells_its_own_tones() -> None:
-    poems = [Example(f"k{i}", text="花月。", prefix="春词", group=f"k{i}") for i in range(5)]
-    (row,) = form_rows({"human": poems}, known=[])
-    assert math.isnan(row["tones"])  # four others are too few
-    poems.append(Example("odd", text="月花。", prefix="春词", group="odd"))
-    (row,) = form_rows({"human": poems}, known=[])
-    assert row["tones"] == pytest.approx(5 / 6)  # the odd one has no place right
-
-
-def test_the_gallery_shows_a_poem_of_each_tune() -> None:
-    human = [Example(f"h{i}", text="春花。", prefix=tune) for i, tune in enumerate("甲甲乙丙")]
-    system = [Example(f"g{i}", text=f"{c}花。月。") for i, c in enumerate("一二三四")]
-    assert gallery_text({"human": human, "G1": system}, 2) == (
-        "甲\n\nhuman   G1\n春花。  一花。\n　　　  月。\n\n乙\n\nhuman   G1\n春花。  三花。\n　　　  月。\n"
-    )

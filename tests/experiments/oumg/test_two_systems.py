@@ -11,8 +11,8 @@ import pytest
 from core.example import Example
 from data.files import write_examples
 from discriminators.vocabulary import load_vocabulary
+from experiments.oumg.findings import SCORES
 from language_models.tiny import train_tokenizer
-from oumg.relative import ESTIMATES
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 TOY = (
@@ -76,7 +76,7 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     for row in rows:
         assert (row["system_1"], row["system_2"], row["n"], row["inputs"]) == ("the g1", "the g2", 12, 12)
         assert row["seeds"] == [0, 1]
-        for name in ESTIMATES:
+        for name in SCORES:
             low, high = row[f"{name}_interval"]
             assert low <= row[name] <= high
             assert sum(row["by_seed"][name]) / 2 == pytest.approx(row[name])

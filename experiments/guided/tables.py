@@ -1,0 +1,108 @@
+"""How findings of guided decoding are shown: rows of tables, the plot of the trade-off, and the texts themselves."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from core.example import Example
+from data.files import write_examples, written_aside
+from experiments.guided.findings import SteeredSetting, SteeredTexts, score_texts
+
+CAPTION = (
+    "strength: alpha (normalised) or lambda (fudge); 0 is the unguided generator, which samples from its k likeliest "
+    "tokens. accuracy: share of texts that judges, trained on other texts than the guides, give the label steered "
+    "to, higher is better. perplexity: of the continuations given their prompts, under the unguided generator and its "
+    "whole vocabulary, lower is likelier. distinct n: different n-grams of words among those of one label and seed, "
+    "higher is more varied. tokens: of a continuation. overhead: time of guided over unguided generate(), same "
+    "prompts, k and number of tokens; larger for smaller generators. 95 % bootstrap intervals over prompts."
+)
+
+
+def steering_rows(found: Sequence[SteeredSetting], rule: str, seed: int) -> list[dict[str, Any]]:
+    """A row for each strength and k, all labels together."""
+    return [steering_row(setting, "all", setting.texts, rule, seed) for setting in found]
+
+
+def label_rows(found: Sequence[SteeredSetting], rule: str, seed: int) -> list[dict[str, Any]]:
+    """A row for each strength, k and label."""
+    return [steering_row(setting, texts.label, [texts], rule, seed) for setting in found for texts in setting.texts]
+
+
+def steering_row(
+    setting: SteeredSetting, label: str, texts: Sequence[SteeredTexts], rule: str, seed: int
+) -> dict[str, Any]:
+    """The row of some of the texts of a setting; `seed` is that of the bootstrap."""
+    scores = score_texts(texts, seed)
+    return {
+        "label": label,
+        "rule": rule,
+        "strength": float(setting.strength),
+        "k": setting.k,
+        "n": scores.n,
+        "accuracy": scores.accuracy.value,
+        "accuracy_interval": (scores.accuracy.low, scores.accuracy.high),
+        "perplexity": scores.perplexity.value,
+        "perplexity_interval": (scores.perplexity.low, scores.perplexity.high),
+        **{f"distinct_{n}": value for n, value in scores.distinct.items()},
+        "tokens": scores.tokens,
+        "overhead": setting.overhead,
+        "seeds": list(scores.seeds),
+        "by_seed": scores.by_seed,
+    }
+
+
+def trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Accuracy by perplexity: a line for each k, a point for each strength."""
+    figure = Figure(figsize=(6, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for k in dict.fromkeys(row["k"] for row in rows):
+        chosen = [row for row in rows if row["k"] == k]
+        x, y = ([row[name] for row in chosen] for name in ("perplexity", "accuracy"))
+        ends = np.array([row["accuracy_interval"] for row in chosen]).T
+        axes.errorbar(x, y, np.abs(ends - y), marker="o", capsize=2, label=f"k = {k}")
+        for row in chosen:
+            axes.annotate(
+                f"{row['strength']:g}", (row["perplexity"], row["accuracy"]), xytext=(4, 4), textcoords="offset points"
+            )
+    axes.set(
+        xlabel="perplexity under the unguided generator (lower is likelier)",
+        ylabel="accuracy by separate judges",
+        title="Strength by strength",
+    )
+    axes.legend()
+    return figure
+
+
+def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:
+    """All texts as examples, and the first text of each prompt, label, k and strength side by side in a `.txt`."""
+    write_examples(path, _examples(found, rule, prompts))
+    with written_aside(path.with_suffix(".txt")) as file:
+        for number, prompt in enumerate(prompts):
+            file.write(f"== {prompt}\n")
+            for label_at in range(len(found[0].texts)):
+                for setting in found:
+                    texts = setting.texts[label_at]
+                    first = int(np.flatnonzero(texts.prompts == number)[0])
+                    text = " ".join(texts.texts[first].split())
+                    file.write(f"{texts.label}, k {setting.k}, strength {setting.strength:g}: {text}\n")
+            file.write("\n")
+
+
+def _examples(found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> list[Example]:
+    return [
+        Example(
+            f"{system}-{texts.label}-{number}",
+            text=text,
+            prefix=prompts[int(of)],
+            label=texts.label,
+            system=system,
+            group=f"{texts.label}: {prompts[int(of)]}",
+        )
+        for setting in found
+        for system in [f"{rule} {setting.strength:g} k={setting.k}"]
+        for texts in setting.texts
+        for number, (of, text) in enumerate(zip(texts.prompts, texts.texts, strict=True))
+    ]
