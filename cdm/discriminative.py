@@ -20,6 +20,7 @@ from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
 
+VERSION = 1  # of fitted poolers: raised whenever the same pair and dialogues would give another
 Pooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[Pooling, ...] = ("average", "sum", "max", "min", "classifier")
 

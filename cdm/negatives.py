@@ -17,6 +17,7 @@ from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
 from data.builtin.damage import by_word_count, repeat_turn, replace_turn, swap_turns
 
+VERSION = 1  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
 
 

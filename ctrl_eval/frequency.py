@@ -18,6 +18,8 @@ from transformers import PreTrainedTokenizerBase
 from core.faults import InputFaults, fault, shown
 from data.files import read_text, written_aside
 
+VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give others
+
 
 @dataclass(frozen=True)
 class WordFrequencies:

@@ -1,70 +1,60 @@
-"""CDM on dialogues: train the pair, sample negatives, learn them, score rated dialogues both ways, ask who agrees.
+"""CDM on dialogues: train the pair, sample negatives, learn them, score rated dialogues both ways (CDM, section 4.1).
 
-CDM, section 4.1. Forward only; every trained model and every sample is a kept stage.
+Forward only; every trained model and every sample is a kept stage.
 """
 
-import json
-import logging
-import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
 from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, dialogue_steps, pooled_scores
 from cdm.generative import GenerativeCDM, labelled
-from cdm.negatives import Negatives, manipulated_negatives, sample_negatives
+from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
-from cdm.sampling import Sampling
-from cdm.segments import Strategy
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
-from core.stages import fingerprint
 from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
-from discriminators.discriminator import Discriminator
+from experiments.cdm.plots import plot_momentum
+from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_negatives, kept_pooler
 from experiments.report import plots
 from experiments.report.evaluation import evaluate, published_scores
-from experiments.runner.contracts import Outcome, Row, Run, ScoredSet
+from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
 from experiments.training.language_models import LanguageModelPlan, trained_language_model
 from experiments.training.trained import Trained, folders_of
 
-log = logging.getLogger(__name__)
+
+@dataclass(frozen=True)
+class RatedDialogues:
+    """Rated dialogues, the log-probabilities of their tokens under the pair, and their scores by metric."""
+
+    rated: RatedSet
+    steps: Sequence[Steps]
+    scores: Mapping[str, Scores]
 
 
 @dataclass(frozen=True)
-class NegativesPlan:
-    """What the discriminators learn from.
+class CdmFindings:
+    """What CDM finds on one collection of dialogues.
 
     Attributes:
-        strategy: where and how often a dialogue is manipulated.
-        sampling: how segments are drawn from the degraded distribution.
-        dialogues: how many training dialogues get a negative.
-        turns: dialogues longer than this are cut into windows of so many turns first; null keeps them whole.
+        trained: the pair.
+        order: whether the expert is the better one.
+        negatives: what the discriminators learned.
+        discriminators: by name, as trained.
+        pooler: the folder of the classifier pooler.
+        rated: the rated sets.
     """
 
-    strategy: Strategy
-    sampling: Sampling
-    dialogues: int
-    turns: int | None = None
-
-
-@dataclass(frozen=True)
-class PoolerPlan:
-    """What the classifier pooler learns from.
-
-    Attributes:
-        negatives: `manipulated` (foreign, swapped and repeated turns) or `sampled` (Generative CDM's own).
-        strength: scikit-learn's C.
-        turns: as in NegativesPlan.
-    """
-
-    negatives: Literal["manipulated", "sampled"] = "manipulated"
-    strength: float = 0.1
-    turns: int | None = None
+    trained: TrainedPair
+    order: PartialOrder
+    negatives: Negatives
+    discriminators: Mapping[str, Trained]
+    pooler: Path
+    rated: tuple[RatedDialogues, ...]
 
 
 def cdm_dialogue(
@@ -86,147 +76,33 @@ def cdm_dialogue(
         negatives: what the discriminators learn from.
         discriminators: by name; each gives a row `cdm_generative_NAME`.
         pooler: what the classifier pooler learns from.
-        device: where the trained models score and sample; where they train is the trainer's to say.
+        device: where the trained models score and sample; the trainer's settings say where they train.
     """
-    held_out = turns_of(data.held_out)
-    models = {
-        name: trained_language_model(run, name, plan, turns_of(data.train), held_out)
-        for name, plan in (("amateur", amateur), ("expert", expert))
-    }
-    pair = Pair.from_pretrained(models["amateur"].source, models["expert"].source, device=device)
+    train, held_out = turns_of(data.train), turns_of(data.held_out)
+    weaker = trained_language_model(run, "amateur", amateur, train, held_out)
+    stronger = trained_language_model(run, "expert", expert, train, held_out)
+    pair = Pair.from_pretrained(weaker.source, stronger.source, device=device)
+    trained = TrainedPair(weaker, stronger, pair)
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out).tasks(run.seed))
-
-    learned = _negatives(run, pair, models, turns_of(data.train), negatives)
-    trained = {
-        f"discriminator_{name}": trained_discriminator(run, f"discriminator_{name}", plan, labelled(learned), run.seed)
+    sampled = kept_negatives(run, trained, train, negatives)
+    judges = {
+        name: trained_discriminator(run, f"discriminator_{name}", plan, labelled(sampled), run.seed)
         for name, plan in discriminators.items()
     }
-    generative = {
-        name: GenerativeCDM(Discriminator.from_pretrained(trained[f"discriminator_{name}"].source, device))
-        for name in discriminators
-    }
-    pooler_folder, fitted = _pooler(run, pair, models, held_out, pooler, negatives)
-
-    scored: list[ScoredSet] = []
-    rows: list[Row] = []
-    steps_of: dict[str, list[Steps]] = {}
-    for rated in data.rated:
-        with run.timed(f"momentum {rated.name}"):
-            steps = steps_of[rated.name] = dialogue_steps(pair, turns_of(rated.examples))
-        scores = _scores(run, rated, steps, fitted, generative)
-        scored.append(ScoredSet(rated, scores))
-        rows += evaluate(scores, rated)
-    return Outcome(
-        signature=_signature(run, data, models, negatives),
-        rows=rows,
-        scored=scored,
-        plots={
-            "training_curves": plots.training_curves({name: model.curve for name, model in models.items()}),
-            **{f"scores_{s.rated.name}": plots.scores_against_ratings(s) for s in scored},
-            **{
-                f"momentum_{s.rated.name}": plots.momentum_along_dialogues(s.rated, steps_of[s.rated.name])
-                for s in scored
-            },
-        },
-        models={**folders_of({**models, **trained}), "pooler": pooler_folder},
-        notes=_notes(order, learned),
-        figures=_figures(order, pair, learned),
-        synthetic=data.synthetic,
-    )
+    pooler_folder = kept_pooler(run, trained, held_out, pooler, negatives)
+    fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
+    generative = {name: GenerativeCDM.from_pretrained(judge.source, device) for name, judge in judges.items()}
+    rated = tuple(_rated(run, each, pair, fitted, generative) for each in data.rated)
+    return _outcome(run, data, negatives, CdmFindings(trained, order, sampled, judges, pooler_folder, rated))
 
 
-def _negatives(
-    run: Run, pair: Pair, models: Mapping[str, Trained], dialogues: Sequence[Sequence[str]], plan: NegativesPlan
-) -> Negatives:
-    """The stage of negatives."""
-    chosen = windows(dialogues, plan.turns, run.seed)[: plan.dialogues]
-
-    def build(folder: Path) -> None:
-        with run.progress("sampling negatives", len(chosen)) as advance:
-            found = sample_negatives(pair, chosen, plan.strategy, plan.sampling, run.seed, advance=advance)
-        (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
-
-    with run.timed("sampling negatives"):
-        folder = run.stages.get(
-            "negatives",
-            {
-                "amateur": models["amateur"].identity,
-                "expert": models["expert"].identity,
-                "strategy": plan.strategy,
-                "sampling": plan.sampling,
-                "dialogues": fingerprint(chosen),
-                "longest": pair.longest,
-                "seed": run.seed,
-            },
-            build,
-            version=1,
-        )
-    stored = json.loads((folder / "negatives.json").read_text("utf-8"))
-    positives, negatives = (tuple(tuple(turns) for turns in stored[key]) for key in ("positives", "negatives"))
-    return Negatives(positives, negatives, tuple(stored["indices"]), stored["failures"])
-
-
-def _pooler(
-    run: Run,
-    pair: Pair,
-    models: Mapping[str, Trained],
-    held_out: Sequence[Sequence[str]],
-    plan: PoolerPlan,
-    sampled: NegativesPlan,
-) -> tuple[Path, ClassifierPooler]:
-    """The stage of the classifier pooler: it learns held-out dialogues against damaged ones, never the rated set."""
-    chosen = windows(held_out, plan.turns, run.seed)
-
-    def build(folder: Path) -> None:
-        if plan.negatives == "manipulated":
-            found = manipulated_negatives(chosen, run.seed)
-        else:
-            found = sample_negatives(pair, chosen, sampled.strategy, sampled.sampling, run.seed)
-        good, damaged = dialogue_steps(pair, found.positives), dialogue_steps(pair, found.negatives)
-        ClassifierPooler.fit(good, damaged, plan.strength).save(folder / "pooler.json")
-
-    with run.timed("fitting the pooler"):
-        folder = run.stages.get(
-            "pooler",
-            {
-                "amateur": models["amateur"].identity,
-                "expert": models["expert"].identity,
-                "plan": plan,
-                "sampled": sampled if plan.negatives == "sampled" else None,
-                "held_out": fingerprint(chosen),
-                "longest": pair.longest,
-                "seed": run.seed,
-            },
-            build,
-            version=1,
-        )
-    return folder, ClassifierPooler.load(folder / "pooler.json")
-
-
-def windows(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:
-    """The dialogues in random order; those of more than `turns` turns as one random window of so many turns or fewer.
-
-    >>> windows([("a", "b", "c")], None, 0)
-    [('a', 'b', 'c')]
-    """
-    rng = random.Random(seed)
-    cut: list[tuple[str, ...]] = []
-    for dialogue in rng.sample(dialogues, len(dialogues)):
-        length = len(dialogue) if turns is None else min(len(dialogue), rng.randint(max(2, turns // 2), turns))
-        start = rng.randint(0, len(dialogue) - length)
-        cut.append(tuple(dialogue[start : start + length]))
-    return cut
-
-
-def _scores(
-    run: Run,
-    rated: RatedSet,
-    steps: Sequence[Steps],
-    pooler: ClassifierPooler,
-    generative: Mapping[str, GenerativeCDM],
-) -> dict[str, Scores]:
-    """All rows of one rated set by metric."""
+def _rated(
+    run: Run, rated: RatedSet, pair: Pair, pooler: ClassifierPooler, generative: Mapping[str, GenerativeCDM]
+) -> RatedDialogues:
+    """One rated set under every metric."""
+    with run.timed(f"momentum {rated.name}"):
+        steps = dialogue_steps(pair, turns_of(rated.examples))
     with run.timed(f"scoring {rated.name}"):
         scores = {f"cdm_generative_{name}": metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
@@ -237,34 +113,47 @@ def _scores(
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
         scores["word_count"] = WordCount().score(rated.examples)
         scores |= {f"{metric}_published": found for metric, found in published_scores(rated).items()}
-    return scores
+    return RatedDialogues(rated, steps, scores)
 
 
-def _signature(run: Run, data: DialogueData, models: Mapping[str, Trained], plan: NegativesPlan) -> str:
-    return signature(
-        run.name,
-        libraries=MODEL_LIBRARIES,
-        data=data.name,
-        amateur=models["amateur"].identity,
-        expert=models["expert"].identity,
-        strategy=plan.strategy,
-        gamma=plan.sampling.gamma,
-        seed=run.seed,
+def _outcome(run: Run, data: DialogueData, plan: NegativesPlan, found: CdmFindings) -> Outcome:
+    """The findings as rows, plots and notes."""
+    amateur, expert, pair = found.trained.amateur, found.trained.expert, found.trained.pair
+    scored = [ScoredSet(each.rated, each.scores) for each in found.rated]
+    failures = found.negatives.failures
+    return Outcome(
+        signature=signature(
+            run.name,
+            libraries=MODEL_LIBRARIES,
+            data=data.name,
+            amateur=amateur.identity,
+            expert=expert.identity,
+            strategy=plan.strategy,
+            gamma=plan.sampling.gamma,
+            seed=run.seed,
+        ),
+        rows=[row for each in found.rated for row in evaluate(each.scores, each.rated)],
+        scored=scored,
+        plots={
+            "training_curves": plots.training_curves({"amateur": amateur.curve, "expert": expert.curve}),
+            **{f"scores_{each.rated.name}": plots.scores_against_ratings(each) for each in scored},
+            **{f"momentum_{each.rated.name}": plot_momentum(each.rated, each.steps) for each in found.rated},
+        },
+        models={
+            **folders_of({"amateur": amateur, "expert": expert}),
+            "pooler": found.pooler,
+            **folders_of({f"discriminator_{name}": judge for name, judge in found.discriminators.items()}),
+        },
+        notes=[
+            *([] if found.order.holds else [str(found.order)]),
+            *([f"{failures} dialogues could not be manipulated and have no negative."] if failures else []),
+        ],
+        figures={
+            "amateur held-out NLL (nats per token)": found.order.amateur_nll,
+            "expert held-out NLL (nats per token)": found.order.expert_nll,
+            "amateur parameters": pair.amateur.parameters,
+            "expert parameters": pair.expert.parameters,
+            "negatives": len(found.negatives.negatives),
+        },
+        synthetic=data.synthetic,
     )
-
-
-def _notes(order: PartialOrder, learned: Negatives) -> list[str]:
-    notes = [] if order.holds else [str(order)]
-    if learned.failures:
-        notes.append(f"{learned.failures} dialogues could not be manipulated and have no negative.")
-    return notes
-
-
-def _figures(order: PartialOrder, pair: Pair, learned: Negatives) -> dict[str, float]:
-    return {
-        "amateur held-out NLL (nats per token)": order.amateur_nll,
-        "expert held-out NLL (nats per token)": order.expert_nll,
-        "amateur parameters": pair.amateur.parameters,
-        "expert parameters": pair.expert.parameters,
-        "negatives": len(learned.negatives),
-    }

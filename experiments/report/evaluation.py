@@ -4,12 +4,14 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.runner.contracts import Row
 from meta_eval.agreement import agreement, length_correlation
 from meta_eval.bootstrap import Estimate
+from meta_eval.correlation import pearson
 
 
 def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[Row]:
@@ -40,6 +42,11 @@ def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[Row]:
             )
         rows += [_row(metric, scored, rated, aspect) for aspect in compared]
     return rows
+
+
+def plain_pearson(scores: NDArray[np.float64], ratings: NDArray[np.float64]) -> float:
+    """Pearson's correlation without an interval; NaN for fewer than two pairs, and where one side does not vary."""
+    return float(pearson(scores, ratings, np.ones((1, len(scores))))[0]) if len(scores) > 1 else math.nan
 
 
 def published_scores(rated: RatedSet) -> dict[str, Scores]:

@@ -9,7 +9,7 @@ import pytest
 
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
-from experiments.cdm.dialogue import windows
+from experiments.cdm.stages import windows
 
 ROOT = Path(__file__).parents[3]
 TOY = (

@@ -13,7 +13,8 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
-from experiments.mars.story import within_systems
+from experiments.mars.findings import MarsFindings, ScoredTexts, agreement_within_systems
+from experiments.mars.tables import system_table
 from experiments.report.plots import scores_against_ratings
 from experiments.runner.contracts import ScoredSet
 from experiments.tools.augment import lines_of
@@ -77,7 +78,7 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(tmp_path: 
 
 def test_wrong_settings_are_told_before_a_model_is_trained(tmp_path: Path) -> None:
     toy = ("+exp=mars_story", *TOY, "data.train=200", "data.held_out=20", "data.rated=24", f"outputs={tmp_path}")
-    found = run(*toy, "+model.metric.q=0")
+    found = run(*toy, "model.metric.q=0")
     assert found.returncode != 0
     assert "q must be above 0 and finite, but is 0" in found.stderr
     assert not (tmp_path / "stages").exists()
@@ -91,7 +92,9 @@ def test_agreement_within_each_system() -> None:
         for i, (system, rating) in enumerate(zip("aaaabbbc", ratings, strict=True))
     )
     scores = Scores({"quality": np.array(values)}, "s", [None if v == v else "no" for v in values])
-    [table] = within_systems(RatedSet("news", examples, synthetic=False), {"mars": scores})
+    rated = RatedSet("news", examples, synthetic=False)
+    found = agreement_within_systems(rated, {"mars": scores})
+    table = system_table(MarsFindings(ScoredTexts(rated, {"mars": scores}, ()), {}, found, {}, None))
     assert table.title == "Within systems: news"
     assert "(mean)" in table.caption
     [row] = table.rows
@@ -102,7 +105,7 @@ def test_agreement_within_each_system() -> None:
         "c": pytest.approx(nan_ok=True, expected=math.nan),
     }
     without = tuple(replace(example, system=None if example.id == "0" else "a") for example in examples)
-    assert within_systems(RatedSet("news", without, synthetic=False), {"mars": scores}) == []
+    assert agreement_within_systems(RatedSet("news", without, synthetic=False), {"mars": scores}) == {}
 
 
 def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
