@@ -122,7 +122,7 @@ def meta_eval(
 ) -> Outcome:
     """Correlates every metric of the file with every rated aspect, and tests every pair of metrics.
 
-    Raises InputFaults for a file without scores or ratings, SettingFault for an unknown statistic or grouping.
+    Raises SettingFault for an unknown statistic or grouping.
     """
     if permutations < 1:
         raise SettingFault(f"permutations must be at least 1, but is {permutations}")
@@ -169,6 +169,22 @@ def meta_eval(
     )
 
 
+def check_rated(file: ScoredFile, metric: str | None) -> ScoredFile:
+    """The file, checked before a metric is loaded. Raises InputFaults for a file without ratings or scores."""
+    if not any(example.ratings for example in file.examples):
+        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
+        raise InputFaults([fault(file.path, 0, f"{rule}, found none in {len(file.examples)} examples")])
+    check_scored(file, metric)
+    return file
+
+
+def check_scored(file: ScoredFile, metric: str | None) -> None:
+    """Raises InputFaults for a file without scores where no metric is to run (`metric` is None)."""
+    if not file.scores and metric is None:
+        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metric=NAME'
+        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
+
+
 def run_metric(metric: Metric, file: ScoredFile) -> dict[str, NDArray[np.float64]]:
     """The scores of one metric, by its name and aspect. Raises InputFaults by file and line."""
     try:
@@ -181,14 +197,8 @@ def run_metric(metric: Metric, file: ScoredFile) -> dict[str, NDArray[np.float64
 
 
 def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) -> list[Sample]:
-    """The rated examples of every aspect. Raises InputFaults for a file without ratings or scores."""
+    """The rated examples of every aspect."""
     aspects = list(dict.fromkeys(aspect for example in file.examples for aspect in example.ratings))
-    if not aspects:
-        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        raise InputFaults([fault(file.path, 0, f"{rule}, found none in {len(file.examples)} examples")])
-    if not scores:
-        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metric=NAME'
-        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
     samples = []
     for aspect in aspects:
         at = [i for i, example in enumerate(file.examples) if aspect in example.ratings]

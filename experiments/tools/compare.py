@@ -1,0 +1,211 @@
+"""Comparison of systems on the same inputs, under any metric and with few human ratings (`+exp=compare`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from core.faults import InputFaults, fault, shown
+from core.scores import Metric
+from data.scored import ScoredFile
+from experiments.report.plots import intervals
+from experiments.runner.contracts import Outcome, Run, Table
+from experiments.tools.meta_eval import check_scored, run_metric
+from meta_eval.agreement import Estimate
+from meta_eval.correlation import Floats
+from meta_eval.intervals import Resampling
+from meta_eval.prediction_powered import Powered, powered_mean, powered_win_rate
+from meta_eval.significance import holm
+from meta_eval.systems import SystemComparison, compare_systems
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers of every system on every input, of shape (systems, inputs); NaN where there is none.
+
+    Attributes:
+        scores, ratings: by metric and by rated aspect.
+    """
+
+    systems: tuple[str, ...]
+    inputs: tuple[str, ...]
+    scores: Mapping[str, Floats]
+    ratings: Mapping[str, Floats]
+
+
+def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resampling, permutations: int) -> Outcome:
+    """Compares every pair of systems of the file, and estimates human means where only a part is rated."""
+    scores = dict(file.scores)
+    if metric is not None:
+        with run.timed("scoring"):
+            scores |= run_metric(metric, file)
+    grid = lay_grid(file, scores)
+    with run.timed("comparisons"):
+        found = {
+            name: {
+                (a, b): compare_systems(
+                    values[grid.systems.index(a)],
+                    values[grid.systems.index(b)],
+                    resampling=resampling,
+                    permutations=permutations,
+                )
+                for a, b in combinations(grid.systems, 2)
+            }
+            for name, values in grid.scores.items()
+        }
+    partly = [(aspect, name) for aspect, values in grid.ratings.items() if np.isnan(values).any() for name in scores]
+    tables = [comparison_table(found)]
+    if partly:
+        tables += [
+            powered_table({(aspect, name): powered_means(grid, aspect, name) for aspect, name in partly}),
+            win_table({(aspect, name): powered_wins(grid, aspect, name) for aspect, name in partly}),
+        ]
+    return Outcome(
+        signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|"
+        + "|".join(f"{name}: {made}" for name, made in file.signatures.items()),
+        tables=tables,
+        plots={
+            name.replace("/", "_"): intervals(
+                {f"{a} - {b}": each.difference for (a, b), each in pairs.items()}, f"difference of mean {name}, 95 %"
+            )
+            for name, pairs in found.items()
+        },
+        notes=[f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
+               for aspect in dict.fromkeys(aspect for aspect, _ in partly)],
+    )  # fmt: skip
+
+
+def check_comparable(file: ScoredFile, metric: str | None) -> ScoredFile:
+    """The file, checked before a metric is loaded; `metric` names the one to run, or is None.
+
+    Raises InputFaults unless there are scores and all systems answer the same inputs once.
+    """
+    check_scored(file, metric)
+    faults: list[str] = []
+    first: dict[tuple[str, str], int] = {}
+    for line, example in zip(file.lines, file.examples, strict=True):
+        for name in ("system", "group"):
+            if getattr(example, name) is None:
+                faults.append(fault(file.path, line, f'"{name}" is needed here, found null'))
+        key = (example.system or "", example.group or "")
+        if all(key) and first.setdefault(key, line) != line:
+            what = f"a system answers an input once, but {shown(key[0])} has {shown(key[1])} in line {first[key]} too"
+            faults.append(fault(file.path, line, what))
+    if not faults:
+        systems = dict.fromkeys(system for system, _ in first)
+        if len(systems) < 2:
+            faults.append(fault(file.path, 0, f"a comparison needs at least 2 systems, found {', '.join(systems)}"))
+        for group in dict.fromkeys(group for _, group in first):
+            if lacking := [system for system in systems if (system, group) not in first]:
+                line = next(line for (_, other), line in first.items() if other == group)
+                rule = f"all systems must answer the same inputs, but {shown(group)} has no output of {lacking[0]}"
+                faults.append(fault(file.path, line, rule))
+    if faults:
+        raise InputFaults(faults)
+    return file
+
+
+def lay_grid(file: ScoredFile, scores: Mapping[str, Floats]) -> Grid:
+    """Scores and ratings as matrices."""
+    place = [(example.system or "", example.group or "") for example in file.examples]
+    systems = tuple(dict.fromkeys(system for system, _ in place))
+    inputs = tuple(dict.fromkeys(group for _, group in place))
+    rows = {system: i for i, system in enumerate(systems)}
+    columns = {group: j for j, group in enumerate(inputs)}
+    at = np.array([rows[system] for system, _ in place]), np.array([columns[group] for _, group in place])
+
+    def matrix(values: Floats) -> Floats:
+        table = np.full((len(systems), len(inputs)), math.nan)
+        table[at] = values
+        return table
+
+    aspects = dict.fromkeys(aspect for example in file.examples for aspect in example.ratings)
+    ratings = {a: np.array([example.ratings.get(a, math.nan) for example in file.examples]) for a in aspects}
+    return Grid(
+        systems,
+        inputs,
+        {name: matrix(values) for name, values in scores.items()},
+        {aspect: matrix(values) for aspect, values in ratings.items()},
+    )
+
+
+def powered_means(grid: Grid, aspect: str, name: str) -> dict[str, Powered]:
+    """The mean rating of each system from its rated part and all its scores."""
+    return {
+        system: powered_mean(grid.ratings[aspect][i], grid.scores[name][i]) for i, system in enumerate(grid.systems)
+    }
+
+
+def powered_wins(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], Powered]:
+    """How often people rate the first system of a pair higher, from the inputs where both are rated."""
+    found = {}
+    for i, j in combinations(range(len(grid.systems)), 2):
+        preferences = (np.sign(grid.ratings[aspect][i] - grid.ratings[aspect][j]) + 1) / 2
+        gaps = grid.scores[name][i] - grid.scores[name][j]
+        found[grid.systems[i], grid.systems[j]] = powered_win_rate(preferences, gaps)
+    return found
+
+
+def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparison]]) -> Table:
+    """Every pair of systems under every metric."""
+    rows: list[dict[str, Any]] = []
+    for name, pairs in found.items():
+        adjusted = holm([each.randomisation_p for each in pairs.values()])
+        for ((a, b), each), p in zip(pairs.items(), adjusted, strict=True):
+            rows.append(
+                {"metric": name, "system_a": a, "system_b": b, "n": each.n, "missing": each.missing}
+                | _columns("difference", each.difference)
+                | _columns("effect", each.effect)
+                | _columns("win_rate", each.win_rate)
+                | {"wins": each.wins, "ties": each.ties, "losses": each.losses}
+                | {"p_value": each.randomisation_p, "holm": float(p), "bootstrap_p": each.bootstrap_p}
+                | {"reason": each.reason or ""}
+            )
+    caption = (
+        "Positive where system_a scores higher. effect: mean difference over its standard deviation; win_rate counts "
+        "ties half. p_value: approximate randomisation, two-sided; holm adjusts it for all pairs under a metric."
+    )
+    return Table("Systems on the same inputs", caption, rows)
+
+
+def powered_table(found: Mapping[tuple[str, str], Mapping[str, Powered]]) -> Table:
+    """Human means from few ratings."""
+    rows = [
+        {"aspect": aspect, "metric": name, "system": system} | _powered(each, "mean")
+        for (aspect, name), systems in found.items()
+        for system, each in systems.items()
+    ]
+    caption = (
+        "Prediction-powered mean rating (PPI++) beside that of the ratings alone; both intervals are valid at 95 %. "
+        "saved: the ratings that the metric's scores replaced."
+    )
+    return Table("Human means from few ratings", caption, rows)
+
+
+def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]) -> Table:
+    """Human win rates from few ratings."""
+    rows = [
+        {"aspect": aspect, "metric": name, "system_a": a, "system_b": b} | _powered(each, "win_rate")
+        for (aspect, name), pairs in found.items()
+        for (a, b), each in pairs.items()
+    ]
+    caption = "Prediction-powered share of inputs where people rate system_a higher, ties counted half."
+    return Table("Human win rates from few ratings", caption, rows)
+
+
+def _powered(each: Powered, what: str) -> dict[str, Any]:
+    return (
+        {"rated": each.rated, "unrated": each.unrated}
+        | _columns(what, each.estimate)
+        | _columns(f"{what}_by_ratings", each.classical)
+        | {"saved": each.saved, "reason": each.estimate.reason or ""}
+    )
+
+
+def _columns(name: str, estimate: Estimate) -> dict[str, Any]:
+    return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}

@@ -1,0 +1,97 @@
+"""+exp=compare through the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+Here = Callable[..., int]
+pytestmark = pytest.mark.filterwarnings("default")
+FAST = ("resamples=100", "permutations=199")
+
+
+def write_study(path: Path, rated: int) -> np.ndarray:
+    """Three systems on 60 inputs; b is better than a, c as good as a. The first `rated` inputs have ratings."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=60) + np.array([[0.0], [1.0], [0.0]]) + 0.5 * rng.normal(size=(3, 60))
+    with path.open("w") as file:
+        for i in range(60):
+            for s, system in enumerate("abc"):
+                ratings = {"quality": float(np.round(2 * quality[s, i]))} if i < rated else {}
+                scores = {"m": float(quality[s, i] + 0.2 * rng.normal())}
+                line = {"id": f"{system}{i}", "text": "x y", "system": system, "group": f"i{i}"}
+                file.write(json.dumps({**line, "ratings": ratings, "scores": scores}) + "\n")
+    return quality
+
+
+def table_of(folder: Path) -> list[dict]:
+    return json.loads((folder / "results.json").read_text())["table"]
+
+
+def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
+    quality = write_study(tmp_path / "in.jsonl", rated=20)
+    assert run_here("+exp=compare", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
+    table = table_of(tmp_path / "here")
+    pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
+    assert len(pairs) == 6
+    clear = pairs["m", "a", "b"]
+    assert clear["p_value"] == 1 / 200
+    assert clear["holm"] == pytest.approx(3 / 200)
+    assert clear["difference"] == pytest.approx((quality[0] - quality[1]).mean(), abs=0.15)
+    assert clear["difference_interval"][1] < 0
+    assert clear["wins"] + clear["ties"] + clear["losses"] == 60
+    assert pairs["m", "a", "c"]["p_value"] > 0.05
+    assert pairs["word_count", "a", "b"]["ties"] == 60
+    means = {(row["metric"], row["system"]): row for row in table if "mean" in row}
+    helped = means["m", "b"]
+    assert (helped["rated"], helped["unrated"]) == (20, 40)
+    assert helped["saved"] > 5
+    assert np.diff(helped["mean_interval"]) < np.diff(helped["mean_by_ratings_interval"])
+    assert helped["mean_interval"][0] < 2 * quality[1].mean() < helped["mean_interval"][1]
+    assert means["word_count", "b"]["saved"] == 0  # a constant score says nothing
+    wins = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "win_rate_by_ratings" in row}
+    assert wins["m", "a", "b"]["win_rate_interval"][1] < 0.5
+    assert (tmp_path / "here" / "plots" / "m.png").is_file()
+
+
+def test_full_or_no_ratings_need_no_prediction(run_here: Here, tmp_path: Path) -> None:
+    for rated in (0, 60):
+        write_study(tmp_path / "in.jsonl", rated)
+        assert run_here("+exp=compare", "data.path=in.jsonl", f"run_dir=here{rated}", *FAST) == 0
+        assert not [row for row in table_of(tmp_path / f"here{rated}") if "saved" in row]
+
+
+@pytest.mark.parametrize(
+    ("lines", "faults"),
+    [
+        ([("a", "1"), ("a", "2")], ["in.jsonl:0: a comparison needs at least 2 systems, found a"]),
+        (
+            [("a", "1"), ("b", "1"), ("a", "2")],
+            ['in.jsonl:3: all systems must answer the same inputs, but "2" has no output of b'],
+        ),
+        (
+            [("a", None), (None, "1"), ("a", "1"), ("a", "1")],
+            [
+                'in.jsonl:1: "group" is needed here, found null',
+                'in.jsonl:2: "system" is needed here, found null',
+                'in.jsonl:4: a system answers an input once, but "a" has "1" in line 3 too',
+            ],
+        ),
+    ],
+)
+def test_inputs_that_differ_are_refused(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: list, faults: list[str]
+) -> None:
+    records = [{"text": "x", "system": s, "group": g, "scores": {"m": 1}} for s, g in lines]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here") == 2
+    assert capsys.readouterr().err.splitlines()[: len(faults)] == faults
+
+
+def test_scores_are_needed(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [{"text": "x", "system": s, "group": "1"} for s in "ab"]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert run_here("+exp=compare", "data.path=in.jsonl") == 2
+    assert "in.jsonl:0: scores are needed" in capsys.readouterr().err
