@@ -113,6 +113,27 @@ def test_the_bi_lstm_reads_the_tokens_of_another_model(
     assert "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model" in capsys.readouterr().err
 
 
+def test_an_anchor_puts_the_systems_in_an_order(
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    anchor = tmp_path / "anchor.jsonl"
+    anchor.write_text(files["g2"].read_text("utf-8").replace("the g2", "the anchor"), encoding="utf-8")
+    assert run_here("+exp=oumg", *data(files), *TOY, f"data.anchor={anchor}", "outputs=outputs", "run_dir=run") == 0
+    assert "Anchored scores" in capsys.readouterr().out
+    main, *anchored = table(tmp_path / "run")
+    assert main["system_2"] == "the g2"
+    assert {row["system"] for row in anchored} == {"the g1", "the g2"}
+    assert [row["anchored_score"] for row in anchored] == sorted((row["anchored_score"] for row in anchored))[::-1]
+    for row in anchored:
+        assert (row["anchor"], row["discriminator"], row["n"], row["inputs"]) == ("the anchor", "bilstm", 12, 12)
+        low, high = row["anchored_score_interval"]
+        assert low <= row["anchored_score"] <= high
+        assert sum(row["by_seed"]["anchored_score"]) / 2 == pytest.approx(row["anchored_score"])
+    assert next(row for row in anchored if row["system"] == "the g2")["anchored_score"] == 0  # the same texts
+    assert run_here("+exp=oumg", *data(files), *TOY, "data.anchor=none.jsonl", "outputs=outputs") == 2
+    assert "none.jsonl:0: no such file" in capsys.readouterr().err
+
+
 def test_what_is_wrong_is_told_by_file_and_line_before_anything_is_written(
     run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
