@@ -225,11 +225,7 @@ def train_discriminator(
         "settings": asdict(settings),
         "seed": seed,
     }
-    refuse_other(folder, origin)
-    checkpoints = folder / "checkpoints"
-    if (folder / SETTINGS).is_file():  # written last
-        if checkpoints.is_dir():
-            shutil.rmtree(checkpoints)
+    if is_finished(folder, origin, SETTINGS):
         return Discriminator.from_pretrained(folder)
     train, held_out = split_by_group(texts, settings.held_out, seed)
     with torch.random.fork_rng(devices=[]):
@@ -298,8 +294,16 @@ def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["loss", "auc"
     return max(points, key=lambda point: point[name] if keep == "auc" else -point[name])
 
 
-def refuse_other(folder: Path, origin: Mapping[str, Any]) -> None:
-    """Raises ValueError for a folder that was begun with something else, as `note_origin` wrote it."""
+def is_finished(folder: Path, origin: Mapping[str, Any], written_last: str) -> bool:
+    """Whether the folder holds the whole result of a training; checkpoints that are left over are then removed.
+
+    Args:
+        folder: where to train.
+        origin: what the result depends on, as `note_origin` writes it.
+        written_last: the name of the file that is written last.
+
+    Raises ValueError for a folder that was begun with another origin.
+    """
     path = folder / ORIGIN
     if path.is_file() and path.read_text(encoding="utf-8") != _noted(origin):
         different = ", ".join(
@@ -309,6 +313,11 @@ def refuse_other(folder: Path, origin: Mapping[str, Any]) -> None:
             f"a folder is trained from one set of {', '.join(origin)}, but {path} names other {different}: "
             "use another folder, or remove this one"
         )
+    if not (folder / written_last).is_file():
+        return False
+    if (folder / "checkpoints").is_dir():
+        shutil.rmtree(folder / "checkpoints")
+    return True
 
 
 def note_origin(folder: Path, origin: Mapping[str, Any]) -> None:

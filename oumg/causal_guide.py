@@ -7,7 +7,6 @@ its prefix. The Bi-LSTM has to read the prefix again for every candidate (`bilst
 
 import json
 import logging
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.data_module import Batch, BatchOrder, LabelledText, RowBatches, split_by_group
 from discriminators.segments import Row
-from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_best, note_origin, refuse_other
+from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_best, is_finished, note_origin
 from language_models.batching import batches_by_budget
 from oumg.causal_lstm import CausalLSTM
 from oumg.prefixes import SHORTEST
@@ -212,17 +211,13 @@ def train_causal_guide(
     shape = shape or GuideShape()
     folder = Path(folder)
     origin = {
-        "texts": fingerprint([[list(t.segments), t.label, t.group] for t in texts]),
+        "texts": fingerprint(texts),
         "tokens": fingerprint(tokenizer.get_vocab()),
         "settings": asdict(settings),
         "shape": asdict(shape),
         "seed": seed,
     }
-    refuse_other(folder, origin)
-    checkpoints = folder / "checkpoints"
-    if (folder / SETTINGS).is_file():  # written last
-        if checkpoints.is_dir():
-            shutil.rmtree(checkpoints)
+    if is_finished(folder, origin, SETTINGS):
         return CausalGuide.from_pretrained(folder)
     train, held_out = (
         _batches(side, tokenizer, shape.max_tokens) for side in split_by_group(texts, settings.held_out, seed)

@@ -1,4 +1,4 @@
-"""Guides of generators that experiments train and keep as stages (OUMG, section 3.3)."""
+"""Guides of generators that experiments train and keep as stages (OUMG, section 3.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

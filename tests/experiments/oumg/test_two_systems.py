@@ -123,7 +123,7 @@ def test_an_anchor_puts_the_systems_in_an_order(
     main, *anchored = table(tmp_path / "run")
     assert main["system_2"] == "the g2"
     assert {row["system"] for row in anchored} == {"the g1", "the g2"}
-    assert [row["anchored_score"] for row in anchored] == sorted((row["anchored_score"] for row in anchored))[::-1]
+    assert [row["anchored_score"] for row in anchored] == sorted(row["anchored_score"] for row in anchored)[::-1]
     for row in anchored:
         assert (row["anchor"], row["discriminator"], row["n"], row["inputs"]) == ("the anchor", "bilstm", 12, 12)
         low, high = row["anchored_score_interval"]
