@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,6 +24,20 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.syspath_prepend(TOY)
     with patch.dict(os.environ):
         yield lambda *arguments: main(["--config-dir", str(TOY), *arguments])
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: its exit code, and what it wrote to stderr."""
+
+    returncode: int
+    stderr: str
+
+
+@pytest.fixture
+def run(run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """`run_here`, with what it wrote to stderr."""
+    return lambda *arguments: Ended(run_here(*arguments), capsys.readouterr().err)
 
 
 @pytest.fixture

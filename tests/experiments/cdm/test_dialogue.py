@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,13 +31,7 @@ DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "su
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
-    )
-
-
-def test_main_job_leaves_results_and_is_found_again(tmp_path: Path) -> None:
+def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
     command = ("+exp=cdm_dialogue", *TOY, f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
@@ -89,7 +85,7 @@ def test_main_job_leaves_results_and_is_found_again(tmp_path: Path) -> None:
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
 
 
-def test_models_that_are_not_there_are_named(tmp_path: Path) -> None:
+def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
     write_examples(tmp_path / "in.jsonl", rated_dialogues(5, seed=0))
     done = run(
         "+exp=score",
@@ -104,7 +100,7 @@ def test_models_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_fed_has_the_published_rows(shared_data: Path, tmp_path: Path) -> None:
+def test_fed_has_the_published_rows(run: Callable[..., Any], shared_data: Path, tmp_path: Path) -> None:
     toy = [setting for setting in TOY if not setting.startswith("data.")]
     done = run(
         "+exp=cdm_dialogue",
@@ -140,7 +136,9 @@ def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
 @pytest.mark.slow
 def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
     two = ("trainer=cpu", "trainer.devices=2", "trainer.strategy=ddp")
-    found = run("+exp=cdm_dialogue", *TOY, *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
+    command = ("+exp=cdm_dialogue", *TOY, *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
+    program = [sys.executable, str(ROOT / "experiments" / "run.py")]
+    found = subprocess.run([*program, *command], capture_output=True, text=True, cwd=ROOT)
     assert found.returncode == 0, found.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     assert {row["metric"] for row in results["table"]} == {"cdm_generative_bilstm", *DISCRIMINATIVE, *BASELINES}

@@ -1,9 +1,9 @@
 """CTRLEval's experiments and +exp=iwf through the command line, at toy size."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,14 +44,10 @@ METRICS = (
 )
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
-    )
-
-
 @pytest.mark.parametrize(("experiment", "name"), [("ctrleval_sentiment", "reviews"), ("ctrleval_topic", "news")])
-def test_every_row_and_figure_is_there_and_stages_are_found_again(tmp_path: Path, experiment: str, name: str) -> None:
+def test_every_row_and_figure_is_there_and_stages_are_found_again(
+    run: Callable[..., Any], tmp_path: Path, experiment: str, name: str
+) -> None:
     command = (f"+exp={experiment}", *TOY, f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
@@ -72,7 +68,9 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_the_released_sentiment_set_by_the_settings_of_the_paper(shared_data: Path, tmp_path: Path) -> None:
+def test_the_released_sentiment_set_by_the_settings_of_the_paper(
+    run: Callable[..., Any], shared_data: Path, tmp_path: Path
+) -> None:
     TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
     found = run(
         "+exp=ctrleval_sentiment",
@@ -95,7 +93,7 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(shared_data: Pa
     assert {row["metric"] for row in table} >= {"ctrleval", "perplexity", "bartscore", "word_count"}
 
 
-def test_iwf_counts_a_corpus_for_a_models_tokenizer(tmp_path: Path) -> None:
+def test_iwf_counts_a_corpus_for_a_models_tokenizer(run: Callable[..., Any], tmp_path: Path) -> None:
     lm = TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0)
     lm.save_pretrained(tmp_path / "model")
     (tmp_path / "corpus.txt").write_text("The cat sat. The dog ran.\n\nA cat slept.\n")

@@ -2,10 +2,10 @@
 
 import json
 import math
-import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,13 +40,7 @@ RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
 BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "perplexity", "word_count")
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments], capture_output=True, text=True, cwd=ROOT
-    )
-
-
-def test_every_row_and_figure_is_there_and_references_are_found_again(tmp_path: Path) -> None:
+def test_every_row_and_figure_is_there_and_references_are_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
     toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=24")
     command = ("+exp=mars_story", *toy, f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
@@ -76,7 +70,7 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(tmp_path: 
     assert {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")} == kept
 
 
-def test_wrong_settings_are_told_before_a_model_is_trained(tmp_path: Path) -> None:
+def test_wrong_settings_are_told_before_a_model_is_trained(run: Callable[..., Any], tmp_path: Path) -> None:
     toy = ("+exp=mars_story", *TOY, "data.train=200", "data.held_out=20", "data.rated=24", f"outputs={tmp_path}")
     found = run(*toy, "model.metric.q=0")
     assert found.returncode != 0
@@ -134,7 +128,7 @@ def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() ->
     ],
 )
 def test_public_sets_run_to_the_end(
-    shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
+    run: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
 ) -> None:
     found = run(
         f"+exp={experiment}",
@@ -179,7 +173,7 @@ def examples(path: Path) -> Path:
     return path
 
 
-def test_augmented_references_are_written_for_reading(model: Path, tmp_path: Path) -> None:
+def test_augmented_references_are_written_for_reading(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
     data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
     long = {"id": "c", "text": "a dog", "references": ["the old dog ran . " * 400]}
     data.write_text(data.read_text("utf-8") + json.dumps(long) + "\n", encoding="utf-8")
@@ -213,7 +207,7 @@ def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> No
     assert any(len(fill["perplexities"]) > 1 for line in written[0] for fill in line["fills"])
 
 
-def test_scores_of_a_file(model: Path, tmp_path: Path) -> None:
+def test_scores_of_a_file(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
     data, out = examples(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
     found = run(
         *("+exp=score", "metric=mars", f"data.path={data}", f"output={out}"),
@@ -227,7 +221,7 @@ def test_scores_of_a_file(model: Path, tmp_path: Path) -> None:
     assert "mars|" in json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
 
 
-def test_data_without_references_is_told_by_line(model: Path, tmp_path: Path) -> None:
+def test_data_without_references_is_told_by_line(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
     data = tmp_path / "in.jsonl"
     data.write_text('{"id": "a", "text": "a dog ran"}\n', encoding="utf-8")
     found = run(
