@@ -1,0 +1,109 @@
+"""Planning: how many inputs, systems and raters a study needs (`+exp=plan`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from core.faults import SettingFault
+from experiments.runner.contracts import Outcome, Run, Table
+from meta_eval.planning import Needed, Spread, correlation_with_raters, n_to_tell_metrics, n_to_tell_systems
+
+
+def plan(
+    run: Run,
+    correlation: float,
+    between_metrics: float,
+    between_raters: float,
+    spread_inputs: float,
+    spread_raters: float,
+    differences: Sequence[float],
+    raters: Sequence[int],
+    power: float,
+    level: float,
+) -> Outcome:
+    """How many inputs or systems tell two metrics, or two systems, apart by each difference.
+
+    Args:
+        correlation: of the better metric with one rater's ratings; differences are of such correlations too.
+        between_metrics: the correlation of the two metrics with each other.
+        between_raters: the correlation of two raters.
+        spread_inputs, spread_raters: standard deviations of the difference of two systems' ratings, between inputs and
+            of one rater around it.
+        raters: numbers of raters of each output.
+
+    Raises SettingFault for an assumption out of range.
+    """
+    _check("correlation", correlation, -1, 1)
+    _check("between_metrics", between_metrics, -1, 1)
+    _check("between_raters", between_raters, 0, 1)
+    _check("power", power, 0, 1)
+    _check("level", level, 0, 1)
+    for name, values in (("differences", differences), ("raters", raters)):
+        if not values or min(values) <= 0:
+            raise SettingFault(f"{name} must be numbers above 0, but is {list(values)}")
+    if min(spread_inputs, spread_raters) < 0 or spread_inputs + spread_raters == 0:
+        raise SettingFault(f"spreads must be 0 or more and not both 0, but are {spread_inputs:g} and {spread_raters:g}")
+    spread = Spread(spread_inputs, spread_raters)
+    with run.timed("power"):
+        metrics = [
+            {"difference": d, "raters": k}
+            | metrics_needed(correlation, d, between_metrics, between_raters, k, power, level, run.seed)
+            for d in differences
+            for k in raters
+        ]
+        systems = [
+            {"difference": d, "raters": k, "spread": spread.of_mean(k)}
+            | _needed(n_to_tell_systems(d, spread.of_mean(k), power=power, level=level))
+            for d in differences
+            for k in raters
+        ]
+    found = f"power {power:g} at a level of {level:g}, two-sided"
+    return Outcome(
+        signature=f"plan|correlation={correlation:g}|between_metrics={between_metrics:g}"
+        f"|between_raters={between_raters:g}|spread={spread_inputs:g},{spread_raters:g}|seed={run.seed}",
+        tables=[
+            Table(
+                "To tell two metrics apart",
+                f"n: examples that Williams' test needs for {found}; for system-level correlations, systems. "
+                "metric_a, metric_b: the correlations that are expected with the mean of so many raters.",
+                metrics,
+            ),
+            Table(
+                "To tell two systems apart",
+                f"n: inputs that the paired t-test needs for {found}. difference: of mean ratings.",
+                systems,
+            ),
+        ],
+    )
+
+
+def metrics_needed(
+    correlation: float,
+    d: float,
+    between_metrics: float,
+    between_raters: float,
+    raters: int,
+    power: float,
+    level: float,
+    seed: int,
+) -> dict[str, Any]:
+    """One row: the correlations with the mean of `raters` raters, and the n that tells them apart."""
+    a, b = (correlation_with_raters(r, 1, raters, between_raters) for r in (correlation, correlation - d))
+    if max(abs(a), abs(b)) > 1:
+        raters_allow = f"raters who correlate by {between_raters:g} allow"
+        reason = f"a correlation of {correlation:g} with one rater is more than {raters_allow}"
+        needed = Needed(math.nan, math.nan, reason)
+    else:
+        needed = n_to_tell_metrics(a, b, between_metrics, power=power, level=level, seed=seed)
+    return {"metric_a": a, "metric_b": b} | _needed(needed)
+
+
+def _needed(needed: Needed) -> dict[str, Any]:
+    return {"n": needed.n, "power": needed.power, "reason": needed.reason or ""}
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low < value < high:
+        raise SettingFault(f"{name} must lie between {low} and {high}, but is {value:g}")

@@ -1,0 +1,53 @@
+"""+exp=plan through the command line."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from meta_eval.planning import williams_power
+
+Here = Callable[..., int]
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_more_raters_and_larger_differences_need_fewer_inputs(run_here: Here, tmp_path: Path) -> None:
+    assert run_here("+exp=plan", "differences=[0.1,0.2]", "raters=[1,4]", "run_dir=here") == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    metrics = {(row["difference"], row["raters"]): row for row in table if "metric_a" in row}
+    systems = {(row["difference"], row["raters"]): row for row in table if "spread" in row}
+    for rows in (metrics, systems):
+        assert rows[0.1, 1]["n"] > rows[0.1, 4]["n"] > rows[0.2, 4]["n"]
+    alone, four = metrics[0.1, 1], metrics[0.1, 4]
+    assert (alone["metric_a"], alone["metric_b"]) == pytest.approx((0.4, 0.3))
+    assert four["metric_a"] == pytest.approx(0.4 * math.sqrt(4 * 0.5 / 2.5 / 0.5))
+    assert williams_power(0.4, 0.3, 0.6, alone["n"]) == pytest.approx(alone["power"])
+    assert systems[0.1, 4]["spread"] == pytest.approx(math.sqrt(0.25 + 1 / 4))
+
+
+def test_what_no_study_can_find_has_a_reason(run_here: Here, tmp_path: Path) -> None:
+    given = ("correlation=0.9", "between_raters=0.5", "raters=[1,9]", "differences=[0.1]", "between_metrics=0.99")
+    assert run_here("+exp=plan", *given, "run_dir=here") == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    metrics = {row["raters"]: row for row in table if "metric_a" in row}
+    assert metrics[9]["n"] is None
+    assert "more than raters who correlate by 0.5 allow" in metrics[9]["reason"]
+    assert metrics[1]["n"] is None
+    assert "no variables have the correlations" in metrics[1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("correlation=2", "correlation must lie between -1 and 1, but is 2"),
+        ("between_raters=0", "between_raters must lie between 0 and 1, but is 0"),
+        ("power=80", "power must lie between 0 and 1, but is 80"),
+        ("raters=[0]", "raters must be numbers above 0, but is [0]"),
+        ("spread_inputs=-1", "spreads must be 0 or more"),
+    ],
+)
+def test_bad_assumptions(run_here: Here, capsys: pytest.CaptureFixture[str], setting: str, message: str) -> None:
+    assert run_here("+exp=plan", setting) == 2
+    assert message in capsys.readouterr().err
