@@ -1,6 +1,5 @@
 """Sentence Mover's Similarity (Clark et al., ACL 2019): the cheapest way to turn sentences into other sentences."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,19 +13,11 @@ from core.example import Example
 from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
+from data.sentences import split_at_marks
 from language_models.embedders import Embedder, load_embedder
 from language_models.truncation import Truncation
 
 UNKNOWN = "a sentence has no word that the encoder knows"
-
-
-def split_sentences(text: str) -> list[str]:
-    """Splits after `.`, `!`, `?` with a blank behind them, after their Chinese forms, and at line breaks.
-
-    >>> split_sentences("It is 3.5 m. Is it?\\nYes!")
-    ['It is 3.5 m.', 'Is it?', 'Yes!']
-    """
-    return [part.strip() for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n", text) if part.strip()]
 
 
 def earth_movers_distance(
@@ -76,7 +67,7 @@ class SentenceMover:
         return score_complete(examples, self.requires, "sentence_mover", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        texts = [[split_sentences(e.full_text), *map(split_sentences, references_of(e))] for e in examples]
+        texts = [[split_at_marks(e.full_text), *map(split_at_marks, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(sentence for several in texts for split in several for sentence in split))
         vectors = dict(zip(distinct, self.embedder.embed(distinct).astype(np.float64), strict=True))
         lost = dict(zip(distinct, self.embedder.dropped_tokens(distinct), strict=True))

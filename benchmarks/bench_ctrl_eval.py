@@ -19,7 +19,7 @@ from core.example import Example
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import load_prompts
-from ctrl_eval.sentences import splitter
+from data.sentences import make_splitter
 from language_models.infilling import PEGASUS
 from language_models.seq2seq import Seq2SeqLM
 
@@ -83,7 +83,7 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
     pairs: list[Pair] = []
     for row in rows:
         if aspect == "coherence":
-            pairs += [pair_of(p) for p in coherence_patterns(splitter(SPLIT)(row.full_text))]
+            pairs += [pair_of(p) for p in coherence_patterns(make_splitter(SPLIT)(row.full_text))]
         elif aspect == "consistency":
             pairs += [pair_of(p) for p in consistency_patterns(row.prefix or "", row.full_text)]
         else:
@@ -93,7 +93,7 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
                 pairs += [pair_of(Pattern(pattern.before, word, pattern.after)) for word in words]
     scores = plain_pass(lm, pairs, closed=aspect == "coherence")
     if aspect != "attribute_relevance":
-        counts = [len(splitter(SPLIT)(row.full_text)) if aspect == "coherence" else 2 for row in rows]
+        counts = [len(make_splitter(SPLIT)(row.full_text)) if aspect == "coherence" else 2 for row in rows]
         parts = np.split(np.array(scores), np.cumsum(counts)[:-1])
         return np.array([part.mean() for part in parts])
     p = np.exp(scores).reshape(len(rows), len(prompts.prompts), len(prompts.verbalizers), 2)
@@ -132,7 +132,9 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=12, help="texts; the plain way takes long")
     rows = examples(arguments.parse_args().rows)
     lm = random_pegasus()
-    metric = CTRLEval(lambda: lm, lm.tokenizer, PEGASUS, 512, prompts=load_prompts("sentiment"), split=splitter(SPLIT))
+    metric = CTRLEval(
+        lambda: lm, lm.tokenizer, PEGASUS, 512, prompts=load_prompts("sentiment"), split=make_splitter(SPLIT)
+    )
     metric.score(rows[:2])  # warm up
     print(f"{len(rows)} texts, {torch.get_num_threads()} threads")
     print(f"{'aspect':22}{'plain':>10}{'here':>10}{'ratio':>8}{'largest difference':>22}")

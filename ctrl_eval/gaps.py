@@ -12,7 +12,7 @@ from typing import Any
 
 from core.faults import SettingFault
 from ctrl_eval.prompts import Prompts
-from ctrl_eval.sentences import english
+from data.sentences import split_english
 from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM
 from language_models.training import Batch, Task, seq2seq_batch
@@ -111,7 +111,7 @@ class TextGaps:
         """The tasks of an epoch by its seed."""
         infilling = sentinel_infilling(lm.tokenizer)
         return lambda seed: gap_tasks(
-            lm, infilling, texts, seed, english, self.prompts.words, self.label_share, self.kinds
+            lm, infilling, texts, seed, split_english, self.prompts.words, self.label_share, self.kinds
         )
 
     def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:

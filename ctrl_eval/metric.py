@@ -27,7 +27,7 @@ from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_we
 from ctrl_eval.frequency import WordFrequencies, check_length, load_frequencies, normalised_isf, target_isf
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
-from ctrl_eval.sentences import Splitter, english, splitter
+from data.sentences import Splitter, make_splitter, split_english
 from language_models.causal import CausalLM, continuation_log_probabilities
 from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from language_models.label_words import label_word_log_probabilities
@@ -98,7 +98,7 @@ class CTRLEval:
     frequencies: WordFrequencies | None = None
     prompts: Prompts | None = None
     aspects: tuple[Aspect, ...] = ASPECTS
-    split: Splitter = english
+    split: Splitter = split_english
     length_norm: LengthNorm = "mean"
     weights: Weights = "paper"
     truncation: Truncation = "error"
@@ -156,7 +156,7 @@ class CTRLEval:
         """
         known = load_prompts(prompts, verbalizers) if prompts is not None else None
         frequencies = load_frequencies(iwf) if iwf is not None else None
-        split = splitter(sentence_split)
+        split = make_splitter(sentence_split)
         config = loaded(AutoConfig.from_pretrained, model)
         tokenizer = loaded(AutoTokenizer.from_pretrained, model)
         if frequencies is not None and iwf is not None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.example import Example
+from data.sentences import split_at_marks
 
 MARKS = r"!-&(-,./:-@\[-`{-~"
 # What stands between blanks, without the marks around it: 10,000 and 's are whole, so that BLEU's tokenizer (13a) makes
 # the same of them wherever they stand, and of the marks too. [FEMALE] and &amp; keep their marks.
 WORD = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{MARKS}](?:\S*[^\s{MARKS}])?")
-SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])(?=\S)")
 
 
 def reordered(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
@@ -37,8 +37,8 @@ def retrieved(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
     for example in examples:
         if not example.context or not example.context.strip():
             raise ValueError(f"a sentence is drawn from the context, but {example.id!r} has none")
-        sentences = SENTENCE.split(example.context.strip())
-        found.append(replace(example, text=random.Random(f"{seed} {example.id}").choice(sentences)))
+        sentence = random.Random(f"{seed} {example.id}").choice(split_at_marks(example.context))
+        found.append(replace(example, text=sentence))
     return tuple(found)
 
 

@@ -3,7 +3,6 @@
 `root` is the folder that holds `roc_stories/`, or this folder itself.
 """
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,10 +17,10 @@ from data.places import needed
 from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
+from data.sentences import split_at_marks
 from data.splits import share, split_by
 
 HELD_OUT_FRACTION = 0.1
-SENTENCE_END = re.compile(r"(?<= [.!?])\s+")  # the sets are tokenised: a blank stands before the mark
 
 RATED = "roc_stories/mans_roc.jsonl"
 PLAIN = "roc_stories/roc_plain.txt"
@@ -103,7 +102,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
         if not text.strip():
             faults.append(fault(path, line, f"a line must be a story, found {shown(text)}"))
             continue
-        beginning = SENTENCE_END.split(text.strip())[:-1]
+        beginning = split_at_marks(text)[:-1]
         examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))
     return sound(examples, faults)
 

@@ -15,8 +15,8 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.frequency import VERSION, count_frequencies
 from ctrl_eval.metric import CTRLEval
-from ctrl_eval.sentences import english
 from data.rated import RatedSet
+from data.sentences import split_english
 from data.sets.attributes import LabelledData
 from discriminators.data_module import LabelledText
 from experiments.ctrl_eval.findings import Analyses, CtrlEvalFindings, analyse, score_weightings
@@ -164,7 +164,7 @@ def _frequencies(run: Run, model: Trained, texts: Sequence[str]) -> str | None:
         return None
 
     def build(folder: Path) -> None:
-        sentences = (sentence for text in texts for sentence in english(text))
+        sentences = (sentence for text in texts for sentence in split_english(text))
         count_frequencies(sentences, loaded(AutoTokenizer.from_pretrained, model.source)).save(folder / "iwf.json")
 
     with run.timed("word frequencies"):

@@ -7,8 +7,8 @@ from transformers import AutoTokenizer
 
 from core.faults import InputFaults
 from ctrl_eval.frequency import count_frequencies
-from ctrl_eval.sentences import splitter
 from data.files import read_examples, read_text
+from data.sentences import make_splitter
 from experiments.runner.contracts import Outcome, Run
 from language_models.loading import loaded
 
@@ -30,7 +30,7 @@ def corpus_texts(path: str) -> list[str]:
 
 def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
     """Counts in how many sentences of the texts each token of the model occurs, and writes the table (Eq. 7)."""
-    split = splitter(sentence_split)
+    split = make_splitter(sentence_split)
     sentences = [sentence for text in texts for sentence in split(text)]
     with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
         table = count_frequencies(_told(sentences, advance), loaded(AutoTokenizer.from_pretrained, model))

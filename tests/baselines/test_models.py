@@ -18,7 +18,7 @@ from baselines.bertscore import BertScore
 from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import InfillingPerplexity, Perplexity
-from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance, split_sentences
+from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from core.scores import Metric
@@ -333,7 +333,6 @@ def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
     np.testing.assert_allclose(found.values["quality"], [math.exp(-(2 / 3 * 1.5 + 4 / 3)), 1.0, np.nan, 1.0], rtol=1e-6)
     assert found.reasons[2] == UNKNOWN
     assert found.dropped_tokens == (0, 0, 1, 1)
-    assert split_sentences("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
 
 
 def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:

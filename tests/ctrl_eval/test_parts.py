@@ -21,7 +21,6 @@ from ctrl_eval.frequency import (
 )
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
-from ctrl_eval.sentences import english, splitter
 from language_models.infilling import BART, PEGASUS, T5, Infill, convention_of
 from language_models.tiny import train_tokenizer
 
@@ -75,31 +74,6 @@ def test_files_that_do_not_go_together(tmp_path: Path) -> None:
         load_prompts("topic", tmp_path / "v.txt")
     with pytest.raises(InputFaults, match=r"p\.txt:0"):
         load_prompts(tmp_path / "p.txt", tmp_path / "v.txt")
-
-
-@given(st.text(max_size=200))
-def test_sentences_lose_nothing_but_white_space(text: str) -> None:
-    assert "".join("".join(english(text)).split()) == "".join(text.split())
-
-
-def test_sentences() -> None:
-    assert english('It works. "Really?" she asked. Yes! 3 times… Then?') == [
-        "It works.",
-        '"Really?" she asked.',
-        "Yes!",
-        "3 times…",
-        "Then?",
-    ]
-    assert english("Mr. Li met Prof. Ada B. Byron. vs. nobody") == ["Mr. Li met Prof. Ada B. Byron. vs. nobody"]
-    assert english("今天好。明天也好。") == ["今天好。", "明天也好。"]
-    assert english(" \n ") == []
-    assert splitter(r"\n+")("a\n\nb\n") == ["a", "b"]
-
-
-@pytest.mark.parametrize("name", ["nltk", "(", "(a)"])
-def test_what_is_no_splitter(name: str) -> None:
-    with pytest.raises(ValueError, match=r"regular expression"):
-        splitter(name)
 
 
 def test_frequencies_by_hand(tmp_path: Path) -> None:

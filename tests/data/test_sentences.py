@@ -1,0 +1,39 @@
+"""Sentence splitters: English prose, any text with end marks, regular expressions."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.faults import SettingFault
+from data.sentences import make_splitter, split_at_marks, split_english
+
+
+@given(st.text(max_size=200))
+def test_english_sentences_lose_nothing_but_white_space(text: str) -> None:
+    assert "".join("".join(split_english(text)).split()) == "".join(text.split())
+
+
+def test_english_sentences() -> None:
+    assert split_english('It works. "Really?" she asked. Yes! 3 times… Then?') == [
+        "It works.",
+        '"Really?" she asked.',
+        "Yes!",
+        "3 times…",
+        "Then?",
+    ]
+    assert split_english("Mr. Li met Prof. Ada B. Byron. vs. a cat") == ["Mr. Li met Prof. Ada B. Byron. vs. a cat"]
+    assert split_english("今天好。明天也好。") == ["今天好。", "明天也好。"]
+    assert split_english(" \n ") == []
+    assert make_splitter(r"\n+")("a\n\nb\n") == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["nltk", "(", "(a)"])
+def test_what_is_no_splitter(name: str) -> None:
+    with pytest.raises(SettingFault, match=r"regular expression"):
+        make_splitter(name)
+
+
+def test_texts_are_split_at_marks() -> None:
+    assert split_at_marks("明月。几时有？ Yes...") == ["明月。", "几时有？", "Yes..."]
+    assert split_at_marks("dr. who ran . he fell !\n\nand") == ["dr.", "who ran .", "he fell !", "and"]
+    assert split_at_marks(" \n") == []
