@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
 
+from core.faults import SettingFault  # noqa: E402
 from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
 
 USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
@@ -26,55 +27,87 @@ def main(argv: Sequence[str]) -> int:
         return 0
     try:
         return _run(arguments, folders)
+    except SettingFault as fault:
+        print(f"{fault}\n`python experiments/run.py --help` lists the settings", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
-        print("interrupted: run the same command again to go on; finished stages are kept", file=sys.stderr)
+        print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
         return 130
 
 
 def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
     for folder in folders:
         if not folder.is_dir():
-            print(f"--config-dir must be a folder, but there is no {folder}", file=sys.stderr)
-            return 2
+            raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")
+    if flags := hydra_flags(arguments):
+        return ask_hydra(flags, arguments.settings, folders)
     if not any(setting.lstrip("+").startswith("exp=") for setting in arguments.settings):
         print(
             f"no experiment is named: give +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}",
             file=sys.stderr,
         )
         return 2
+    if arguments.multirun:
+        from experiments.runner.sweep import run_sweep
 
-    from core.faults import SettingFault
+        return run_sweep(arguments.settings, folders)
+
     from experiments.runner.configuration import compose_run
 
-    try:
-        if arguments.multirun:
-            from experiments.runner.sweep import run_sweep
+    config = compose_run(arguments.settings, folders)
+    from experiments.runner.execution import execute
 
-            return run_sweep(arguments.settings, folders)
-        config = compose_run(arguments.settings, folders)
-        if arguments.cfg:
-            from omegaconf import OmegaConf
-
-            print(OmegaConf.to_yaml(config), end="")
-            return 0
-        from experiments.runner.execution import execute
-
-        more = [f"--config-dir={folder}" for folder in arguments.config_dir]
-        return execute(config, [*more, *arguments.settings])
-    except SettingFault as fault:
-        print(f"{fault}\n`python experiments/run.py --help` lists the settings", file=sys.stderr)
-        return 2
+    more = [f"--config-dir={folder}" for folder in arguments.config_dir]
+    return execute(config, [*more, *arguments.settings])
 
 
 def parser() -> argparse.ArgumentParser:
-    """The few options; everything else is a setting."""
+    """The options, with Hydra's names; everything else is a setting."""
     options = argparse.ArgumentParser(prog="experiments/run.py", usage=USAGE, add_help=False, allow_abbrev=False)
     options.add_argument("settings", nargs="*")
     options.add_argument("-h", "--help", action="store_true")
+    options.add_argument("-r", "--run", action="store_true")  # the default
     options.add_argument("-m", "--multirun", action="store_true")
     options.add_argument("--config-dir", "-cd", action="append", default=[])
-    options.add_argument("--cfg", choices=["job"])
+    options.add_argument("--cfg", "-c")
+    options.add_argument("--package", "-p")
+    options.add_argument("--resolve", action="store_true")
+    options.add_argument("--info", "-i", nargs="?", const="all")
+    options.add_argument("--hydra-help", action="store_true")
+    options.add_argument("--shell-completion", "-sc", action="store_true")
     return options
+
+
+def hydra_flags(arguments: argparse.Namespace) -> list[str]:
+    """The options that Hydra answers."""
+    texts = [f"--{name}={value}" for name in ("cfg", "package", "info") if (value := getattr(arguments, name))]
+    switches = ("resolve", "hydra_help", "shell_completion")
+    return texts + [f"--{name.replace('_', '-')}" for name in switches if getattr(arguments, name)]
+
+
+def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[Path]) -> int:
+    """Prints what Hydra says of the configuration: --cfg, --info, --shell-completion and so on."""
+    import hydra
+
+    from experiments.runner.configuration import ROOT, compose_run, compose_settings, search_path
+
+    if not any(flag.startswith(("--cfg", "--info", "--hydra-help", "--shell-completion")) for flag in flags):
+        raise SettingFault(f"{' '.join(flags)} belongs to --cfg job, which prints the configuration")
+    if "--shell-completion" not in flags:  # its settings are Hydra's own, as in install=bash
+        (compose_run if "--resolve" in flags else compose_settings)(settings, folders)
+
+    @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=ROOT)
+    def run(_: object) -> None:
+        raise AssertionError("Hydra answers these options without a run")
+
+    sys.argv[1:] = [*flags, *settings, *search_path(folders)]
+    try:
+        run()
+    except SystemExit as ended:
+        return 2 if ended.code else 0
+    except ValueError as error:  # options that exclude one another
+        raise SettingFault(str(error)) from error
+    return 0
 
 
 def help_text(folders: Sequence[Path]) -> str:
@@ -84,17 +117,20 @@ def help_text(folders: Sequence[Path]) -> str:
 
 SETTINGS = """Common settings (the run folder's config.yaml has them all; --cfg job prints them)
   seed=1                    of python, numpy and torch
-  run_dir=outputs/mine      where the run writes; the folder of a stopped run to go on with it
+  run_dir=outputs/mine      where the run writes; the folder of a stopped run continues it
   outputs=DIR               root of run folders and kept stages
   network=true              models may be fetched from the model hub
   trainer.devices=2         hardware: trainer.accelerator, .devices, .num_nodes, .strategy, .precision
   logger=wandb              offline; logger.mode=online sends it; logger=csv, logger=none
+  objective=FIGURE          the number that a sweeper optimises
 
-Options
+Options (as in Hydra)
   -m                        a sweep: setting=1,2,3 or +sweep=NAME; with Hydra's plugins also
-                            hydra/launcher=joblib, submitit_slurm, ray
-  --cfg job                 print the configuration and stop
+                            hydra/launcher=joblib, submitit_slurm, ray and hydra/sweeper=optuna
+  --cfg job                 print the configuration; --resolve fills in its references, --package PART prints a part
+  --info                    print where the configuration comes from: defaults, defaults-tree, searchpath, plugins
   --config-dir DIR          a folder with more experiments and settings, laid out as configs/
+  --hydra-help              Hydra's own options, shell completion among them
   HYDRA_FULL_ERROR=1        (environment) tracebacks on the terminal; run.log has them in any case"""
 
 

@@ -1,69 +1,53 @@
-"""Configuration: the settings of a run, composed and checked before anything is imported, loaded or written.
+"""Configuration: the settings of a run, composed by Hydra and checked before anything is loaded or written.
 
-What is wrong is told with the key, what comes close to it and what is allowed there.
+A message names the key, the names that come close to it, and what is allowed there.
 """
 
 import difflib
 import inspect
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # no public name; configurations target this one
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
+from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.types import RunMode
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from core.faults import SettingFault
 from experiments.runner.listing import CONFIGS, SCALES, group_options
 
 ROOT = "run"
+INSTEAD = {  # settings of Hydra that the runner does not read
+    "hydra.run.dir": "run_dir=FOLDER sets where a run writes",
+    "hydra.sweep.dir": "run_dir=FOLDER sets where a sweep writes",
+    "hydra.mode": "-m starts a sweep",
+}
 
 # A group without files: experiments choose their models by its name, as in `override /model: cdm/${scale}`.
 for scale in SCALES:
     ConfigStore.instance().store(group="scale", name=scale, node={"scale": scale}, package="_global_")
 
 
-def compose_run(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
-    """The whole configuration of one run, every value resolved and given.
+def compose_run(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
+    """The whole configuration of one run, without Hydra's own part, every value given and resolved.
 
-    Args:
-        overrides: as on the command line, no sweeps.
-        folders: the config folders, the one with `run.yaml` first.
-
-    Raises SettingFault.
+    Raises SettingFault, also for a value that must be given and is not, or that refers to one that does not exist.
     """
-    options = group_options(folders)
-    with initialize_config_dir(str(folders[0]), version_base="1.3"):
-        parsed = _parse(overrides)
-        _check_choices(parsed, options)
-        groups = [o for o in parsed if _is_choice(o, options)]
-        known = _compose(groups, folders)
-        _check_keys([o for o in parsed if not _is_choice(o, options)], known, options)
-        config = _compose(parsed, folders)
-    unknown = sorted({str(key) for key in config} - {str(key) for key in known})
-    if unknown:
-        raise _unknown_key(unknown[0], [str(k) for k in known if k != "hydra"], options)
-    return resolved(config, options, folders)
-
-
-def resolved(config: DictConfig, options: Mapping[str, list[str]], folders: Sequence[Path]) -> DictConfig:
-    """The configuration without Hydra's own part, every value resolved.
-
-    Raises SettingFault where one must be given and is not, or refers to one that does not exist.
-    """
+    config = compose_settings(settings, folders)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    missing = sorted(_missing_keys(OmegaConf.to_container(run, resolve=False)))
+    missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
-        chosen = config.hydra.runtime.choices
-        raise SettingFault("\n".join(_missing(key, options, chosen, folders) for key in missing))
+        raise SettingFault("\n".join(_missing(key, config.hydra.runtime.choices, folders) for key in sorted(missing)))
     HydraConfig.instance().set_config(config)  # ${hydra:...} reads it
     try:
         OmegaConf.resolve(run)
@@ -74,95 +58,60 @@ def resolved(config: DictConfig, options: Mapping[str, list[str]], folders: Sequ
     return run
 
 
-def expand_sweep(overrides: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
-    """The overrides of every job of a sweep: all combinations, the last setting varying fastest.
+def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
+    """The configuration as Hydra composes it, with Hydra's own part and before values are resolved.
+
+    Args:
+        settings: as on the command line, no sweeps.
+        folders: the config folders, the one with `run.yaml` first.
 
     Raises SettingFault.
     """
-    options = group_options(folders)
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
-        given = _parse(overrides)
-        _check_choices(given, options)
-        single = [o for o in given if _is_choice(o, options) and not o.is_sweep_override()]
-        params = _compose(single, folders).hydra.sweeper.params or {}
-        parsed = [*_parse([f"{key}={value}" for key, value in params.items()]), *given]
-    values: dict[str, list[str]] = {}
-    for override in parsed:
-        key = override.get_key_element()
-        if override.is_sweep_override():
-            values[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
-        else:
-            values[key] = [override.input_line or ""]
-    return [list(job) for job in itertools.product(*values.values())]
-
-
-def check_targets(node: Any, path: str = "") -> None:
-    """Imports every `_target_` below `node` and checks its settings against the signature.
-
-    Raises SettingFault for a target that does not exist, a setting that it does not take and one that it lacks.
-    """
-    for where, block in _targets(node, path):
-        target = block["_target_"]
         try:
-            built = get_object(target)
-        except (ImportError, AttributeError, HydraException) as error:
-            raise SettingFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
-        parameters = inspect.signature(built).parameters
-        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-        for key in block:
-            if not key.startswith("_") and key not in parameters and not takes_any:
-                raise _unknown_key(f"{where}.{key}", [f"{where}.{p}" for p in parameters], {})
-        lacking = [
-            name
-            for name, p in parameters.items()
-            if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and name not in block
-        ]
-        if lacking and not block.get("_partial_", False) and not block.get("_args_"):
-            raise SettingFault(f"{where} needs {', '.join(lacking)} ({target}), which the configuration lacks")
+            config = compose(ROOT, [*settings, *search_path(folders)], return_hydra_config=True)
+            parsed = OverridesParser.create().parse_overrides(list(settings))
+            _check_hydra(parsed)
+            added = [o for o in parsed if _adds_to_root(o) and o.key_or_group not in config.hydra.runtime.choices]
+            if added:
+                others = [line for line, override in zip(settings, parsed, strict=True) if override not in added]
+                known = [str(key) for key in compose(ROOT, [*others, *search_path(folders)])]
+                for key in (override.key_or_group for override in added):
+                    if key not in known:
+                        raise _unknown_key(key, known, folders)
+        except (HydraException, OmegaConfBaseException) as error:
+            raise explain(error, folders) from error
+    return config
 
 
-def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value at or below `node` that is no mapping and no list, with its dotted path.
+def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
+    """The settings of every job of a sweep: all combinations, the last setting varying fastest.
 
-    >>> list(leaves({"a": {"b": 1, "c": [2, 3]}}))
-    [('a.b', 1), ('a.c[0]', 2), ('a.c[1]', 3)]
+    A sweeper other than Hydra's own chooses its jobs as it goes; the settings of one possible job stand for them.
+    Raises SettingFault.
     """
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from leaves(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(node, list):
-        for i, value in enumerate(node):
-            yield from leaves(value, f"{path}[{i}]")
-    else:
-        yield path, node
-
-
-def _targets(node: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every mapping with a `_target_` at or below `node`, with its dotted path."""
-    if isinstance(node, Mapping):
-        if "_target_" in node:
-            yield path, node
-        for key, value in node.items():
-            yield from _targets(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(node, list):
-        for i, value in enumerate(node):
-            yield from _targets(value, f"{path}[{i}]")
-
-
-def _parse(overrides: Sequence[str]) -> list[Override]:
-    try:
-        return OverridesParser.create().parse_overrides(list(overrides))
-    except HydraException as error:
-        rule = "settings are written key=value, or 'key=\"value\"' for a value with marks or letters beyond a to z"
-        raise SettingFault(f"{rule}: {_one_line(error)}") from error
-
-
-def _compose(overrides: Sequence[Override], folders: Sequence[Path]) -> DictConfig:
-    lines = [o.input_line or "" for o in overrides]
-    try:
-        return compose(ROOT, [*lines, *search_path(folders)], return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise SettingFault(_one_line(error)) from error
+    with initialize_config_dir(str(folders[0]), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        try:
+            config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.MULTIRUN)
+            sweeper = config.hydra.sweeper
+            params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
+            parsed = OverridesParser.create(config_loader=loader).parse_overrides([*params, *settings])
+            _check_hydra(parsed)
+            if sweeper._target_ != f"{BasicSweeper.__module__}.{BasicSweeper.__name__}":
+                if config.objective is None:
+                    raise SettingFault("objective must be given for a sweeper that optimises: the name of a figure")
+                return [list({o.get_key_element(): _first_value(o) for o in parsed}.values())]
+            for override in parsed:
+                if override.is_sweep_override() and not override.is_discrete_sweep():
+                    raise SettingFault(
+                        f"{override.input_line}: an interval needs a sweeper that chooses values from it, such as "
+                        "hydra/sweeper=optuna (pip install hydra-optuna-sweeper); without one, list the values: "
+                        f"{override.get_key_element()}=VALUE,VALUE"
+                    )
+            return BasicSweeper.split_arguments(parsed, None)[0]
+        except (HydraException, OmegaConfBaseException) as error:
+            raise explain(error, folders) from error
 
 
 def search_path(folders: Sequence[Path]) -> list[str]:
@@ -171,49 +120,91 @@ def search_path(folders: Sequence[Path]) -> list[str]:
     return [f"hydra.searchpath=[{more}]"] if more else []
 
 
-def _is_choice(override: Override, options: Mapping[str, list[str]]) -> bool:
-    return override.key_or_group in options or override.key_or_group.startswith("hydra/")
+def check_targets(node: Any, path: str = "") -> None:
+    """Imports every `_target_` below `node` and checks its settings against the signature.
+
+    Raises SettingFault for a target that does not exist, a setting that it does not take and one that it lacks.
+    """
+    if isinstance(node, Mapping) and "_target_" in node:
+        _check_target(node, path)
+    for key, value in _children(node, path):
+        check_targets(value, key)
 
 
-def _check_choices(overrides: Iterable[Override], options: Mapping[str, list[str]]) -> None:
-    """Raises where a name is not in its group, or a group is not chosen as it must be."""
-    for override in overrides:
-        key = override.key_or_group
-        if key not in options or override.is_delete():
-            continue
-        if key in ("exp", "sweep") and not override.is_add():
-            raise SettingFault(f"{key} is written with a plus: +{override.input_line}")
-        raw = list(override.sweep_iterator()) if override.is_sweep_override() else [override.value()]
-        for name in itertools.chain.from_iterable(n if isinstance(n, list) else [n] for n in raw):
-            if name is not None and str(name) not in options[key]:
-                raise SettingFault(
-                    f"{key}={name}: there is no such {key}{_closest(str(name), options[key])}; "
-                    f"allowed: {', '.join(options[key])}"
-                )
+def _check_target(block: Mapping[str, Any], where: str) -> None:
+    target = block["_target_"]
+    try:
+        parameters = inspect.signature(get_object(target)).parameters
+    except (ImportError, AttributeError, HydraException) as error:
+        raise SettingFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        for key in block:
+            if not key.startswith("_") and key not in parameters:
+                raise _unknown_key(f"{where}.{key}", list(parameters))
+    lacking = [
+        name
+        for name, p in parameters.items()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and name not in block
+    ]
+    if lacking and not block.get("_partial_", False) and not block.get("_args_"):
+        raise SettingFault(f"{where} needs {', '.join(lacking)} ({target}), which the configuration lacks")
 
 
-def _check_keys(overrides: Iterable[Override], known: DictConfig, options: Mapping[str, list[str]]) -> None:
-    """Raises where a changed setting is not in the configuration; `+key=value` adds one."""
-    for override in overrides:
-        if override.is_add() or override.is_force_add() or override.package is not None:
-            continue
-        path = override.key_or_group.split(".")
-        node: Any = known
-        for depth, key in enumerate(path):
-            if not isinstance(node, DictConfig) or key not in node.keys():  # noqa: SIM118 (`in` is False for ???)
-                parent = ".".join(path[:depth])
-                there = [str(k) for k in node] if isinstance(node, DictConfig) else []
-                siblings = [f"{parent}.{k}" if parent else k for k in there if k != "hydra" and not k.startswith("_")]
-                raise _unknown_key(".".join(path), siblings, options if depth == 0 else {})
-            if depth < len(path) - 1:
-                node = OmegaConf.select(known, ".".join(path[: depth + 1]), throw_on_missing=False)
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value at or below `node` that is neither a mapping nor a list, with its dotted path.
+
+    >>> list(leaves({"a": {"b": 1, "c": [2, 3]}}))
+    [('a.b', 1), ('a.c[0]', 2), ('a.c[1]', 3)]
+    """
+    if not isinstance(node, Mapping | list):
+        yield path, node
+    for key, value in _children(node, path):
+        yield from leaves(value, key)
 
 
-def _unknown_key(key: str, siblings: Sequence[str], options: Mapping[str, list[str]]) -> SettingFault:
-    names = sorted({*siblings, *options} - {"exp", "sweep"})
-    allowed = f"allowed there: {', '.join(names)}" if names else f"{key.rpartition('.')[0]} has no settings of its own"
-    more = f" (+{key}=VALUE adds what its target takes besides)" if names and "." in key and not options else ""
-    return SettingFault(f"{key} is not a setting{_closest(key, names)}; {allowed}{more}")
+def _children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The values of a mapping or a list with their dotted paths; of another value none."""
+    if isinstance(node, Mapping):
+        yield from ((f"{path}.{key}" if path else str(key), value) for key, value in node.items())
+    elif isinstance(node, list):
+        yield from ((f"{path}[{i}]", value) for i, value in enumerate(node))
+
+
+def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
+    """What Hydra refused, in one line that says what is allowed."""
+    cause = error.__cause__
+    if isinstance(error, OverrideParseException):
+        rule = "settings are written key=value, or 'key=\"value\"' for a value with marks or letters beyond a to z"
+        return SettingFault(f"{rule}: {_one_line(error)}")
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
+        return _unknown_choice(error.missing_cfg_file, folders, error.options or ())
+    if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.parent_node is not None:
+        siblings = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
+        return _unknown_key(str(cause.full_key), siblings, folders)
+    return SettingFault(_one_line(error))
+
+
+def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) -> SettingFault:
+    """A group has no such name; `file` is both, as in `scale/huge` and `model/cdm/huge`."""
+    group, _, name = file.rpartition("/")
+    if group in ("hydra/launcher", "hydra/sweeper"):
+        plugin = f"hydra-{name.split('_')[0]}-{group.partition('/')[2]}"
+        installed = ", ".join(options)
+        return SettingFault(f"{group}={name} is not installed: pip install {plugin}; installed: {installed}")
+    group, _, name = file.partition("/")
+    names = group_options(folders).get(group, list(options))
+    return SettingFault(f"{group}={name}: there is no such {group}{_closest(name, names)}; allowed: {', '.join(names)}")
+
+
+def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()) -> SettingFault:
+    parent = key.rpartition(".")[0]
+    groups = group_options(folders) if not parent else ()  # `data=NAME` where no data is chosen yet
+    inside = [f"{parent}.{name}" if parent else name for name in siblings if not name.startswith("_")]
+    names = sorted({*inside, *groups} - {"exp", "sweep", "hydra"})
+    if not names:
+        return SettingFault(f"{key} is not a setting; {parent} has no settings of its own")
+    more = f" (+{key}=VALUE adds another argument of its target)" if parent else ""
+    return SettingFault(f"{key} is not a setting{_closest(key, names)}; allowed there: {', '.join(names)}{more}")
 
 
 def _closest(name: str, names: Sequence[str]) -> str:
@@ -221,27 +212,37 @@ def _closest(name: str, names: Sequence[str]) -> str:
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
-def _missing_keys(node: Any, path: str = "") -> Iterator[str]:
-    """The dotted paths of values that are ???; OmegaConf.missing_keys stumbles over interpolations of such values."""
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from _missing_keys(value, f"{path}.{key}" if path else str(key))
-    elif node == "???":
-        yield path
+def _check_hydra(overrides: Sequence[Override]) -> None:
+    for override in overrides:
+        if override.key_or_group in INSTEAD:
+            raise SettingFault(f"{override.input_line} has no effect here: {INSTEAD[override.key_or_group]}")
 
 
-def _missing(key: str, options: Mapping[str, list[str]], chosen: DictConfig, folders: Sequence[Path]) -> str:
+def _adds_to_root(override: Override) -> bool:
+    return (override.is_add() or override.is_force_add()) and "." not in override.key_or_group
+
+
+def _first_value(override: Override) -> str:
+    """The setting with one of the values that a sweep may give it."""
+    if not override.is_sweep_override():
+        return override.input_line or ""
+    sweep = override.value()
+    value = sweep.start if isinstance(sweep, IntervalSweep) else next(iter(override.sweep_string_iterator()))
+    return f"{override.get_key_element()}={value}"
+
+
+def _missing(key: str, chosen: Mapping[str, str | None], folders: Sequence[Path]) -> str:
     """What to say of a value that must be given: the choices of a group, or the comment beside its ???."""
-    if key in options:
-        return f"{key} must be given: {key}=NAME, one of {', '.join(options[key])}"
+    if names := group_options(folders).get(key):
+        return f"{key} must be given: {key}=NAME, one of {', '.join(names)}"
     files = [f"{ROOT}.yaml", *(f"{group}/{name}.yaml" for group, name in chosen.items() if name is not None)]
     own = [file for file in files if file.split("/")[0] == key.split(".")[0]] or files
     comment = re.compile(rf"^\s*{re.escape(key.split('.')[-1])}: *\?\?\? *# *(.+)$", re.MULTILINE)
-    texts = [
-        (folder / file).read_text(encoding="utf-8") for folder in folders for file in own if (folder / file).is_file()
+    paths = [folder / file for folder in folders for file in own]
+    found = [
+        match[1].strip() for path in paths if path.is_file() for match in comment.finditer(path.read_text("utf-8"))
     ]
-    found = next((match.group(1).strip() for text in texts if (match := comment.search(text))), None)
-    return f"{key} must be given: {key}=VALUE" + (f", {found}" if found else "")
+    return ", ".join([f"{key} must be given: {key}=VALUE", *found[:1]])
 
 
 def _one_line(error: BaseException) -> str:

@@ -165,9 +165,12 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
             results.write_models(outcome, folder)
             results.write_scores(outcome, folder)
             page.write_report(outcome, circumstances, folder)
-            results.write_json(results.results(outcome, circumstances), folder / "results.json")
+            content = results.results(outcome, circumstances)
+            results.write_json(content, folder / "results.json")
             tracking.publish(outcome, folder)
             _summarise(outcome, circumstances, folder)
+            if config.objective is not None:
+                print(f"objective: {results.find_objective(content, config.objective):.6g}")
         exit_code = FINE
     finally:
         tracking.close(exit_code)

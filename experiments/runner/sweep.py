@@ -1,9 +1,13 @@
-"""Sweep: one experiment under many settings (`-m`), each job in its own run folder, launched by Hydra's launchers."""
+"""Sweep: one experiment under many settings (`-m`), each job in its own run folder, launched by Hydra's launchers.
+
+Every job leaves a record in the sweep's folder, because sweepers that optimise do not return their jobs.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,43 +19,79 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from core.faults import SettingFault
-from experiments.report.results import shown_columns, write_json
+from experiments.report.results import find_objective, shown_columns, write_json
 from experiments.runner import terminal
-from experiments.runner.configuration import ROOT, compose_run, expand_sweep, search_path
+from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FINE, execute
 
+RECORDS = ".jobs"  # a file per job while a sweep runs; sweep.json has them all
 
-def run_sweep(overrides: Sequence[str], folders: Sequence[Path]) -> int:
+
+def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
     """Runs all jobs, prints one table of them and writes sweep.json; returns the worst exit code of a job.
 
-    Every job's settings are checked before the first job starts. Raises SettingFault.
+    The settings of every job are checked before the first job starts. Raises SettingFault.
     """
-    checked = [compose_run(job, folders) for job in expand_sweep(overrides, folders)]
+    checked = [compose_run(job, folders) for job in expand_sweep(settings, folders)]
     folder = Path(checked[0].run_dir).resolve()
+    records = folder / RECORDS
+    shutil.rmtree(records, ignore_errors=True)
+    records.mkdir(parents=True)
     place = 'hydra.sweep.dir="' + str(folder).replace("\\", "\\\\").replace('"', '\\"') + '"'
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
         job = partial(run_job, options=[f"--config-dir={folder}" for folder in folders[1:]])
         try:
-            batches = hydra.multirun(
-                ROOT, job, [*overrides, *search_path(folders), place], with_log_configuration=False
-            )
+            hydra.multirun(ROOT, job, [*settings, *search_path(folders), place], with_log_configuration=False)
         except HydraException as error:
-            raise SettingFault(str(error)) from error
-    jobs = [_job(done) for batch in batches for done in batch]
-    write_json({"command": ["python", "experiments/run.py", "-m", *overrides], "jobs": jobs}, folder / "sweep.json")
+            raise explain(error, folders) from error
+    jobs = finished_jobs(records)
+    write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
+    shutil.rmtree(records)
     show(jobs, folder)
     return max(job["exit_code"] for job in jobs)
 
 
-def run_job(config: DictConfig, options: Sequence[str]) -> int:
-    """One job, called by a Hydra launcher, perhaps in another process; returns its exit code."""
+def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
+    """One job, called by a Hydra launcher, perhaps in another process.
+
+    Returns the objective for a sweeper that optimises: None where the configuration names none, NaN for a failed job.
+    """
     hydra = HydraConfig.get()
+    folder = Path(hydra.runtime.output_dir)
     OmegaConf.resolve(config)
-    OmegaConf.update(config, "run_dir", hydra.runtime.output_dir)
-    return execute(config, [*options, *(o for o in hydra.overrides.task if not o.startswith("run_dir="))])
+    OmegaConf.update(config, "run_dir", str(folder))
+    own = [setting for setting in hydra.overrides.task if not setting.startswith("run_dir=")]
+    exit_code = execute(config, [*options, *own])
+    pairs = (setting.lstrip("+").partition("=") for setting in hydra.overrides.task)
+    job = {
+        "number": hydra.job.num,
+        "settings": {key: value for key, _, value in pairs},
+        "folder": str(folder),
+        "exit_code": exit_code,
+    }
+    write_json(job, Path(hydra.sweep.dir) / RECORDS / f"{hydra.job.num}.json")
+    if exit_code != FINE:
+        return math.nan
+    return None if config.objective is None else find_objective(read_results(folder), config.objective)
+
+
+def finished_jobs(records: Path) -> list[dict[str, Any]]:
+    """What the jobs of a sweep left behind, in their order, with the table of those that succeeded."""
+    jobs = []
+    for file in records.iterdir():
+        job = json.loads(file.read_text(encoding="utf-8"))
+        if job["exit_code"] == FINE:
+            results = read_results(Path(job["folder"]))
+            job |= {key: results[key] for key in ("signature", "notes", "figures", "table", "seconds")}
+        jobs.append(job)
+    return sorted(jobs, key=lambda job: job["number"])
+
+
+def read_results(folder: Path) -> dict[str, Any]:
+    """results.json of a run folder."""
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -88,19 +128,3 @@ def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _value(number: float | None) -> float:
     return math.nan if number is None else number
-
-
-def _job(done: Any) -> dict[str, Any]:
-    """What one finished job says, with its table where it has one."""
-    folder = Path(done.hydra_cfg.hydra.runtime.output_dir)
-    pairs = (override.lstrip("+").partition("=") for override in done.overrides)
-    job: dict[str, Any] = {
-        "number": done.hydra_cfg.hydra.job.num,
-        "settings": {key: value for key, _, value in pairs},
-        "folder": str(folder),
-        "exit_code": done.return_value,
-    }
-    if done.return_value == FINE:
-        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        job |= {key: results[key] for key in ("signature", "notes", "figures", "table", "seconds")}
-    return job

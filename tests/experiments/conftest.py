@@ -1,5 +1,6 @@
 """The toy experiment, run in this process or by the real command line."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -19,10 +20,11 @@ RUN = Path(__file__).parents[2] / "experiments" / "run.py"
 
 @pytest.fixture
 def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
-    """`main` in this process and an empty working folder; the environment is put back afterwards."""
+    """`main` in this process and an empty working folder; environment, arguments and logging are put back."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(TOY)
-    with patch.dict(os.environ):
+    monkeypatch.setattr(logging.root, "handlers", logging.root.handlers[:])  # Hydra's --info adds one
+    with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
         yield lambda *arguments: main(["--config-dir", str(TOY), *arguments])
 
 

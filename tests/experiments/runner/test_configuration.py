@@ -78,6 +78,11 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
         ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
         ([*SCORE, "a b"], ["key=value"]),
+        ([*SCORE, "model=cdm/huge"], ["model=cdm/huge", "did you mean cdm/", "ctrleval/tiny"]),
+        ([*SCORE, "hydra.run.dir=there"], ["hydra.run.dir=there", "run_dir=FOLDER"]),
+        ([*SCORE, "hydra.mode=MULTIRUN"], ["-m starts a sweep"]),
+        ([*SCORE, "hydra/launcher=nope_local"], ["pip install hydra-nope-launcher", "installed: basic"]),
+        ([*SCORE, "hydra.sweeper.n_trials=3"], ["hydra.sweeper.n_trials is not a setting", "max_batch_size"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -109,6 +114,11 @@ def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
         ("experiment.gamma=0.75", "seed=1"),
     ]
     assert compose_run(jobs[-1], [CONFIGS, TOY]).experiment.gamma == 0.75
+
+
+def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
+    with pytest.raises(SettingFault, match=r"seed=interval\(0,9\): an interval needs a sweeper .*hydra/sweeper=optuna"):
+        expand_sweep([*SCORE, "seed=interval(0,9)"])
 
 
 def test_the_command_line_wins_over_a_sweep_file() -> None:

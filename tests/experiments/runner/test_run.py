@@ -1,14 +1,17 @@
 """The command line: exit codes, messages and the run folder."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hydra._internal.hydra import Hydra
 
 from experiments.run import main
 
@@ -174,7 +177,7 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(start: Start, tmp_path: Path
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "run the same command again to go on" in err
+    assert "run the same command again to continue" in err
     assert "Traceback" not in err
     assert not (tmp_path / "here" / "results.json").exists()
 
@@ -211,6 +214,68 @@ def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(
     jobs = json.loads((tmp_path / "here" / "sweep.json").read_text())["jobs"]
     assert [job["exit_code"] for job in jobs] == [1, 0]
     assert "failed (1)" in capsys.readouterr().out
+
+
+def test_a_run_returns_the_objective_that_its_configuration_names(
+    run_here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    returned: list[float] = []
+
+    def multirun(self: Hydra, *arguments: Any, **settings: Any) -> Any:
+        batches = keep(self, *arguments, **settings)
+        returned.extend(done.return_value for batch in batches for done in batch)
+        return batches
+
+    keep = Hydra.multirun
+    monkeypatch.setattr(Hydra, "multirun", multirun)
+    row = "objective={value: spearman, metric: count}"
+    assert run_here("-m", "+exp=toy", "logger=none", row, "ending=fine,failure", "run_dir=here") == 1
+    assert returned[0] == 1.0
+    assert math.isnan(returned[1])
+    assert "objective: 1\n" in capsys.readouterr().out
+
+
+def test_an_objective_that_is_not_there_is_a_fault_after_the_results(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("+exp=toy", "logger=none", "objective=nope", "run_dir=here") == 2
+    assert "objective must name one figure (weight, nothing, examples)" in capsys.readouterr().err
+    assert (tmp_path / "here" / "results.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["+exp=toy", "--cfg", "job"], 0, "ending: fine"),
+        (["+exp=toy", "--cfg", "job", "--package", "experiment"], 0, "ending: ${ending}"),
+        (["+exp=toy", "--cfg", "job", "--resolve", "-p", "experiment"], 0, "ending: fine"),
+        (["--cfg", "job", "+exp=toy", "-p", "nope"], 2, "package 'nope' not found"),
+        (["+exp=score", "--cfg", "job", "--resolve"], 2, "output must be given"),
+        (["+exp=toy", "--resolve"], 2, "--resolve belongs to --cfg job"),
+        (["+exp=toy", "--cfg", "job", "--info"], 2, "Only one of"),
+        (["+exp=toy", "sede=3", "--info"], 2, "did you mean seed?"),
+        (["--info", "defaults", "+exp=toy"], 0, "exp/toy"),
+        (["--hydra-help"], 0, "--shell-completion"),
+        (["-sc", "install=bash"], 0, "hydra_bash_completion"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_of_hydra(
+    run_here: Here, capfd: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
+) -> None:
+    assert run_here(*arguments) == code
+    shown = "".join(capfd.readouterr())
+    assert words in shown
+    assert "Traceback" not in shown
+
+
+def test_the_shell_completes_experiments_and_scales(
+    run_here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for typed, offered in (("+exp=oumg_p", "+exp=oumg_poetry"), ("scale=", "scale=paper scale=tiny")):
+        monkeypatch.setenv("COMP_LINE", f"python experiments/run.py {typed}")
+        assert run_here("-sc", "query=bash") == 0
+        assert capsys.readouterr().out.strip() == offered
 
 
 def test_no_module_is_named_like_one_that_libraries_import() -> None:
