@@ -16,12 +16,12 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from language_models.causal import CausalLM
 from language_models.tiny import train_tokenizer
-from mars.augmentation import augment
+from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan
-from mars.vocabulary import Vocabulary
+from mars.writable_tokens import WritableTokens
 
 SIZES: dict[str, dict[str, Any]] = {
     "small": {"n_embd": 256, "n_head": 4, "n_layer": 4},
@@ -74,7 +74,7 @@ def random_gpt2(size: str, text: str, device: str) -> CausalLM:
 @torch.inference_mode()
 def without_cache(lm: CausalLM, jobs: Sequence[Job]) -> list[str]:
     """Algorithm 2 as it reads: the whole text is read again for every token and for every length."""
-    vocabulary = Vocabulary(lm.tokenizer, VOCABULARY, lm.device)
+    tokens = WritableTokens(lm.tokenizer, VOCABULARY, lm.device)
     embeddings = lm.model.get_output_embeddings().weight
 
     def encode(text: str) -> list[int]:
@@ -98,16 +98,16 @@ def without_cache(lm: CausalLM, jobs: Sequence[Job]) -> list[str]:
             most = part.count + SETTINGS.max_guess
             for m in range(1, most + 1):
                 logits = plan(read(s + fill)[-1:], embeddings, words).logits[0]
-                logits = logits.masked_fill(~vocabulary.allowed(pending, most - m), -torch.inf)
+                logits = logits.masked_fill(~tokens.allowed(pending, most - m), -torch.inf)
                 fill.append(int((logits >= logits.max() - TIE).nonzero()[0]))
-                pending = vocabulary.pending(pending, fill[-1])
+                pending = tokens.pending(pending, fill[-1])
                 if not pending:
                     new = torch.tensor(fill + after, device=lm.device)
                     scores = (read(s + fill + after)[len(s) - 1 : -1] @ embeddings.T).log_softmax(-1)
                     judged.append((-scores.gather(-1, new[:, None]).mean().item(), m))
             lowest = min(judged)[0]
             kept = next(m for value, m in judged if value <= lowest + TIE)
-            s, text = s + fill[:kept], text + vocabulary.text(fill[:kept])
+            s, text = s + fill[:kept], text + tokens.text(fill[:kept])
         found.append(text if isinstance(job.template[0], Kept) else text.lstrip())
     return found
 
@@ -133,12 +133,14 @@ def main() -> None:
     jobs = jobs[: chosen.jobs]
     lm = random_gpt2(chosen.size, text, chosen.device)
     on_cpu = chosen.device == "cpu"
-    augment(lm, jobs[: 2 if on_cpu else chosen.batch], token_budget=10**9)  # warm up; a GPU at the sizes to come
+    together = SelfPlanningAugmenter(lm, SETTINGS, token_budget=10**9)
+    alone = SelfPlanningAugmenter(lm, SETTINGS, token_budget=1)
+    together.augment(jobs[: 2 if on_cpu else chosen.batch])  # warm up; a GPU at the sizes to come
     augmented: list[Augmented] = []
 
     def lockstep() -> list[str]:
         for start in range(0, len(jobs), chosen.batch):
-            augmented.extend(augment(lm, jobs[start : start + chosen.batch], token_budget=10**9))
+            augmented.extend(together.augment(jobs[start : start + chosen.batch]))
         return [one.text for one in augmented]
 
     ours, here = timed(lm, lockstep)
@@ -150,7 +152,7 @@ def main() -> None:
     print(f"{'way':28}{'references':>12}{'seconds each':>14}{'ratio':>8}{'same texts':>12}")
     print(f"{f'lockstep, batch {chosen.batch}':28}{len(jobs):12}{here:14.4f}{1:8.1f}")
     ways: list[tuple[str, int, Callable[[], list[str]]]] = [
-        ("one at a time", chosen.single, lambda: [a.text for a in augment(lm, jobs[: chosen.single], token_budget=1)]),
+        ("one at a time", chosen.single, lambda: [a.text for a in alone.augment(jobs[: chosen.single])]),
         ("one at a time, no cache", chosen.plain, lambda: without_cache(lm, jobs[: chosen.plain])),
     ]
     for name, count, way in ways:

@@ -1,8 +1,8 @@
-"""Judging: how many tokens of a greedy fill stay, by the perplexity of what they make with the text after the blank.
+"""Judging: how many tokens of a greedy fill stay, by their perplexity together with the text after the blank.
 
 Algorithm 2 of MARS, as intended: with s the text before the blank, t_1 t_2 ... a greedy fill and T the kept text after
 it, length m is judged by PPL(t_1 ... t_m T | s) under the plain model. Greedy fills are nested, so one pass scores all
-lengths: the copies of T stand side by side in one row, each sees its own beginning of the fill alone.
+lengths: the copies of T stand side by side in one row, and each sees only its own beginning of the fill.
 """
 
 import math
@@ -14,13 +14,13 @@ from torch import Tensor
 
 from language_models.causal import CausalLM
 from language_models.seq2seq import chosen_log_probabilities
-from mars.slots import Reading, Slots, hidden_alone, joined, onward, output_embeddings
+from mars.slots import Reading, hidden_alone, joined, onward, output_embeddings
 
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
 DOUBT = 5e-4
-"""A comparison this close to `TIE` may come out either way in another batch; it is above float32 rounding errors."""
-LOGITS = 2**25  # at most so many at a time
+"""A comparison this close to `TIE` may come out either way in another batch; float32 rounding errors are smaller."""
+LOGITS = 2**25  # at most this many at a time
 
 
 def perplexity(log_probabilities: Sequence[float]) -> float:
@@ -42,7 +42,7 @@ def best_length(perplexities: Sequence[float], tie: float = TIE) -> int:
     return next(m for m, value in enumerate(perplexities, 1) if value <= lowest * math.exp(tie))
 
 
-def close_call(perplexities: Sequence[float]) -> bool:
+def is_close_call(perplexities: Sequence[float]) -> bool:
     """Whether rounding errors could change `best_length`."""
     lowest = math.log(min(perplexities))
     return any(abs(math.log(value) - lowest - TIE) < DOUBT for value in perplexities if math.isfinite(value))
@@ -90,40 +90,28 @@ def following_states(
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
 
 
-def perplexities(lm: CausalLM, before: Sequence[int], fill: Sequence[int], after: Sequence[int]) -> list[float]:
-    """PPL(t_1 ... t_m T | s) of every length m of the fill, in one pass over s, the fill and all copies of T."""
-    n, filled = len(before), len(fill)
-    slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
-    copies = branches(fill[-1], after, n, filled, range(1, filled + 1))
-    hidden = slots.read([joined(onward([*before, *fill[:-1]], 0), copies)], [0])[0]
-    embeddings = output_embeddings(lm)
-    written = log_probabilities(embeddings, hidden[n - 1 : n + filled - 1], fill)
-    states = following_states(hidden[n : n + filled], hidden[n + filled :], len(after))
-    return with_following(written, log_probabilities(embeddings, states.flatten(0, 1), [*after] * filled))
+def with_following(fill: Sequence[float], following: Sequence[float], lengths: Sequence[int]) -> list[float]:
+    """PPL of each judged length of a fill from log P of its tokens and of T behind each length; infinite for others.
 
-
-def with_following(
-    written: Sequence[float], following: Sequence[float], lengths: Sequence[int] | None = None
-) -> list[float]:
-    """PPL of every length of a fill from log P of its tokens and of T behind each length; infinite where not judged.
-
-    >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [0.0, 0.0])]
+    >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
     [1.4142, 2.0]
     >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [math.log(0.5)], lengths=[1])]
     [2.0, inf]
     """
-    judged = list(range(1, len(written) + 1)) if lengths is None else list(lengths)
-    words = len(following) // len(judged)
-    found = [math.inf] * len(written)
-    for c, m in enumerate(judged):
-        found[m - 1] = perplexity([*written[:m], *following[c * words : (c + 1) * words]])
+    words = len(following) // len(lengths)
+    found = [math.inf] * len(fill)
+    for c, m in enumerate(lengths):
+        found[m - 1] = perplexity([*fill[:m], *following[c * words : (c + 1) * words]])
     return found
 
 
 def perplexities_alone(
     lm: CausalLM, before: Sequence[int], fill: Sequence[int], after: Sequence[int], lengths: Sequence[int]
 ) -> list[float]:
-    """The same, one length at a time and each read from the beginning: slow, and equal in any batch."""
+    """PPL(t_1 ... t_m T | s) of each length m, one at a time and each read from the beginning.
+
+    Slow, and equal in any batch; infinite for lengths that are not judged.
+    """
     embeddings, found = output_embeddings(lm), [math.inf] * len(fill)
     for m in lengths:
         scored = [*fill[:m], *after]

@@ -20,13 +20,13 @@ from core.stages import fingerprint
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
+from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job
 from mars.keeping import Augmenter, json_numbers, kept_or_augmented
 from mars.masking import Blank, Template, inverse_document_frequency, templates
 from mars.naive import NaiveAugmenter
 from mars.planning import Rule
 from mars.score import cosine, mars, ratio_weights
-from mars.self_planning import SelfPlanningAugmenter
 from mars.tagging import Tagger, load_tagger
 
 log = logging.getLogger(__name__)

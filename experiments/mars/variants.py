@@ -11,12 +11,12 @@ from experiments.mars.findings import row_up_to
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
+from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
 from mars.keeping import Augmenter
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
 from mars.score import ratio_weights
-from mars.self_planning import SelfPlanningAugmenter
 from mars.tagging import Tagger
 
 

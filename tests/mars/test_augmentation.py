@@ -12,19 +12,25 @@ import torch
 
 from core.faults import ExampleFaults
 from language_models.causal import CausalLM
-from mars.augmentation import augment
+from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job
 from mars.judging import DOUBT, TIE, with_following
 from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
 from mars.planning import Planned, plan
-from mars.vocabulary import Vocabulary
+from mars.writable_tokens import WritableTokens
 
 WORDS = [
     *["the", "dog", "ran", "after", "a", "red", "ball", "and", "he", "threw"],
     *["it", "over", "wall", "so", "happy", "that", "Tom", "Ann", "ate"],
 ]
 PLAIN = Augmentation(planning_steps=0)
+
+
+def augment(
+    lm: CausalLM, jobs: Sequence[Job], settings: Augmentation = PAPER, token_budget: int = 16_384
+) -> list[Augmented]:
+    return SelfPlanningAugmenter(lm, settings, token_budget).augment(jobs)
 
 
 def random_template(rng: random.Random, parts: int) -> Template:
@@ -63,7 +69,7 @@ def noise(lm: CausalLM, size: float) -> Iterator[None]:
 @torch.no_grad()
 def one_at_a_time(lm: CausalLM, job: Job, settings: Augmentation) -> str:
     """Algorithm 2 as it reads, a whole text for every token and every length; no cache, no batch."""
-    vocabulary = Vocabulary(lm.tokenizer, lm.model.config.vocab_size)
+    writable = WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
     embeddings = lm.model.transformer.wte.weight
 
     def encode(text: str) -> list[int]:
@@ -88,12 +94,12 @@ def one_at_a_time(lm: CausalLM, job: Job, settings: Augmentation) -> str:
             logits = plan(hidden, embeddings, words, settings.planning_steps, rule=settings.reward).logits[0]
             pending = b""
             for token in fill:
-                pending = vocabulary.pending(pending, token)
-            may = vocabulary.allowed(pending, most - m)
+                pending = writable.pending(pending, token)
+            may = writable.allowed(pending, most - m)
             top = max(x for x, ok in zip(logits.tolist(), may.tolist(), strict=True) if ok)
             fill.append(next(j for j, x in enumerate(logits.tolist()) if may[j] and x >= top - TIE))
             try:
-                vocabulary.text(fill)
+                writable.text(fill)
             except UnicodeDecodeError:
                 continue
             whole = s + fill + after
@@ -102,7 +108,7 @@ def one_at_a_time(lm: CausalLM, job: Job, settings: Augmentation) -> str:
             judged.append((-sum(chosen) / len(chosen), m))
         lowest = min(judged)[0]
         kept = next(m for value, m in judged if value <= lowest + TIE)
-        text += vocabulary.text(fill[:kept])
+        text += writable.text(fill[:kept])
         s += fill[:kept]
     return text if isinstance(job.template[0], Kept) else text.lstrip()
 
@@ -222,9 +228,9 @@ def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:
     """An open end, k = 0: greedy generation by the library, up to the length of lowest perplexity."""
     job = Job("Tom had a red ball.", (Kept(" He"), Blank(4)))
     [found] = augment(lm, [job], PLAIN)
-    vocabulary = Vocabulary(lm.tokenizer, lm.model.config.vocab_size)
+    writable = WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
     ids = [lm.start, *lm.tokenizer(job.context + " He", add_special_tokens=False)["input_ids"]]
-    banned = (~vocabulary.allowed(b"", 0)).nonzero().tolist()
+    banned = (~writable.allowed(b"", 0)).nonzero().tolist()
     read = {"inputs": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids))}
     written = lm.model.generate(**read, do_sample=False, max_new_tokens=7, bad_words_ids=banned)[0, len(ids) :].tolist()
     fill = found.fills[0]

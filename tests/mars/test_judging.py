@@ -21,8 +21,19 @@ from transformers import (
 )
 
 from language_models.causal import CausalLM
-from mars.judging import DOUBT, TIE, best_length, branches, close_call, perplexities, perplexities_alone, perplexity
-from mars.slots import check_model
+from mars.judging import (
+    DOUBT,
+    TIE,
+    best_length,
+    branches,
+    following_states,
+    is_close_call,
+    log_probabilities,
+    perplexities_alone,
+    perplexity,
+    with_following,
+)
+from mars.slots import Slots, check_model, joined, onward, output_embeddings
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
 WIDE: dict[str, Any] = {
@@ -55,6 +66,19 @@ def random_model(config: Any, tokenizer: Any, attention: str = "sdpa") -> Causal
             if parameter.ndim == 2:
                 parameter.mul_(6)
     return CausalLM(model, tokenizer)
+
+
+def perplexities(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
+    """PPL of every length of the fill, in one pass over the text before it, the fill and all copies of `after`."""
+    n, filled = len(before), len(fill)
+    lengths = range(1, filled + 1)
+    slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
+    copies = branches(fill[-1], after, n, filled, lengths)
+    hidden = slots.read([joined(onward([*before, *fill[:-1]], 0), copies)], [0])[0]
+    embeddings = output_embeddings(lm)
+    scores = log_probabilities(embeddings, hidden[n - 1 : n + filled - 1], fill)
+    states = following_states(hidden[n : n + filled], hidden[n + filled :], len(after))
+    return with_following(scores, log_probabilities(embeddings, states.flatten(0, 1), [*after] * filled), lengths)
 
 
 def recomputed(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
@@ -146,9 +170,9 @@ def test_the_best_is_the_shortest_of_the_lowest(values: list[float]) -> None:
 @given(st.lists(st.floats(1.0, 1.01), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_rounding_errors_change_only_close_calls(values: list[float], seed: int) -> None:
     noise = np.random.default_rng(seed).uniform(-DOUBT / 2.1, DOUBT / 2.1, len(values))
-    assert close_call(values) or best_length(values) == best_length([*np.array(values) * np.exp(noise)])
+    assert is_close_call(values) or best_length(values) == best_length([*np.array(values) * np.exp(noise)])
 
 
 def test_lengths_that_cut_a_character_are_not_chosen() -> None:
     assert best_length([math.inf, 9.0, math.inf]) == 2
-    assert not close_call([math.inf, 9.0])
+    assert not is_close_call([math.inf, 9.0])

@@ -1,7 +1,7 @@
 """Which tokens may be written: no end of text, no line breaks, never half a character at the end of a fill.
 
-Byte-level BPE may spread a character over several tokens. `Vocabulary` knows the bytes of every token, so that a fill
-stays valid UTF-8 at every step and is complete when its tokens are spent.
+Byte-level BPE may spread a character over several tokens. `WritableTokens` knows the bytes of every token, so that a
+fill stays valid UTF-8 at every step and is complete when its tokens are spent.
 """
 
 import codecs
@@ -51,7 +51,7 @@ def missing_bytes(text: bytes) -> int | None:
     return (2 if first < 0xE0 else 3 if first < 0xF0 else LONGEST) - len(pending)
 
 
-class Vocabulary:
+class WritableTokens:
     """The bytes of every token and the tokens that may follow; `size` is that of the model's output layer."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:

@@ -7,12 +7,12 @@ from transformers import BertTokenizer
 
 from language_models.causal import CausalLM
 from language_models.tiny import train_tokenizer
-from mars.vocabulary import Vocabulary, missing_bytes
+from mars.writable_tokens import WritableTokens, missing_bytes
 
 
 @pytest.fixture(scope="module")
-def vocabulary(lm: CausalLM) -> Vocabulary:
-    return Vocabulary(lm.tokenizer, lm.model.config.vocab_size)
+def writable(lm: CausalLM) -> WritableTokens:
+    return WritableTokens(lm.tokenizer, lm.model.config.vocab_size)
 
 
 def test_bytes_of_a_character_by_hand() -> None:
@@ -36,13 +36,13 @@ def test_what_is_begun_can_be_completed() -> None:
         begun = [more for text in begun for more in longer[text] if missing_bytes(more)][::11]
 
 
-def test_tokens_decode_to_their_bytes(lm: CausalLM, vocabulary: Vocabulary) -> None:
+def test_tokens_decode_to_their_bytes(lm: CausalLM, writable: WritableTokens) -> None:
     ids = lm.tokenizer("The cat 🐈 sat. שלום مرحبا 猫", add_special_tokens=False)["input_ids"]
-    assert vocabulary.text(ids) == lm.tokenizer.decode(ids)
+    assert writable.text(ids) == lm.tokenizer.decode(ids)
 
 
-def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, vocabulary: Vocabulary) -> None:
-    may = vocabulary.allowed(b"", 9)
+def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, writable: WritableTokens) -> None:
+    may = writable.allowed(b"", 9)
     banned = [*lm.tokenizer.all_special_ids, lm.tokenizer.convert_tokens_to_ids("<title>")]
     banned += lm.tokenizer("\n\r\t\x0b\x00", add_special_tokens=False)["input_ids"]
     assert not may[banned].any()
@@ -50,37 +50,37 @@ def test_special_tokens_and_line_breaks_are_banned(lm: CausalLM, vocabulary: Voc
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_way_through_the_allowed_tokens_is_a_text(vocabulary: Vocabulary, seed: int) -> None:
+def test_any_way_through_the_allowed_tokens_is_a_text(writable: WritableTokens, seed: int) -> None:
     """Byte tokens are preferred, so that characters are begun all the time."""
     rng = random.Random(seed)
     length = rng.randint(1, 7)
     tokens: list[int] = []
     pending = b""
     for m in range(length):
-        may = vocabulary.allowed(pending, length - m - 1).nonzero().flatten().tolist()
-        high = [token for token in may if vocabulary.bytes[token][0] >= 0x80]
+        may = writable.allowed(pending, length - m - 1).nonzero().flatten().tolist()
+        high = [token for token in may if writable.bytes[token][0] >= 0x80]
         tokens.append(rng.choice(high or may))
-        pending = vocabulary.pending(pending, tokens[-1])
+        pending = writable.pending(pending, tokens[-1])
         if not pending:
-            assert vocabulary.text(tokens).isprintable() or not vocabulary.text(tokens).isascii()
+            assert writable.text(tokens).isprintable() or not writable.text(tokens).isascii()
     assert pending == b""
-    assert len(vocabulary.text(tokens).splitlines()) == 1
+    assert len(writable.text(tokens).splitlines()) == 1
 
 
 def test_without_all_bytes_no_character_is_begun(counting: CausalLM) -> None:
-    vocabulary = Vocabulary(counting.tokenizer, 5)
-    assert vocabulary.most == 0
-    assert vocabulary.allowed(b"", 3).tolist() == [False, True, True, True, True]  # 0 is the end of a text
+    writable = WritableTokens(counting.tokenizer, 5)
+    assert writable.most == 0
+    assert writable.allowed(b"", 3).tolist() == [False, True, True, True, True]  # 0 is the end of a text
 
 
 def test_a_larger_output_layer_is_banned_beyond_the_tokenizer(counting: CausalLM) -> None:
-    assert Vocabulary(counting.tokenizer, 8).allowed(b"", 3).tolist() == [False] + [True] * 4 + [False] * 3
+    assert WritableTokens(counting.tokenizer, 8).allowed(b"", 3).tolist() == [False] + [True] * 4 + [False] * 3
 
 
 def test_other_tokenizers_are_refused() -> None:
     words = BertTokenizer({"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "猫": 5})
     with pytest.raises(ValueError, match="needs a byte-level BPE"):
-        Vocabulary(words, 6)
+        WritableTokens(words, 6)
 
 
 def test_a_vocabulary_of_special_tokens_is_refused() -> None:
@@ -88,4 +88,4 @@ def test_a_vocabulary_of_special_tokens_is_refused() -> None:
     tokens = tokenizer.convert_ids_to_tokens([*range(len(tokenizer))])
     tokenizer.add_special_tokens({"additional_special_tokens": tokens})
     with pytest.raises(ValueError, match="may be written"):
-        Vocabulary(tokenizer, len(tokenizer))
+        WritableTokens(tokenizer, len(tokenizer))
