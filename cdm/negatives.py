@@ -17,7 +17,7 @@ from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
 from data.builtin.damage import by_word_count, repeat_turn, replace_turn, swap_turns
 
-VERSION = 1  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
+VERSION = 2  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
 
 
@@ -30,12 +30,14 @@ class Negatives:
         negatives: the same dialogues with redrawn segments.
         indices: which of the given dialogues each of them comes from.
         failures: how many dialogues came out as they were, or with an empty turn, in every attempt and were left out.
+        unclosed: how many redrawn segments did not end within the longest length in any attempt and stand cut.
     """
 
     positives: tuple[Dialogue, ...]
     negatives: tuple[Dialogue, ...]
     indices: tuple[int, ...]
     failures: int
+    unclosed: int = 0
 
 
 def sample_negatives(
@@ -51,33 +53,41 @@ def sample_negatives(
 ) -> Negatives:
     """A negative for every dialogue: `strategy` says how often and how much of it is drawn again.
 
-    A segment that comes out as it was, or leaves an empty turn, is drawn again at another place, at most `attempts`
-    times. A negative depends on its dialogue, its index and the seed, not on the other dialogues. `advance` hears how
-    many manipulations are done.
+    A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
+    at another place, at most `attempts` times. In the last attempt a segment that does not end is cut and counted. A
+    negative depends on its dialogue, its index, the seed and the longest length, not on the other dialogues' words.
+    `advance` hears how many manipulations are done.
     """
     tokenised = pair.tokenise(dialogues)
     positives = written(pair.amateur, tokenised.dialogues)
     current: list[Turns] = list(tokenised.dialogues)
+    longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
+    unclosed = 0
     rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
     plans = [manipulations(strategy, rng) for rng in rngs]
     failed: set[int] = set()
     for round_, plan in enumerate(_transposed(plans)):
         waiting = [i for i in plan if i not in failed]
         for attempt in range(attempts):
-            drawn = _redrawn(
+            drawn, is_closed = _redrawn(
                 pair,
                 tokenised,
                 [current[i] for i in waiting],
                 [plan[i] for i in waiting],
                 [rngs[i] for i in waiting],
-                np.array([_uniforms(seed, i, round_, attempt, sampling.longest) for i in waiting]),
+                np.array([_uniforms(seed, i, round_, attempt, longest) for i in waiting]),
                 sampling,
                 longest_segment,
                 token_budget,
             )
             before = written(pair.amateur, [current[i] for i in waiting])
             after = written(pair.amateur, drawn)
-            changed = [b != a != positives[i] and all(a) for i, b, a in zip(waiting, before, after, strict=True)]
+            is_last = attempt == attempts - 1
+            changed = [
+                b != a != positives[i] and all(a) and (closed or is_last)
+                for i, b, a, closed in zip(waiting, before, after, is_closed, strict=True)
+            ]
+            unclosed += sum(good and not closed for good, closed in zip(changed, is_closed, strict=True))
             for i, turns, good in zip(waiting, drawn, changed, strict=True):
                 if good:
                     current[i] = turns
@@ -92,6 +102,7 @@ def sample_negatives(
         negatives=tuple(written(pair.amateur, [current[i] for i in kept])),
         indices=tuple(kept),
         failures=len(failed),
+        unclosed=unclosed,
     )
 
 
@@ -115,8 +126,8 @@ def _redrawn(
     sampling: Sampling,
     longest_segment: int,
     token_budget: int,
-) -> list[Turns]:
-    """Each dialogue with one gap drawn again."""
+) -> tuple[list[Turns], list[bool]]:
+    """Each dialogue with one gap drawn again, and whether the new segment ended by itself."""
     gaps = [
         random_gap(turns, rng, whole, longest_segment)
         for turns, rng, whole in zip(dialogues, rngs, utterance, strict=True)
@@ -126,7 +137,10 @@ def _redrawn(
         for turns, gap in zip(dialogues, gaps, strict=True)
     ]
     segments = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn, token_budget)
-    return [fill(turns, gap, segment) for turns, gap, segment in zip(dialogues, gaps, segments, strict=True)]
+    drawn: list[Turns] = [
+        fill(turns, gap, segment) for turns, gap, segment in zip(dialogues, gaps, segments, strict=True)
+    ]
+    return drawn, [len(segment) < uniforms.shape[1] for segment in segments]
 
 
 def manipulated_negatives(dialogues: Sequence[Sequence[str]], seed: int) -> Negatives:

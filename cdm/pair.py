@@ -74,9 +74,14 @@ class Pair:
 
     @property
     def never_drawn(self) -> list[int]:
-        """Special tokens that no segment may hold: all but the one that ends it."""
-        special = {*self.amateur.tokenizer.all_special_ids, self.amateur.tokenizer.get_vocab()[SEPARATOR]}
-        return sorted(special - set(self.infilling.after))
+        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token.
+
+        A model may have more ids than its tokenizer has tokens (T5: 32101 to 32127).
+        """
+        tokens = self.amateur.tokenizer.get_vocab()
+        special = {*self.amateur.tokenizer.all_special_ids, tokens[SEPARATOR]}
+        empty = set(range(self.amateur.model.config.vocab_size)) - set(tokens.values())
+        return sorted((special | empty) - set(self.infilling.after))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         """Every turn as token ids."""

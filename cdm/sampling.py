@@ -26,21 +26,21 @@ class Sampling:
         temperature: divides the degraded log-probabilities.
         top_k: only so many of the likeliest tokens; 0 for all.
         top_p: only the likeliest tokens that together reach this share; 1 for all.
-        longest: at most so many tokens.
+        longest: a segment has at most this many tokens; None for the length of the longest turn in the data.
     """
 
     gamma: float = 1.0
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
-    longest: int = 40
+    longest: int | None = None
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.gamma):
             raise SettingFault(f"gamma must be a finite number, but is {self.gamma}")
         if self.temperature <= 0:
             raise SettingFault(f"temperature must be above 0, but is {self.temperature}")
-        if self.top_k < 0 or self.longest < 1 or not 0 < self.top_p <= 1:
+        if self.top_k < 0 or (self.longest is not None and self.longest < 1) or not 0 < self.top_p <= 1:
             raise SettingFault(f"need top_k >= 0, longest >= 1 and 0 < top_p <= 1, but got {self}")
 
 
@@ -113,7 +113,8 @@ def sample_segments(
     """One segment for every source from the degraded distribution, without the tokens that frame it.
 
     Row i is drawn with `uniforms[i]`, numbers in [0, 1), so it does not depend on its batch. `forbidden` tokens are
-    never drawn; a segment has at least one token.
+    never drawn. A segment has at least one token. One with as many tokens as `uniforms` has columns did not close: the
+    models never wrote its end.
     """
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
@@ -136,15 +137,21 @@ def _sample_batch(
     device = pair.amateur.device
     ids = pad(sources, pair.amateur.model.config.pad_token_id, device)
     mask = pad([[1] * len(source) for source in sources], 0, device)
-    amateur, expert = (_Reader.of(lm, ids, mask) for lm in (pair.amateur, pair.expert))
+    # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
+    readers = {
+        name: _Reader.of(lm, ids, mask)
+        for name, lm, unused in (("amateur", pair.amateur, -1), ("expert", pair.expert, 0))
+        if sampling.gamma != unused
+    }
     draws = torch.as_tensor(uniforms, device=device)
     start = [pair.amateur.model.config.decoder_start_token_id, *pair.infilling.before]
     given = torch.tensor([start] * len(sources), device=device)
     segments: list[list[int]] = [[] for _ in sources]
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
-    for step in range(sampling.longest):
-        log_p = degraded_log_probabilities(
-            amateur.next_log_probabilities(given), expert.next_log_probabilities(given), sampling.gamma
+    for step in range(uniforms.shape[1]):
+        read = {name: reader.next_log_probabilities(given) for name, reader in readers.items()}
+        log_p = (
+            degraded_log_probabilities(**read, gamma=sampling.gamma) if len(read) == 2 else next(iter(read.values()))
         )
         log_p[:, [*forbidden, end] if step == 0 else list(forbidden)] = -torch.inf
         chosen = draw(sampling_probabilities(log_p, sampling), draws[alive, step])
@@ -155,8 +162,8 @@ def _sample_batch(
             break
         if len(going) < len(alive):
             rows = torch.tensor(going, device=device)
-            amateur.keep(rows)
-            expert.keep(rows)
+            for reader in readers.values():
+                reader.keep(rows)
             chosen = chosen[rows]
             alive = [alive[r] for r in going]
         given = chosen[:, None]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sklearn.metrics import roc_auc_score
+
 from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
 from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, dialogue_steps, pooled_scores
@@ -25,6 +27,8 @@ from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
 from experiments.training.language_models import LanguageModelPlan, trained_language_model
 from experiments.training.trained import Trained, folders_of
+
+LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def cdm_dialogue(
         data: dialogues to train on, held-out ones, and rated sets.
         amateur, expert: the pair; both must have one vocabulary.
         negatives: what the discriminators learn from.
-        discriminators: by name; each gives a row `cdm_generative_NAME`.
+        discriminators: by name; each gives a row, whose name `generative_row` begins.
         pooler: what the classifier pooler learns from.
         device: where the trained models score and sample; the trainer's settings say where they train.
     """
@@ -93,8 +97,25 @@ def cdm_dialogue(
     pooler_folder = kept_pooler(run, trained, held_out, pooler, negatives)
     fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
     generative = {name: GenerativeCDM.from_pretrained(judge.source, device) for name, judge in judges.items()}
+    generative = {f"{generative_row(negatives.sampling.gamma)}_{name}": metric for name, metric in generative.items()}
     rated = tuple(_rated(run, each, pair, fitted, generative) for each in data.rated)
     return _outcome(run, data, negatives, CdmFindings(trained, order, sampled, judges, pooler_folder, rated))
+
+
+def generative_row(gamma: float) -> str:
+    """What the row of a discriminator is called: at gamma 0 and -1 its negatives come from one model (CDM, Table 5).
+
+    >>> [generative_row(gamma) for gamma in (-1, 0, 0.5)]
+    ['cdm_resampled_expert', 'cdm_resampled_amateur', 'cdm_generative']
+    """
+    return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(float(gamma), "cdm_generative")
+
+
+def word_count_auc(negatives: Negatives) -> float:
+    """How well word count alone tells positives from negatives: AUC, 0.5 is chance, above it positives are longer."""
+    texts = [*negatives.positives, *negatives.negatives]
+    labels = [1] * len(negatives.positives) + [0] * len(negatives.negatives)
+    return float(roc_auc_score(labels, [sum(len(turn.split()) for turn in turns) for turns in texts]))
 
 
 def _rated(
@@ -104,7 +125,7 @@ def _rated(
     with run.timed(f"momentum {rated.name}"):
         steps = dialogue_steps(pair, turns_of(rated.examples))
     with run.timed(f"scoring {rated.name}"):
-        scores = {f"cdm_generative_{name}": metric.score(rated.examples) for name, metric in generative.items()}
+        scores = {name: metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
             name = f"cdm_discriminative_{pooling}"
             scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler)
@@ -120,7 +141,8 @@ def _outcome(run: Run, data: DialogueData, plan: NegativesPlan, found: CdmFindin
     """The findings as rows, plots and notes."""
     amateur, expert, pair = found.trained.amateur, found.trained.expert, found.trained.pair
     scored = [ScoredSet(each.rated, each.scores) for each in found.rated]
-    failures = found.negatives.failures
+    failures, unclosed = found.negatives.failures, found.negatives.unclosed
+    length_auc = word_count_auc(found.negatives)
     return Outcome(
         signature=signature(
             run.name,
@@ -147,6 +169,12 @@ def _outcome(run: Run, data: DialogueData, plan: NegativesPlan, found: CdmFindin
         notes=[
             *([] if found.order.holds else [str(found.order)]),
             *([f"{failures} dialogues could not be manipulated and have no negative."] if failures else []),
+            *([f"{unclosed} redrawn segments did not end by themselves and are cut."] if unclosed else []),
+            *(
+                [f"Word count alone tells negatives from positives (AUC {length_auc:.2f}; 0.5 is chance)."]
+                if abs(length_auc - 0.5) > LENGTH_AUC_TOLERANCE
+                else []
+            ),
         ],
         figures={
             "amateur held-out NLL (nats per token)": found.order.amateur_nll,
@@ -154,6 +182,8 @@ def _outcome(run: Run, data: DialogueData, plan: NegativesPlan, found: CdmFindin
             "amateur parameters": pair.amateur.parameters,
             "expert parameters": pair.expert.parameters,
             "negatives": len(found.negatives.negatives),
+            "redrawn segments that are cut": unclosed,
+            "AUC of word count, positives against negatives (0.5 is chance)": length_auc,
         },
         synthetic=data.synthetic,
     )

@@ -90,7 +90,7 @@ def kept_negatives(
         folder = run.stages.get("negatives", depends, build, version=negatives.VERSION)
     stored = json.loads((folder / "negatives.json").read_text("utf-8"))
     positives, damaged = (tuple(map(tuple, stored[key])) for key in ("positives", "negatives"))
-    return Negatives(positives, damaged, tuple(stored["indices"]), stored["failures"])
+    return Negatives(positives, damaged, tuple(stored["indices"]), stored["failures"], stored["unclosed"])
 
 
 def kept_pooler(

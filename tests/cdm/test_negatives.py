@@ -1,5 +1,8 @@
 """Negatives differ from their positives where they were manipulated, and nowhere else."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 
 from cdm.generative import labelled
@@ -38,6 +41,38 @@ def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, mo
     (same,) = pair.amateur.tokenizer.batch_decode([[260]])
     found = sample_negatives(pair, [(same, same)], "utterance-single", SAMPLING, seed=0)
     assert (found.positives, found.negatives, found.indices, found.failures) == ((), (), (), 1)
+
+
+def test_a_segment_may_be_as_long_as_the_longest_turn(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns: list[int] = []
+
+    def sample(_pair: Pair, sources: list[list[int]], _sampling: Sampling, uniforms: np.ndarray, *_: object):  # type: ignore[no-untyped-def]
+        columns.append(uniforms.shape[1])
+        return [[260 + i] for i in range(len(sources))]
+
+    monkeypatch.setattr("cdm.negatives.sample_segments", sample)
+    talk = ("hi", "a much longer answer than the greeting that it follows")
+    sample_negatives(pair, [talk], "utterance-single", Sampling(), seed=0)
+    longest = max(len(turn) for turn in pair.tokenise([talk]).dialogues[0])
+    assert set(columns) == {longest + 1}
+
+
+def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws: list[int] = []
+
+    def sample(
+        closing: int, _pair: Pair, sources: list[list[int]], _sampling: Sampling, uniforms: np.ndarray, *_: object
+    ):  # type: ignore[no-untyped-def]
+        draws.append(len(sources))
+        length = 1 if len(draws) == closing else uniforms.shape[1]
+        return [[270 + len(draws)] * length for _ in sources]
+
+    talk = ("hello there", "good morning to you")
+    for closing, tried, unclosed in ((2, 2, 0), (9, 3, 1)):
+        draws.clear()
+        monkeypatch.setattr("cdm.negatives.sample_segments", partial(sample, closing))
+        found = sample_negatives(pair, [talk], "utterance-single", Sampling(), seed=0)
+        assert (len(draws), found.unclosed, found.failures) == (tried, unclosed, 0)
 
 
 def test_manipulated_negatives_have_foreign_swapped_or_repeated_turns(dialogues: list[tuple[str, ...]]) -> None:

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from cdm.momentum import contrastive_momentum, degraded_log_probabilities
-from cdm.pair import Pair
+from cdm.pair import SEPARATOR, Pair
 from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
 from language_models.seq2seq import Seq2SeqLM
+from language_models.tiny import TinyT5
 
 
 def test_momentum_and_degradation_by_hand() -> None:
@@ -73,7 +74,7 @@ def plainly(
 ) -> list[int]:
     """One row, no caches, the whole target read again for every token; one model, or (amateur, expert) by Eq. 4."""
     segment: list[int] = []
-    for step in range(sampling.longest):
+    for step in range(len(uniforms)):
         given = torch.tensor([[0, *pair.infilling.before, *segment]])
         with torch.no_grad():
             rows = [
@@ -106,6 +107,27 @@ def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list
     models = {0.0: [pair.amateur], -1.0: [pair.expert]}.get(gamma, [pair.amateur, pair.expert])
     for row, source, u in zip(found, sources, uniforms, strict=True):
         assert row == plainly(models, pair, source, sampling, u, pair.never_drawn)
+
+
+@pytest.mark.parametrize(("gamma", "unused"), [(0.0, "expert"), (-1.0, "amateur")])
+def test_a_model_without_a_say_is_not_evaluated(
+    pair: Pair, sources: list[list[int]], gamma: float, unused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError(f"the {unused} has no say at gamma = {gamma}")
+
+    monkeypatch.setattr(getattr(pair, unused).model, "forward", refuse)
+    monkeypatch.setattr(getattr(pair, unused).model.get_encoder(), "forward", refuse)
+    uniforms = np.random.default_rng(1).random((len(sources), 3))
+    assert all(sample_segments(pair, sources, Sampling(gamma=gamma), uniforms, pair.never_drawn))
+
+
+def test_ids_without_a_token_are_never_drawn(dialogues: list[tuple[str, ...]]) -> None:
+    lms = [TinyT5(400, 16, 32, 2, 1, 1).build(dialogues[0], (SEPARATOR,), seed) for seed in (1, 2)]
+    tokens = len(lms[0].tokenizer)
+    for lm in lms:
+        lm.model.resize_token_embeddings(tokens + 27)  # as T5: 32128 ids for 32101 tokens
+    assert {tokens, tokens + 26} <= set(Pair(*lms, longest=60).never_drawn)
 
 
 @pytest.mark.parametrize("token_budget", [1, 150, 100_000])

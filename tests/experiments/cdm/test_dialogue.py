@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
+from experiments.cdm.dialogue import word_count_auc
 from experiments.cdm.stages import windows
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +39,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
     assert sorted(row["metric"] for row in results["table"]) == sorted(
-        ["cdm_generative_bilstm", *DISCRIMINATIVE, *BASELINES]
+        ["cdm_resampled_amateur_bilstm", *DISCRIMINATIVE, *BASELINES]
     )
     assert {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]} == {
         ("builtin", "quality", 20, True)
@@ -79,7 +81,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
         )
         assert done.returncode == 0, done.stderr
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
+        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_resampled_amateur_bilstm"
         by_id = {line["id"]: line for line in stored}
         for line in lines:
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
@@ -122,6 +124,13 @@ def test_fed_has_the_published_rows(run: Callable[..., Any], shared_data: Path, 
     assert found["word_count", "overall"] == pytest.approx(0.267, abs=5e-4)
 
 
+def test_word_count_alone_by_hand() -> None:
+    alike = Negatives((("a b", "c"), ("d",)), (("x y", "z"), ("w",)), (0, 1), 0)
+    shorter = Negatives((("a b", "c"), ("d e f",)), (("x", "z"), ("w",)), (0, 1), 0)
+    assert word_count_auc(alike) == 0.5
+    assert word_count_auc(shorter) == 1.0
+
+
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
     cut = windows(dialogues, 4, seed=1)
@@ -141,5 +150,5 @@ def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
     found = subprocess.run([*program, *command], capture_output=True, text=True, cwd=ROOT)
     assert found.returncode == 0, found.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
-    assert {row["metric"] for row in results["table"]} == {"cdm_generative_bilstm", *DISCRIMINATIVE, *BASELINES}
+    assert {row["metric"] for row in results["table"]} == {"cdm_resampled_amateur_bilstm", *DISCRIMINATIVE, *BASELINES}
     assert not list((tmp_path / "stages").glob("*.partial"))
