@@ -12,6 +12,7 @@ from core.faults import SettingFault
 from core.settings import check_choice
 from discriminators.segments import Layout
 from language_models.encoders import mean_pool
+from language_models.model import plain_token_ids
 
 Pooling = Literal["mean", "cls"]
 
@@ -34,18 +35,7 @@ class EncoderTokens:
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         """The ids of each segment, without special tokens."""
-        if not segments:
-            return []
-        encoding = self.tokenizer(
-            list(segments),
-            add_special_tokens=False,
-            split_special_tokens=True,
-            truncation=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
-        )
-        return encoding["input_ids"]  # pyright: ignore[reportReturnType]
+        return plain_token_ids(self.tokenizer, segments)
 
 
 class BertClassifier(nn.Module):

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from pytorch_lightning import Callback, LightningDataModule, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, Timer
+from pytorch_lightning.callbacks import Timer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
@@ -22,8 +22,8 @@ from core.stages import fingerprint
 from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import SETTINGS, Discriminator
 from discriminators.segments import Segments
+from language_models.fitting import fit_best
 from language_models.learning_curve import LearningCurve
-from language_models.training import fit
 
 VERSION = 1  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
 ORIGIN = "training.json"
@@ -239,11 +239,11 @@ def train_discriminator(
         note_origin(folder, origin)
         labels = np.array([t.label for t in held_out])
         module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
-        fit_best(module, data, folder, make_trainer, loggers, discriminator.save_pretrained)
+        fit_classifier(module, data, folder, make_trainer, loggers, discriminator.save_pretrained)
     return discriminator
 
 
-def fit_best(
+def fit_classifier(
     module: DiscriminatorTraining,
     data: LightningDataModule,
     folder: Path,
@@ -251,40 +251,23 @@ def fit_best(
     loggers: Sequence[Logger],
     save: Callable[[Path], None],
 ) -> None:
-    """Trains the network of `module`; it ends on the CPU, in eval mode, with the weights that `settings.keep` names.
-
-    `folder/checkpoints/last.ckpt` is what the same call resumes from; in the end `save(folder)` keeps what was learned
-    and the checkpoints are removed.
-    """
+    """Trains the network of `module` and keeps the weights that its `settings.keep` names (see `fit_best`)."""
     settings = module.settings
-    checkpoints = folder / "checkpoints"
-    every_epoch: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
-    curve = LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc"))
-    mode = "max" if settings.keep == "auc" else "min"
-    best = ModelCheckpoint(
-        checkpoints, "best", monitor=f"val/{settings.keep}", mode=mode, save_weights_only=True, **every_epoch
-    )
-    last = ModelCheckpoint(checkpoints, "last", **every_epoch)
-    trainer = make_trainer(
-        callbacks=[curve, best, last],
-        logger=list(loggers),
-        default_root_dir=folder,
+    fit_best(
+        module,
+        data,
+        folder,
+        make_trainer,
+        loggers,
+        curve=LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc")),
+        monitor=f"val/{settings.keep}",
+        mode="max" if settings.keep == "auc" else "min",
+        save=save,
         max_epochs=settings.epochs * settings.validations_per_epoch,
         max_time=settings.max_time,
         gradient_clip_val=settings.gradient_clip,
-        num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the data module shards its batches itself
     )
-    fit(trainer, module, data, checkpoints)
-    kept = torch.load(checkpoints / "best.ckpt", map_location="cpu", weights_only=True)["state_dict"]
-    module.cpu().load_state_dict(kept)
-    module.network.eval()
-    trainer.strategy.barrier()  # every process has read the weights before they are removed
-    if trainer.is_global_zero:
-        curve.save(folder / "curve.json")
-        save(folder)
-        shutil.rmtree(checkpoints)
-    trainer.strategy.barrier()
 
 
 def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["loss", "auc"]) -> Mapping[str, float]:

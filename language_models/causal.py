@@ -7,19 +7,16 @@ puts in front of a text is the caller's to add.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM
 
 from core.faults import ExampleFaults
 from core.settings import check_choice
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.loading import loaded
 from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 from language_models.truncation import Truncation
@@ -31,17 +28,7 @@ Pair = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
 class CausalLM(LanguageModel):
     """A model that predicts the next token, and its tokenizer."""
 
-    @classmethod
-    def from_pretrained(
-        cls, name: str | Path, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa"
-    ) -> "CausalLM":
-        """Loads a hub name or a folder.
-
-        Raises MissingModel where neither a folder nor a reachable hub has it.
-        """
-        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
-        model: Any = loaded(AutoModelForCausalLM.from_pretrained, name, dtype=dtype, attn_implementation=attention)
-        return cls(model.to(device).eval(), tokenizer)
+    loader = AutoModelForCausalLM
 
     @property
     def start(self) -> int:

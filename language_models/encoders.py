@@ -1,8 +1,8 @@
-"""Encoders of texts: loading them, sentence embeddings, token embeddings."""
+"""Encoders of texts: loading and sentence embeddings."""
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from core.faults import SettingFault, shown
 from core.settings import check_choice
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.loading import loaded
-from language_models.model import UNLIMITED
+from language_models.model import UNLIMITED, plain_token_ids
 from language_models.truncation import Truncation
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -88,14 +88,6 @@ def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
     """The mean of the states of real tokens."""
     return hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-
-
-@dataclass(frozen=True)
-class TokenStates:
-    """The tokens of one text as an encoder reads them, special ones too: ids (tokens,) and states (tokens, dim)."""
-
-    ids: NDArray[np.int64]
-    states: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -173,38 +165,17 @@ class Encoder:
         """
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         rows = self._rows(list(distinct))
-        weights = [len(row) - self._specials for row in rows.ids]
+        specials = sum(map(len, self._frame))
         vectors = np.zeros((len(distinct), self.dimension), np.float64)
         totals = np.zeros(len(distinct))
-        for i, found in self._run(rows.ids, self._sentence_states):
-            weight = max(1, weights[i])  # a text without tokens has one row of special tokens
-            vectors[rows.text[i]] += weight * found.astype(np.float64)
-            totals[rows.text[i]] += weight
+        batches = batches_by_budget([len(ids) for ids in rows.ids], self.token_budget)
+        for batch in tqdm(batches, desc="embeddings", delay=3, leave=False, disable=None):
+            found = halving_on_out_of_memory(lambda at: self._embed_rows([rows.ids[i] for i in at]), batch)
+            for i, vector in zip(batch, found, strict=True):
+                weight = max(1, len(rows.ids[i]) - specials)  # a text without tokens has one row of special tokens
+                vectors[rows.text[i]] += weight * vector.astype(np.float64)
+                totals[rows.text[i]] += weight
         return (vectors / totals[:, None]).astype(np.float32)[[distinct[text] for text in texts]]
-
-    def token_states(self, texts: Sequence[str], layer: int = -1) -> list[TokenStates]:
-        """The states of every token after a layer (0: the embeddings, -1: the last); special tokens once per text.
-
-        The states of a text that is read in windows are put together again.
-        Raises ValueError with `error` for a text that is too long.
-        """
-        rows = self._rows(texts)
-        states: dict[int, NDArray[np.float32]] = dict(self._run(rows.ids, lambda *batch: self._layer(layer, *batch)))
-        prefix, suffix = self._frame
-        of_text: list[list[int]] = [[] for _ in texts]
-        for row, text in enumerate(rows.text):
-            of_text[text].append(row)
-        found = []
-        for mine in of_text:
-            # the special tokens of the first window's beginning and of the last one's end
-            kept = [
-                slice(0 if row == mine[0] else len(prefix), None if row == mine[-1] else -len(suffix) or None)
-                for row in mine
-            ]
-            pairs = list(zip(mine, kept, strict=True))
-            ids = np.concatenate([np.array(rows.ids[row], np.int64)[part] for row, part in pairs])
-            found.append(TokenStates(ids, np.concatenate([states[row][part] for row, part in pairs])))
-        return found
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
         """Per text, how many tokens are cut (with `warn`)."""
@@ -218,14 +189,10 @@ class Encoder:
         at = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
         return framed[:at], framed[at + len(bare) :]
 
-    @property
-    def _specials(self) -> int:
-        return sum(map(len, self._frame))
-
     def _rows(self, texts: Sequence[str]) -> "_Rows":
         prefix, suffix = self._frame
         room = self.longest - len(prefix) - len(suffix)
-        bodies = _token_ids(self.tokenizer, texts)
+        bodies = plain_token_ids(self.tokenizer, texts)
         ids: list[list[int]] = []
         text: list[int] = []
         dropped = [0] * len(texts)
@@ -248,30 +215,11 @@ class Encoder:
             text += [i] * len(pieces)
         return _Rows(ids, text, dropped)
 
-    def _run(
-        self, rows: Sequence[list[int]], work: Callable[[Tensor, Tensor], Tensor]
-    ) -> list[tuple[int, NDArray[np.float32]]]:
-        """(row, what `work` finds for it) of all rows, batch by batch; states of padding are left out."""
-        batches = batches_by_budget([len(row) for row in rows], self.token_budget)
-
-        def read(batch: list[int]) -> list[NDArray[np.float32]]:
-            ids = pad([rows[i] for i in batch], self.tokenizer.pad_token_id or 0, self.model.device)  # type: ignore[arg-type]
-            mask = pad([[1] * len(rows[i]) for i in batch], 0, self.model.device)
-            with torch.inference_mode():
-                found = work(ids, mask).float().cpu().numpy()
-            return [row[: len(rows[i])] if row.ndim == 2 else row for i, row in zip(batch, found, strict=True)]
-
-        results: list[tuple[int, NDArray[np.float32]]] = []
-        for batch in tqdm(batches, desc="embeddings", delay=3, leave=False, disable=None):
-            results += zip(batch, halving_on_out_of_memory(read, batch), strict=True)
-        return results
-
-    def _sentence_states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        return self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"]
-
-    def _layer(self, layer: int, ids: Tensor, mask: Tensor) -> Tensor:
-        transformer = self.model[0].auto_model
-        return transformer(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[layer]
+    @torch.inference_mode()
+    def _embed_rows(self, rows: Sequence[list[int]]) -> list[NDArray[np.float32]]:
+        ids = pad(rows, self.tokenizer.pad_token_id or 0, self.model.device)  # type: ignore[arg-type]
+        mask = pad([[1] * len(row) for row in rows], 0, self.model.device)
+        return list(self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"].float().cpu().numpy())
 
 
 @dataclass(frozen=True)
@@ -281,9 +229,3 @@ class _Rows:
     ids: list[list[int]]
     text: list[int]
     dropped: list[int]
-
-
-def _token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    if not texts:
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]

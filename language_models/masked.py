@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 import torch
 from tqdm import tqdm
@@ -20,19 +20,20 @@ from language_models.model import LanguageModel
 class MaskedLM(LanguageModel):
     """A model that predicts masked tokens from both sides, and its tokenizer."""
 
+    loader = AutoModelForMaskedLM
+
     @classmethod
-    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> "MaskedLM":
+    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
         """Loads a hub name or a folder.
 
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a tokenizer
-        without mask.
+        without mask, cls or sep token.
         """
         tokenizer = loaded(AutoTokenizer.from_pretrained, name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
         if missing:
             raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
-        model: Any = loaded(AutoModelForMaskedLM.from_pretrained, name, dtype=dtype)
-        return cls(model.to(device).eval(), tokenizer)
+        return super().from_pretrained(name, device, dtype)
 
     @property
     def longest(self) -> int:

@@ -1,21 +1,43 @@
 """What every language model here is: a model of transformers with its tokenizer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import torch
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from language_models.loading import loaded
 
 UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, and tokenizers state 1e30
 
 
+def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+    """The ids of each text, never cut and without special tokens; text that spells one is read as plain text."""
+    if not texts:
+        return []
+    encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
+    return encoded["input_ids"]
+
+
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model and its tokenizer; each kind of model adds how it is loaded and what it reads."""
+    """A model and its tokenizer; each kind of model names the class of transformers that loads it."""
 
+    loader: ClassVar[Any]
     model: Any  # the classes of transformers share no useful base type
     tokenizer: PreTrainedTokenizerBase
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+        """Loads a hub name or a folder.
+
+        Raises MissingModel where neither a folder nor a reachable hub has it.
+        """
+        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
+        model = loaded(cls.loader.from_pretrained, name, dtype=dtype)
+        return cls(model.to(device).eval(), tokenizer)
 
     def save_pretrained(self, folder: Path) -> None:
         """Writes model and tokenizer in the Hugging Face form."""

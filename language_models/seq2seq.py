@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM
 
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.loading import loaded
 from language_models.model import LanguageModel
 
 
@@ -23,17 +21,7 @@ from language_models.model import LanguageModel
 class Seq2SeqLM(LanguageModel):
     """An encoder-decoder model and its tokenizer."""
 
-    @classmethod
-    def from_pretrained(
-        cls, name: str | Path, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa"
-    ) -> "Seq2SeqLM":
-        """Loads a hub name or a folder.
-
-        Raises MissingModel where neither a folder nor a reachable hub has it.
-        """
-        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
-        model = loaded(AutoModelForSeq2SeqLM.from_pretrained, name, dtype=dtype, attn_implementation=attention)
-        return cls(model.to(device).eval(), tokenizer)
+    loader = AutoModelForSeq2SeqLM
 
 
 def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:

@@ -1,6 +1,6 @@
 """Small models from scratch: a byte-level BPE trained on the text at hand, T5, GPT-2 and BERT models of any size."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from transformers import (
     BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
+    PretrainedConfig,
     PreTrainedTokenizerFast,
     T5Config,
     T5ForConditionalGeneration,
@@ -58,24 +59,11 @@ def train_tokenizer(
     )
 
 
-def tiny_t5(tokenizer: PreTrainedTokenizerFast, seed: int, **shape: Any) -> Seq2SeqLM:
-    """A T5 with random weights; `shape` are fields of `T5Config` (d_model, d_ff, num_layers, num_heads ...)."""
-    heads = shape.get("num_heads", 4)
-    config = T5Config(
-        **{
-            "vocab_size": len(tokenizer),
-            "d_kv": shape["d_model"] // heads,
-            "dropout_rate": 0.0,
-            "decoder_start_token_id": tokenizer.pad_token_id,
-            "pad_token_id": tokenizer.pad_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-            "attn_implementation": "eager",  # on a CPU and at this size faster than fused attention
-            **shape,
-        }
-    )
+def randomly_initialised(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
+    """A model with the random weights of the seed; torch's own random state stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Seq2SeqLM(T5ForConditionalGeneration(config), tokenizer)
+        return model_class(config)
 
 
 @dataclass(frozen=True)
@@ -95,16 +83,23 @@ class TinyT5:
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
-        return tiny_t5(
-            train_tokenizer(texts, self.vocabulary, additional),
-            seed,
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional)
+        vocabulary = tokenizer.get_vocab()
+        config = T5Config(
+            vocab_size=len(tokenizer),
             d_model=self.d_model,
+            d_kv=self.d_model // self.num_heads,
             d_ff=self.d_ff,
             num_heads=self.num_heads,
             num_layers=self.num_layers,
             num_decoder_layers=self.num_decoder_layers,
             dropout_rate=self.dropout_rate,
+            pad_token_id=vocabulary["<pad>"],
+            eos_token_id=vocabulary["</s>"],
+            decoder_start_token_id=vocabulary["<pad>"],  # pyright: ignore[reportCallIssue]
+            attn_implementation="eager",  # pyright: ignore[reportCallIssue]; on a CPU faster than fused at this size
         )
+        return Seq2SeqLM(randomly_initialised(T5ForConditionalGeneration, config, seed), tokenizer)
 
 
 @dataclass(frozen=True)
@@ -144,9 +139,7 @@ class TinyGPT2:
             eos_token_id=vocabulary["</s>"],
             pad_token_id=vocabulary["<pad>"],
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return CausalLM(GPT2LMHeadModel(config), tokenizer)
+        return CausalLM(randomly_initialised(GPT2LMHeadModel, config, seed), tokenizer)
 
 
 @dataclass(frozen=True)
@@ -184,6 +177,4 @@ class TinyBert:
             attention_probs_dropout_prob=self.dropout,
             pad_token_id=tokenizer.get_vocab()["<pad>"],
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return MaskedLM(BertForMaskedLM(config), tokenizer)
+        return MaskedLM(randomly_initialised(BertForMaskedLM, config, seed), tokenizer)

@@ -5,8 +5,6 @@ One way for encoder-decoder models (the source is encoded), causal ones (the sou
 """
 
 import random
-import shutil
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +13,11 @@ from typing import Any, Protocol
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 from torch.utils.data import DataLoader
 
 from language_models.batching import pad
+from language_models.fitting import fit_best
 from language_models.learning_curve import LearningCurve
 from language_models.muon import Muon
 from language_models.seq2seq import decoder_inputs
@@ -210,19 +208,6 @@ def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
     return parameter.ndim == 2 and not any(part in name for part in outer)
 
 
-def fit(trainer: pl.Trainer, module: pl.LightningModule, data: pl.LightningDataModule, checkpoints: Path) -> None:
-    """Trains; a run that was killed goes on from `last.ckpt` in its folder of checkpoints."""
-    last = checkpoints / "last.ckpt"
-    with warnings.catch_warnings():
-        # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
-        # itself asks torch for a name that is going away.
-        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-        warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
-        trainer.fit(module, datamodule=data, ckpt_path=last if last.is_file() else None, weights_only=True)
-
-
 def train_language_model(
     lm: Trainable,
     train: Callable[[int], Sequence[Task]],
@@ -252,26 +237,17 @@ def train_language_model(
             for a masked model.
     """
     as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
-    checkpoints = folder / "checkpoints"
-    keep = ModelCheckpoint(checkpoints, monitor="held_out_nll", mode="min", save_top_k=1, save_last=True)
-    curve = LearningCurve("train_nll", ["held_out_nll"])
     lm.model.train()
-    trainer = make_trainer(
+    fit_best(
+        LanguageModelTraining(lm.model, schedule, seed),
+        Tasks(lm.model, train, held_out, schedule.batch_size, seed, as_batch),
+        folder,
+        make_trainer,
+        loggers,
+        curve=LearningCurve("train_nll", ["held_out_nll"]),
+        monitor="held_out_nll",
+        mode="min",
+        save=lm.save_pretrained,
         max_epochs=schedule.epochs,
         reload_dataloaders_every_n_epochs=1,
-        num_sanity_val_steps=0,
-        default_root_dir=folder,
-        callbacks=[keep, curve],
-        logger=list(loggers),
     )
-    module = LanguageModelTraining(lm.model, schedule, seed)
-    fit(trainer, module, Tasks(lm.model, train, held_out, schedule.batch_size, seed, as_batch), checkpoints)
-    best = torch.load(keep.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
-    module.cpu().load_state_dict(best)
-    lm.model.eval()
-    trainer.strategy.barrier()  # every process has read the weights before they are removed
-    if trainer.is_global_zero:
-        lm.save_pretrained(folder)
-        curve.save(folder / "curve.json")
-        shutil.rmtree(checkpoints)
-    trainer.strategy.barrier()

@@ -27,7 +27,7 @@ from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.data_module import Batch, BatchOrder, LabelledText, RowBatches, split_by_group
 from discriminators.segments import Row
-from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_best, is_finished, note_origin
+from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_classifier, is_finished, note_origin
 from language_models.batching import batches_by_budget
 from oumg.causal_lstm import CausalLSTM
 from oumg.prefixes import SHORTEST
@@ -239,7 +239,7 @@ def train_causal_guide(
         module = DiscriminatorTraining(
             AllPrefixes(guide.network), settings, data.prefixes_per_batch, held_out.prefix_labels, seed
         )
-        fit_best(module, data, folder, make_trainer, loggers, guide.save_pretrained)
+        fit_classifier(module, data, folder, make_trainer, loggers, guide.save_pretrained)
     return guide
 
 

@@ -11,11 +11,19 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedTokenizerFast, TopKLogitsWarper, set_seed
+from transformers import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+    TopKLogitsWarper,
+    set_seed,
+)
 
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from language_models.causal import CausalLM
-from language_models.tiny import TinyGPT2, tiny_t5, train_tokenizer
+from language_models.tiny import TinyGPT2, randomly_initialised, train_tokenizer
 from oumg.bilstm_guide import TokenMismatchError
 from oumg.bridge import TextBridge
 from oumg.causal_guide import CausalGuide
@@ -353,9 +361,14 @@ def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, judges: di
 def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
     lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], mode: str
 ) -> None:
-    t5 = tiny_t5(lm.tokenizer, 0, d_model=16, d_ff=32, num_layers=1, num_heads=2)  # pyright: ignore[reportArgumentType]
-    loud(t5.model, scale=0.5)
-    both = CausalLM(t5.model, lm.tokenizer)
+    config = T5Config(
+        vocab_size=len(lm.tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0,
+        pad_token_id=0, eos_token_id=1,
+        decoder_start_token_id=0,  # pyright: ignore[reportCallIssue]
+    )  # fmt: skip
+    t5 = randomly_initialised(T5ForConditionalGeneration, config, seed=0)
+    loud(t5, scale=0.5)
+    both = CausalLM(t5, lm.tokenizer)
     expected = generate(both, [Recomputed(plain_judges["causal"], 1, 4.0, 5, "continuation")], **MODES[mode])
     assert generate(both, [Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)], **MODES[mode]) == expected
 
