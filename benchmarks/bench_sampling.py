@@ -15,7 +15,8 @@ from data.builtin.dialogues import generate_dialogues
 from language_models.tiny import TinyT5
 
 SOURCES = 64
-SAMPLING = Sampling(gamma=1.0, longest=30)
+LONGEST = 30  # tokens of a segment
+SAMPLING = Sampling(gamma=1.0)
 
 
 @torch.inference_mode()
@@ -23,7 +24,7 @@ def one_at_a_time(pair: Pair, source: list[int], uniforms: np.ndarray) -> list[i
     """The plain way: source and target are read again, by both models, for every token."""
     segment: list[int] = []
     (end,) = pair.infilling.after
-    for step in range(SAMPLING.longest):
+    for step in range(LONGEST):
         decoder = torch.tensor([[0, *pair.infilling.before, *segment]])
         amateur, expert = (
             lm.model(input_ids=torch.tensor([source]), decoder_input_ids=decoder, use_cache=False)
@@ -51,7 +52,7 @@ def main() -> None:
     for lm in (pair.amateur, pair.expert):
         lm.model.eval()
     sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
-    uniforms = np.random.default_rng(0).random((SOURCES, SAMPLING.longest))
+    uniforms = np.random.default_rng(0).random((SOURCES, LONGEST))
     sample_segments(pair, sources[:4], SAMPLING, uniforms[:4])  # warm up
 
     start = time.perf_counter()
