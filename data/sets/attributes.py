@@ -14,8 +14,8 @@ from core.settings import check_sizes
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
+from data.download import require_file
 from data.files import located_examples
-from data.places import needed
 from data.rated import RatedSet
 from data.records import TEXT, Kind, read_records, sound
 from data.splits import share, split_by
@@ -165,7 +165,7 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     """
     if name not in SETS:
         raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
-    path = needed(root, SETS[name].file, download)
+    path = require_file(root, SETS[name].file, download)
     label = Kind(f"one of {', '.join(SETS[name].labels)}", SETS[name].labels.__contains__)
     faults: list[str] = []
     examples: list[Example] = []

@@ -13,8 +13,8 @@ from typing import Literal
 from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
 from core.settings import some_of
+from data.download import require_file
 from data.files import numbered_lines, read_text
-from data.places import needed
 from data.rated import RatedSet
 from data.records import sound
 from data.sets.attributes import (
@@ -73,7 +73,7 @@ def ctrleval(
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     if download:
-        log.info("the released IWF table, for PEGASUS: %s", needed(root, IWF, download))
+        log.info("the released IWF table, for PEGASUS: %s", require_file(root, IWF, download))
     train, held_out = split_labelled(labelled, held_out_fraction, seed)
     return LabelledData(f"ctrleval_{part}", train, held_out, (rated,), synthetic=False, labels=labels)
 
@@ -93,7 +93,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     twelve rows in a run.
     """
     labels = _labels(part)
-    path = needed(root, FILES[part][0], download)
+    path = require_file(root, FILES[part][0], download)
     faults: list[str] = []
     rows: list[tuple[int, list[str]]] = []
     for line, content in numbered_lines(read_text(path, faults)):

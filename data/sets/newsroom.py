@@ -10,7 +10,7 @@ from pathlib import Path
 from core.example import Example
 from core.faults import fault, read_all, shown
 from core.settings import is_text, listed
-from data.places import needed, place
+from data.download import find_file, require_file
 from data.rated import RatedSet
 from data.records import NUMBER, OBJECT, TEXT, problems_of, read_records, sound
 from data.references import ReferenceData
@@ -56,7 +56,7 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
     """
     if systems is not None:
         listed("systems", systems, "names of systems", is_text)
-    path = place(root, FULL) or place(root, SAMPLE) or needed(root, FULL, download)
+    path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     faults: list[str] = []
     examples: list[Example] = []
     kinds = {"text": TEXT, **dict.fromkeys((*ASPECTS, "mean"), NUMBER)}

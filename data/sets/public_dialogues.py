@@ -13,9 +13,9 @@ from pathlib import Path
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
 from data.dialogue_files import finite, located_utt_lines, read_utt_lines
-from data.download import ORIGINS
+from data.download import find_file, require_file
 from data.files import numbered_lines, read_text
-from data.places import needed, place
+from data.originals import ORIGINS
 from data.rated import RatedSet
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def load_dstc9(root: Path | str, download: bool = False) -> RatedSet:
     utterances, which 119 of the 2200 dialogues have, are dropped. Where `deam_scores.tsv` is beside the files
     (`deam_scores_sample.tsv` for the sample, which needs it for the ids), the published scores of DEAM.
     """
-    full, sample = (place(root, files.dialogues.format("coherence")) for files in (_DSTC9, _DSTC9_SAMPLE))
+    full, sample = (find_file(root, files.dialogues.format("coherence")) for files in (_DSTC9, _DSTC9_SAMPLE))
     return _rated(_DSTC9_SAMPLE if sample and not full else _DSTC9, root, download)
 
 
@@ -107,7 +107,7 @@ def _rated(files: _RatedFiles, root: Path | str, download: bool) -> RatedSet:
     """The rated set, its dialogues named by their lines, with the published scores where their file is there."""
     examples = _rated_twice(files, root, download)
     scores: dict[int, float] = {}
-    path = place(root, files.scores)
+    path = find_file(root, files.scores)
     if path is not None:
         scores = _published_scores(path, files.column, len(examples))
         unknown = [] if files.is_sample else sorted(set(scores) - set(range(len(examples))))
@@ -130,7 +130,8 @@ def _rated_twice(files: _RatedFiles, root: Path | str, download: bool) -> list[E
     """The dialogues of the two files that rate the same dialogues, with both ratings."""
     names = [files.dialogues.format(aspect) for aspect in ASPECTS]
     # A file without an origin is named together with all others that are missing.
-    coherence, overall = paths = read_all(partial(needed, root, name, download and name in ORIGINS) for name in names)
+    find = [partial(require_file, root, name, download and name in ORIGINS) for name in names]
+    coherence, overall = paths = read_all(find)
     first, second = read_all(
         partial(located_utt_lines, path, scored=True, aspect=aspect, drop_empty=files.drop_empty)
         for path, aspect in zip(paths, ASPECTS, strict=True)
@@ -167,6 +168,6 @@ def _published_scores(path: Path, column: str, n: int) -> dict[int, float]:
 
 def _plain(root: Path | str, *names: str) -> tuple[Example, ...]:
     """The unrated dialogues of some files, one after the other; each knows its file as `group`."""
-    paths: list[Path] = read_all(partial(needed, root, name) for name in names)
+    paths: list[Path] = read_all(partial(require_file, root, name) for name in names)
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
     return tuple(replace(example, group=path.name) for path, part in zip(paths, parts, strict=True) for example in part)

@@ -10,7 +10,7 @@ from pathlib import Path
 from core.example import Example
 from core.faults import fault, read_all, shown
 from core.settings import some_of
-from data.places import needed
+from data.download import require_file
 from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
@@ -53,7 +53,7 @@ def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> Rate
     `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
     Answers to the same question have one `group`.
     """
-    path = needed(root, f"qa_ratings/{name}.jsonl", download)
+    path = require_file(root, f"qa_ratings/{name}.jsonl", download)
     faults: list[str] = []
     examples: list[Example] = []
     groups: dict[str, str] = {}

@@ -11,7 +11,7 @@ from core.example import Example
 from core.faults import fault, shown
 from core.settings import check_sizes
 from data.builtin.verse import generate_verse
-from data.places import needed
+from data.download import require_file
 from data.records import TEXT, read_records, sound
 from data.splits import share, split_by
 
@@ -67,7 +67,7 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
     A poem is left out, and counted in the log, where a mark is missing at its end or stands at its beginning or after
     another mark: its form cannot be told.
     """
-    path = needed(root, FILE, download)
+    path = require_file(root, FILE, download)
     faults: list[str] = []
     poems: list[Example] = []
     dropped = 0

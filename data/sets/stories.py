@@ -12,8 +12,8 @@ from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
 from core.settings import check_sizes
 from data.builtin.stories import generate_stories, rated_stories
+from data.download import require_file
 from data.files import numbered_lines, read_text
-from data.places import needed
 from data.rated import RatedSet
 from data.records import NUMBER, TEXT, read_records, sound
 from data.references import ReferenceData
@@ -71,7 +71,7 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
     `context` is the first sentence, the reference the continuation by a person, `ratings["overall"]` the mean of the
     five ratings of 1 to 5.
     """
-    path = needed(root, RATED, download)
+    path = require_file(root, RATED, download)
     faults: list[str] = []
     texts = dict.fromkeys(("id", "prompt", "reference", "system", "text"), TEXT)
     examples: list[Example] = []
@@ -95,7 +95,7 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Plain ROC stories (Mostafazadeh et al. 2016), mostly of five sentences; `context` is all but the last of them."""
-    path = needed(root, PLAIN, download)
+    path = require_file(root, PLAIN, download)
     faults: list[str] = []
     examples: list[Example] = []
     for line, text in numbered_lines(read_text(path, faults)):

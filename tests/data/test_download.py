@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from data.download import BY_HAND, LICENCES, ORIGINS, DownloadFault, Origin, fetch, how_to_place
+from data.download import DownloadFault, explain_download, fetch
+from data.originals import CDM, LICENCES, NEEDED_FIRST, ORIGINALS, ORIGINS, Origin
+from data.prepare.__main__ import PREPARE
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -48,7 +50,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def origins(url: str, sha256: str = SHA256) -> dict[str, Origin]:
-    return {NAME: Origin(url, sha256, "none")}
+    return {NAME: Origin(url, sha256)}
 
 
 def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) -> str:
@@ -106,15 +108,19 @@ def test_server_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
     with pytest.raises(DownloadFault, match=r"no origin with a known checksum") as found:
         fetch("dialogue/personachat_valid.txt", tmp_path)
-    assert f"cd {tmp_path / 'dialogue'}" in str(found.value)
-    assert "sed -n '1079,2078p' clean_valid.txt > personachat_valid.txt" in str(found.value)
+    assert str(found.value).splitlines()[-2:] == [
+        f"curl -L --create-dirs -o '{tmp_path}/dialogue/clean_valid.txt' '{CDM}/clean_valid.txt'",
+        f"python -m data.prepare dialogue/personachat_valid.txt {tmp_path}/dialogue",
+    ]
 
 
 def test_every_public_file_says_how_to_get_it():
-    assert not set(ORIGINS) & set(BY_HAND)
-    for name in (*ORIGINS, *BY_HAND):
+    assert not set(ORIGINS) & set(ORIGINALS)
+    for name in (*ORIGINS, *ORIGINALS):
         assert name.split("/")[0] in LICENCES
-        assert "data.root=FOLDER" in how_to_place(name, "sets")
+        assert "=FOLDER" in explain_download(name, "sets")
+    assert {name for name, files in ORIGINALS.items() if Path(name).name not in files} == set(PREPARE)
+    assert set(NEEDED_FIRST) | set(NEEDED_FIRST.values()) <= set(PREPARE)
     for origin in ORIGINS.values():
         assert origin.url.startswith("https://")
         assert len(bytes.fromhex(origin.sha256)) == 32

@@ -1,8 +1,6 @@
 """The released set of CTRLEval and labelled texts: the public files, their faults, and what an experiment reads."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -14,8 +12,8 @@ from scipy.stats import f_oneway
 
 from core.example import Example
 from core.faults import InputFaults
-from data.by_hand import TEXTS_BY_HAND
-from data.download import ORIGINS, DownloadFault
+from data.download import DownloadFault
+from data.originals import ORIGINS
 from data.sets.attributes import SETS, load_labelled
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
 
@@ -173,11 +171,14 @@ def test_unknown_names(tmp_path: Path) -> None:
 def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match=r"Fetch it with data\.download=true"):
         load_ctrleval(tmp_path, "sentiment")
-    with pytest.raises(InputFaults, match=r"curl -LO https://raw.*/data_topic.txt"):
+    with pytest.raises(InputFaults, match=r"curl -L .*data_topic.txt' 'https://raw.*/data_topic.txt'$"):
         load_ctrleval(tmp_path, "topic")
     with pytest.raises(DownloadFault, match="no origin with a known checksum"):
         load_ctrleval(tmp_path, "topic", download=True)
-    with pytest.raises(InputFaults, match=r"curl -LO https://raw.*/rt-polarity.pos"):
+    with pytest.raises(
+        InputFaults,
+        match=r"data\.attributes=FOLDER.*It needs .*sst2_dev.jsonl first.\ncurl -L .*https://raw.*/rt-polarity.pos",
+    ):
         load_labelled(tmp_path, "rt_polarity")
 
 
@@ -188,55 +189,7 @@ def test_ratings_and_iwf_table_are_fetched(tmp_path: Path, monkeypatch: pytest.M
         fetched.append(name)
         return write(Path(root) / name, ROW)
 
-    monkeypatch.setattr("data.places.fetch", fetch)
+    monkeypatch.setattr("data.download.fetch", fetch)
     ctrleval(tmp_path, "sentiment", download=True)
     assert fetched == ["ctrleval/data_senti.txt", IWF]
     assert set(fetched) <= set(ORIGINS)
-
-
-# ---- by hand -------------------------------------------------------------------------------------------------------
-
-
-def shell(name: str, folder: Path) -> None:
-    """Runs the part of an entry that does not fetch, with this Python."""
-    kept = [line for line in TEXTS_BY_HAND[name].splitlines() if not line.startswith("curl")]
-    python = f'python() {{ "{sys.executable}" "$@"; }}\n'
-    subprocess.run(["bash", "-ec", python + "\n".join(kept)], cwd=folder, check=True, capture_output=True)
-
-
-def test_commands_for_sentiments_make_what_the_loader_reads(tmp_path: Path) -> None:
-    write(tmp_path / "test.tsv", "sentence\tlabel", "a fine film . \t1", "it 's dull . \t0")
-    write(tmp_path / "rt-polarity.pos", "fine , really . ", "a fine film . ", "fine , really . ")
-    write(tmp_path / "rt-polarity.neg", "it's dull . ", "clichés . ")
-    for name in ("sst2_dev", "rt_polarity"):
-        shell(SETS[name].file, tmp_path)
-    assert load_labelled(tmp_path, "sst2_dev") == (
-        Example("sst2-0000", text="a fine film .", label="positive"),
-        Example("sst2-0001", text="it 's dull .", label="negative"),
-    )
-    assert load_labelled(tmp_path, "rt_polarity") == (
-        Example("rt-pos-0000", text="fine , really .", label="positive"),
-        Example("rt-neg-0001", text="clichés .", label="negative"),
-    )
-
-
-def test_commands_for_topics_make_what_the_loader_reads(tmp_path: Path) -> None:
-    write(
-        tmp_path / "dev.tsv",
-        "It #39;s AT amp; T&lt;br&gt; who said\\so on  a day .\tSci/Tech",
-        "Too short .\tWorld",
-    )
-    shell(SETS["ag_news"].file, tmp_path)
-    assert load_labelled(tmp_path, "ag_news") == (
-        Example("ag-0000", text="It 's AT & T who said so on a day .", label="sci/tech"),
-    )
-    body = " ".join(f"w{i}" for i in range(25))
-    post = f"From: me\nSubject: x\n\n> quoted\n{body} a@b.c\n-- \nme"
-    for group in ("sci.space", "rec.autos", "alt.atheism"):
-        write(tmp_path / "mini_newsgroups" / group / "17", post)
-    write(tmp_path / "mini_newsgroups/sci.med/18", "From: me\n\nToo short.")
-    shell(SETS["newsgroups"].file, tmp_path)
-    assert load_labelled(tmp_path, "newsgroups") == (
-        Example("ng-alt.atheism-17", text=f"{body} <email>", label="religion", group="alt.atheism"),
-        Example("ng-sci.space-17", text=f"{body} <email>", label="science", group="sci.space"),
-    )

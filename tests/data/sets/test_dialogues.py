@@ -1,8 +1,6 @@
 """Dialogues: lines of utterances, the public sets, a user's own, and the split."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,9 @@ import data.sets.dialogues
 from core.example import Example
 from core.faults import InputFaults
 from data.dialogue_files import read_dialogues, read_utt_lines
-from data.download import BY_HAND, ORIGINS, DownloadFault, Origin
+from data.download import DownloadFault
 from data.files import write_examples
+from data.originals import ORIGINALS, ORIGINS, Origin
 from data.rated import RatedSet
 from data.sets.dialogues import builtin_dialogues, dstc9_dialogues, fed_dialogues, own_dialogues, split
 from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
@@ -131,7 +130,7 @@ def public(root: Path) -> Path:
     for aspect, score in {"coherence": 1, "overall": 2}.items():
         write(root / f"fed/fed_test_{aspect}.txt", f"f</UTT>g</UTT>{score}\nh</UTT>i</UTT>{score}\n")
         write(root / f"dstc9/dstc9_test_{aspect}_averaged.txt", f"j</UTT></UTT>k</UTT>{score}\n")
-    for i, name in enumerate(name for name in BY_HAND if name.startswith("dialogue/")):
+    for i, name in enumerate(name for name in ORIGINALS if name.startswith("dialogue/")):
         write(root / name, f"a{i}</UTT>b</UTT>\nc{i}</UTT>d</UTT>\n")
     return root
 
@@ -214,7 +213,7 @@ def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest
         fetched.append(name)
         return write(root / name, content)
 
-    monkeypatch.setattr("data.places.fetch", fetch)
+    monkeypatch.setattr("data.download.fetch", fetch)
     root = public(tmp_path)
     path = root / "fed/fed_test_overall.txt"
     content = path.read_bytes()
@@ -240,42 +239,10 @@ def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
 def test_a_failed_download_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name, origin in ORIGINS.items():
-        closed = Origin("http://127.0.0.1:1/x", origin.sha256, origin.licence)
+        closed = Origin("http://127.0.0.1:1/x", origin.sha256)
         monkeypatch.setitem(ORIGINS, name, closed)  # pyright: ignore[reportArgumentType]
     with pytest.raises(DownloadFault, match=r"http://127.0.0.1:1/x could not be fetched: the server cannot be reached"):
         fed_dialogues(tmp_path, download=True)
-
-
-def shell(line: str, folder: Path) -> None:
-    """Runs the part of a `BY_HAND` entry that does not fetch, with this Python."""
-    commands = "\n".join(each for each in line.splitlines() if not each.startswith("curl"))
-    python = f'python() {{ "{sys.executable}" "$@"; }}\n'
-    subprocess.run(["bash", "-ec", python + commands], cwd=folder, check=True)
-
-
-def test_the_commands_that_place_files_by_hand_make_what_the_loaders_read(tmp_path: Path):
-    root = public(tmp_path)
-    for name in [name for name in BY_HAND if name.startswith("dialogue/")]:
-        (root / name).unlink()
-    folder = root / "dialogue"
-    write(folder / "clean_valid.txt", "".join(f"a{i}</UTT>b</UTT>\n" for i in range(2078)))
-    write(folder / "dialogues.txt", "Hi . __eou__ Hello ! __eou__\nSo ? __eou__ Yes . __eou__ \n")
-    talk = {"content": [{"message": " Hi!\nYou? "}, {"message": "Ünder."}]}
-    for part in ("freq", "rare"):
-        write(folder / f"test_{part}.json", json.dumps({part: talk, f"{part}2": talk}))
-    write(root / "fed/fed_test_overall_orig_preds.txt", "f g</UTT>0.5\nh i</UTT>1.5e-05\n")
-    write(root / "dstc9/dstc9_test_coherence_orig_preds.txt", "j k</UTT>0.25\n")
-    dialogues = [name for name in BY_HAND if name.startswith(("fed/", "dstc9/", "dialogue/"))]
-    for name in [name for name in dialogues if "averaged" not in name]:
-        shell(BY_HAND[name], root / name.split("/")[0])
-
-    topical = load_topical_chat(root)
-    assert len(topical) == 1078 + 4
-    assert topical[-1].turns == ("Hi! You?", "Ünder.")
-    assert [e.turns[0] for e in load_persona_chat(root)] == [f"a{i}" for i in range(1078, 2078)]
-    assert [e.turns for e in load_daily_dialog(root)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
-    assert load_fed(root).published == {"deam": {"fed-000": 0.5, "fed-001": 1.5e-05}}
-    assert load_dstc9(root).published == {"deam": {"dstc9-0000": 0.25}}
 
 
 def talks(n: int) -> tuple[Example, ...]:

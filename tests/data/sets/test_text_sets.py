@@ -1,11 +1,7 @@
 """Stories, summaries, answers and Song Ci: the public files, their faults, and what an experiment reads of them."""
 
-import csv
 import json
 import logging
-import pickle
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,9 +13,7 @@ import pytest
 import data.sets.stories
 from core.example import Example
 from core.faults import InputFaults
-from data.by_hand import TEXT_LICENCES, TEXTS_BY_HAND
-from data.download import DownloadFault
-from data.places import needed, place
+from data.download import DownloadFault, find_file, require_file
 from data.records import NUMBER, TEXT, read_records
 from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
@@ -247,7 +241,9 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: 
     with pytest.raises(InputFaults) as found:
         load(tmp_path)
     assert all(":0: no such file. Name the folder that holds" in each for each in found.value.faults)
-    assert all("curl -LO https://raw.githubusercontent.com/" in each for each in found.value.faults)
+    assert all(
+        "https://raw.githubusercontent.com/" in each and "python -m data.prepare" in each for each in found.value.faults
+    )
     with pytest.raises(DownloadFault, match="has no origin with a known checksum"):
         load(tmp_path, download=True)
 
@@ -259,10 +255,10 @@ def test_a_file_is_fetched_only_where_it_is_missing(tmp_path: Path, monkeypatch:
         fetched.append(name)
         return write(Path(root) / name, MANS)
 
-    monkeypatch.setattr("data.places.fetch", fetch)
+    monkeypatch.setattr("data.download.fetch", fetch)
     name = "roc_stories/mans_roc.jsonl"
-    assert place(tmp_path, name) is None
-    assert needed(tmp_path, name, download=True) == needed(tmp_path, name, download=True) == tmp_path / name
+    assert find_file(tmp_path, name) is None
+    assert require_file(tmp_path, name, download=True) == require_file(tmp_path, name, download=True) == tmp_path / name
     assert fetched == [name]
 
 
@@ -271,94 +267,6 @@ def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"a": "b", "n": 1, "more": [None]}, {"a": "b", "n": True})
     assert read_records(path, {"a": TEXT, "n": NUMBER}, faults) == [(1, {"a": "b", "n": 1, "more": [None]})]
     assert faults == [f'{path}:2: "n" must be a finite number, found true']
-
-
-# ---- by hand -------------------------------------------------------------------------------------------------------
-
-
-def shell(name: str, folder: Path) -> None:
-    """Runs the part of an entry that does not fetch, with this Python."""
-    kept = [
-        line for line in TEXTS_BY_HAND[name].splitlines() if not line.startswith("curl") and "; do curl" not in line
-    ]
-    python = f'python() {{ "{sys.executable}" "$@"; }}\n'
-    subprocess.run(["bash", "-ec", python + "\n".join(kept)], cwd=folder, check=True, capture_output=True)
-
-
-def table(path: Path, *rows: list[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-
-
-def test_commands_for_stories_make_what_the_loaders_read(tmp_path: Path) -> None:
-    written = {"gpt": {"text": "e f .", "score": [1, 2, 3]}, "s2s": {"text": "g .", "score": [5, 5]}}
-    stories = {"7": {"prompt": "a b .", "gold_response": "c d .", "gen": written}}
-    (tmp_path / "mans_roc.json").write_text(json.dumps(stories), "utf-8")
-    (tmp_path / "reference.txt").write_text("x y . z . \na b . c d . \nx y . z . \nv . w . \n", "utf-8")
-    shell("roc_stories/mans_roc.jsonl", tmp_path)
-    shell("roc_stories/roc_plain.txt", tmp_path)
-    roc = roc_stories(tmp_path, held_out_fraction=0)
-    assert [e.text for e in roc.train] == ["x y . z .", "v . w ."]
-    assert [(e.id, e.ratings["overall"]) for e in roc.rated[0].examples] == [
-        ("mans-roc-7-gpt", 2.0), ("mans-roc-7-s2s", 5.0),
-    ]  # fmt: skip
-    assert roc.rated[0].examples[0] == load_mans_roc(write(tmp_path / "b/mans_roc.jsonl", MANS).parent).examples[0]
-
-
-def test_commands_for_newsroom_read_plain_pickles_only(tmp_path: Path) -> None:
-    scores = {"coherence": 1.0, "fluency": 2.0, "informativeness": 3.0, "relevance": 4.0, "bert_score": 9.0}
-    systems = {name: {"sys_summ": "s", "scores": scores} for name in ARTICLE["systems"]}
-    articles: dict[str, object] = {"1": {"src": "article", "ref_summ": "r", "sys_summs": systems}}
-    (tmp_path / "data.pkl").write_bytes(pickle.dumps(articles))
-    shell("newsroom/newsroom.jsonl", tmp_path)
-    assert load_newsroom(tmp_path) == load_newsroom(write(tmp_path / "b/newsroom.jsonl", ARTICLE).parent)
-    (tmp_path / "data.pkl").write_bytes(pickle.dumps({"1": Path("x")}))
-    with pytest.raises(subprocess.CalledProcessError) as found:
-        shell("newsroom/newsroom.jsonl", tmp_path)
-    assert b"refused: pathlib" in found.value.stderr
-
-
-def test_commands_for_answers_make_what_the_loaders_read(tmp_path: Path) -> None:
-    table(tmp_path / "semeval_mhpgm.csv", ["Unnamed: 0", "question", "answer", "reference1", "reference2", "Bleu1"],
-          ["0", "who ?", "she", "anna", "1.0", "0.5"])  # fmt: skip
-    write(tmp_path / "mcscript_dev_questions.jsonl", {"question": "Who ?", "context": "P ."})
-    table(tmp_path / "nrqa_mhpgm.csv", ["", "question", "answer", "reference1", "reference2", "scores"],
-          ["0", "who ?", "she", "anna", "anna", "0.2"])  # fmt: skip
-    table(tmp_path / "marco_all.csv", ["question", "answer", "reference1", "scores"], ["who ?", "she", "anna", "4.5"])
-    table(tmp_path / "avsd_all.csv", ["question", "answer", "reference1", "reference2", "scores"],
-          ["who ?", "she", "anna", "her", "1"])  # fmt: skip
-    for name in ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"):
-        shell(f"qa_ratings/{name}.jsonl", tmp_path)
-    found = {rated.name: rated.examples[0] for rated in qa_ratings(tmp_path).rated}
-    assert {name: (e.id, e.context, e.references, e.system, e.ratings["correctness"]) for name, e in found.items()} == {
-        "semeval_mhpg": ("semeval_mhpg-0000", "P . who ?", ("anna",), "mhpg", 1.0),
-        "narrativeqa_mhpg": ("narrativeqa_mhpg-0000", "who ?", ("anna",), "mhpg", 0.2),
-        "msmarco": ("msmarco-0000", "who ?", ("anna",), None, 4.5),
-        "avsd": ("avsd-0000", "who ?", ("anna", "her"), None, 1.0),
-    }
-
-
-def test_commands_for_songci_make_what_the_loader_reads(tmp_path: Path) -> None:
-    good = "春花秋月何时了往事知多少小楼昨夜又东风"
-
-    def poem(tune: str, *lines: str) -> dict[str, object]:
-        return {"author": "甲", "paragraphs": lines, "rhythmic": tune}
-
-    first = [poem("乙", f"{good}。"), poem("乙", f"{good}。"), poem("丙・乙", f"{good}，", "人。"), poem("丙", "短。")]
-    second = [poem("丙", f"{good}□。"), poem("丙・丁", f"人{good}。"), poem("丙", good)]
-    (tmp_path / "ci.song.0.json").write_text(json.dumps(first), "utf-8")
-    (tmp_path / "ci.song.1000.json").write_text(json.dumps(second), "utf-8")
-    (tmp_path / "cipai.txt").write_text("乙 戊\n", "utf-8")
-    shell("songci/songci.jsonl", tmp_path)
-    assert [(e.id, e.group, e.text) for e in load_songci(tmp_path)] == [
-        ("ci-00000", "乙", f"{good}。"),
-        ("ci-00002", "乙", f"{good}，人。"),
-        ("ci-00005", "丙", f"人{good}。"),
-    ]
-
-
-def test_commands_and_licences_go_together() -> None:
-    assert {name.split("/")[0] for name in TEXTS_BY_HAND} == set(TEXT_LICENCES)
 
 
 # ---- the built-in sets and the split -------------------------------------------------------------------------------

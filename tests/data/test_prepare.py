@@ -1,0 +1,180 @@
+"""Prepare: what the loaders read is made from small originals of the public form."""
+
+import csv
+import json
+import pickle
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from core.example import Example
+from data.prepare.__main__ import PREPARE, prepare
+from data.sets.attributes import load_labelled
+from data.sets.newsroom import load_newsroom
+from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
+from data.sets.qa_ratings import qa_ratings
+from data.sets.songci import load_songci
+from data.sets.stories import roc_stories
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return path
+
+
+def write_table(path: Path, *rows: list[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def test_stories(tmp_path: Path) -> None:
+    written = {"gpt": {"text": "e f .", "score": [1, 2, 3]}, "s2s": {"text": "g .", "score": [5, 5]}}
+    stories = {"7": {"prompt": "a b .", "gold_response": "c d .", "gen": written}}
+    write(tmp_path / "mans_roc.json", json.dumps(stories))
+    write(tmp_path / "reference.txt", "x y . z . ", "a b . c d . ", "x y . z . ", "v . w . ")
+    prepare("roc_stories/mans_roc.jsonl", tmp_path)
+    prepare("roc_stories/roc_plain.txt", tmp_path)
+    roc = roc_stories(tmp_path, held_out_fraction=0)
+    assert [e.text for e in roc.train] == ["x y . z .", "v . w ."]
+    first, second = roc.rated[0].examples
+    assert (first.id, first.text, first.context, first.references) == ("mans-roc-7-gpt", "e f .", "a b .", ("c d .",))
+    assert (first.ratings["overall"], second.id, second.ratings["overall"]) == (2.0, "mans-roc-7-s2s", 5.0)
+
+
+def test_summaries_come_from_plain_pickles_only(tmp_path: Path) -> None:
+    scores = {"coherence": 1.0, "fluency": 2.0, "informativeness": 3.0, "relevance": 4.0, "bert_score": 9.0}
+    systems = {name: {"sys_summ": "s", "scores": scores} for name in ("textrank", "abstractive", "pointer_n", "lede3")}
+    articles: dict[str, object] = {"1": {"src": "article", "ref_summ": "r", "sys_summs": systems}}
+    (tmp_path / "data.pkl").write_bytes(pickle.dumps(articles))
+    path = prepare("newsroom/newsroom.jsonl", tmp_path)
+    found = load_newsroom(tmp_path).examples[0]
+    assert (found.id, found.text, found.context, found.references) == ("newsroom-1-textrank", "s", "article", ("r",))
+    del scores["bert_score"]
+    assert found.ratings == {**scores, "mean": 2.5}
+    (tmp_path / "data.pkl").write_bytes(pickle.dumps({"1": Path("x")}))
+    before = path.read_bytes()
+    with pytest.raises(pickle.UnpicklingError, match="refused: pathlib"):
+        prepare("newsroom/newsroom.jsonl", tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_answers(tmp_path: Path) -> None:
+    write_table(tmp_path / "semeval_mhpgm.csv", ["", "question", "answer", "reference1", "reference2", "Bleu1"],
+                ["0", "who ?", "she", "anna", "1.0", "0.5"])  # fmt: skip
+    write(tmp_path / "mcscript_dev_questions.jsonl", json.dumps({"question": "Who ?", "context": "P ."}))
+    write_table(tmp_path / "nrqa_mhpgm.csv", ["", "question", "answer", "reference1", "reference2", "scores"],
+                ["0", "who ?", "she", "anna", "anna", "0.2"])  # fmt: skip
+    write_table(tmp_path / "marco_all.csv", ["question", "answer", "reference1", "scores"],
+                ["who ?", "she", "anna", "4.5"])  # fmt: skip
+    write_table(tmp_path / "avsd_all.csv", ["question", "answer", "reference1", "reference2", "scores"],
+                ["who ?", "she", "anna", "her", "1"])  # fmt: skip
+    for name in ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"):
+        prepare(f"qa_ratings/{name}.jsonl", tmp_path)
+    found = {rated.name: rated.examples[0] for rated in qa_ratings(tmp_path).rated}
+    assert {name: (e.id, e.context, e.references, e.system, e.ratings["correctness"]) for name, e in found.items()} == {
+        "semeval_mhpg": ("semeval_mhpg-0000", "P . who ?", ("anna",), "mhpg", 1.0),
+        "narrativeqa_mhpg": ("narrativeqa_mhpg-0000", "who ?", ("anna",), "mhpg", 0.2),
+        "msmarco": ("msmarco-0000", "who ?", ("anna",), None, 4.5),
+        "avsd": ("avsd-0000", "who ?", ("anna", "her"), None, 1.0),
+    }
+
+
+def test_songci(tmp_path: Path) -> None:
+    good = "春花秋月何时了往事知多少小楼昨夜又东风"
+
+    def poem(tune: str, *lines: str) -> dict[str, object]:
+        return {"author": "甲", "paragraphs": lines, "rhythmic": tune}
+
+    first = [poem("乙", f"{good}。"), poem("乙", f"{good}。"), poem("丙・乙", f"{good}，", "人。"), poem("丙", "短。")]
+    second = [poem("丙", f"{good}□。"), poem("丙・丁", f"人{good}。"), poem("丙", good)]
+    write(tmp_path / "ci.song.0.json", json.dumps(first))
+    write(tmp_path / "ci.song.1000.json", json.dumps(second))
+    write(tmp_path / "cipai.txt", "乙 戊")
+    prepare("songci/songci.jsonl", tmp_path)
+    assert [(e.id, e.group, e.text) for e in load_songci(tmp_path)] == [
+        ("ci-00000", "乙", f"{good}。"),
+        ("ci-00002", "乙", f"{good}，人。"),
+        ("ci-00005", "丙", f"人{good}。"),
+    ]
+
+
+def test_sentiments(tmp_path: Path) -> None:
+    write(tmp_path / "test.tsv", "sentence\tlabel", "a fine film . \t1", "it 's dull . \t0")
+    write(tmp_path / "rt-polarity.pos", "fine , really . ", "a fine film . ", "fine , really . ")
+    write(tmp_path / "rt-polarity.neg", "it's dull . ", "clichés . ")
+    prepare("attributes/sentiment_sst2_dev.jsonl", tmp_path)
+    prepare("attributes/sentiment_rt_polarity.jsonl", tmp_path)
+    assert load_labelled(tmp_path, "sst2_dev") == (
+        Example("sst2-0000", text="a fine film .", label="positive"),
+        Example("sst2-0001", text="it 's dull .", label="negative"),
+    )
+    assert load_labelled(tmp_path, "rt_polarity") == (
+        Example("rt-pos-0000", text="fine , really .", label="positive"),
+        Example("rt-neg-0001", text="clichés .", label="negative"),
+    )
+
+
+def test_topics(tmp_path: Path) -> None:
+    news = "It #39;s AT amp; T&lt;br&gt; who said\\so on  a day .\tSci/Tech"
+    write(tmp_path / "dev.tsv", news, "Too short .\tWorld")
+    prepare("attributes/topic_ag_news.jsonl", tmp_path)
+    assert load_labelled(tmp_path, "ag_news") == (
+        Example("ag-0000", text="It 's AT & T who said so on a day .", label="sci/tech"),
+    )
+    body = " ".join(f"w{i}" for i in range(25))
+    post = f"From: me\nSubject: x\n\n> quoted\n{body} a@b.c\n-- \nme"
+    for group in ("sci.space", "rec.autos", "alt.atheism"):
+        write(tmp_path / "posts/mini_newsgroups" / group / "17", post)
+    write(tmp_path / "posts/mini_newsgroups/sci.med/18", "From: me\n\nToo short.")
+    with tarfile.open(tmp_path / "newsgroups.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "posts", "IR_TextMining-HEAD")
+    prepare("attributes/topic_newsgroups.jsonl", tmp_path)
+    assert load_labelled(tmp_path, "newsgroups") == (
+        Example("ng-alt.atheism-17", text=f"{body} <email>", label="religion", group="alt.atheism"),
+        Example("ng-sci.space-17", text=f"{body} <email>", label="science", group="sci.space"),
+    )
+
+
+def test_dialogues_and_published_scores(tmp_path: Path) -> None:
+    for aspect, score in {"coherence": 1, "overall": 2}.items():
+        write(tmp_path / f"fed/fed_test_{aspect}.txt", f"f</UTT>g</UTT>{score}", f"h</UTT>i</UTT>{score}")
+        write(tmp_path / f"dstc9/dstc9_test_{aspect}_averaged.txt", f"j</UTT></UTT>k</UTT>{score}")
+    folder = tmp_path / "dialogue"
+    write(folder / "clean_valid.txt", *(f"a{i}</UTT>b</UTT>" for i in range(2078)))
+    for part in ("test", "validation"):
+        write(folder / f"dialogues_{part}.txt", "Hi . __eou__ Hello ! __eou__", "So ? __eou__ Yes . __eou__ ")
+    talk = {"content": [{"message": " Hi!\nYou? "}, {"message": "Ünder."}]}
+    for part in ("freq", "rare"):
+        write(folder / f"test_{part}.json", json.dumps({part: talk, f"{part}2": talk}))
+    write(tmp_path / "fed/fed_test_overall_orig_preds.txt", "f g</UTT>0.5", "h i</UTT>1.5e-05")
+    write(tmp_path / "dstc9/dstc9_test_coherence_orig_preds.txt", "j k</UTT>0.25")
+    for name in [name for name in PREPARE if name.startswith("dialogue/")]:
+        prepare(name, folder)
+    prepare("fed/deam_scores.tsv", tmp_path / "fed")
+    prepare("dstc9/deam_scores.tsv", tmp_path / "dstc9")
+
+    topical = load_topical_chat(tmp_path)
+    assert len(topical) == 1078 + 4
+    assert topical[-1].turns == ("Hi! You?", "Ünder.")
+    assert [e.turns[0] for e in load_persona_chat(tmp_path)] == [f"a{i}" for i in range(1078, 2078)]
+    assert [e.turns for e in load_daily_dialog(tmp_path)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
+    assert load_fed(tmp_path).published == {"deam": {"fed-000": 0.5, "fed-001": 1.5e-05}}
+    assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0000": 0.25}}
+
+
+def test_the_command_says_where_a_missing_original_is(tmp_path: Path) -> None:
+    folder = tmp_path / "fed"
+    command = [sys.executable, "-m", "data.prepare", "fed/deam_scores.tsv", str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"{folder}/fed_test_overall_orig_preds.txt: no such file. Name the folder")
+    assert f"curl -L --create-dirs -o '{folder}/fed_test_overall_orig_preds.txt' 'https://" in run.stderr
+    assert not list(folder.iterdir())
+    write(folder / "fed_test_overall_orig_preds.txt", "f g</UTT>0.5")
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == f"wrote {folder}/deam_scores.tsv\n"
+    assert (folder / "deam_scores.tsv").read_text() == "line\tdeam_score\n0\t0.5\n"
