@@ -1,10 +1,9 @@
 """Clozes: templates to fill, how they are filled, and what came of it (MARS, section 2.2)."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 from core.faults import SettingFault
-from core.settings import check_count, is_number
+from core.settings import check_choice, check_count, is_number
 from mars.masking import Template
 from mars.planning import Rule
 
@@ -39,8 +38,7 @@ class Augmentation:
             value: object = getattr(self, name)
             if (value is not None or name != "eta") and not (is_number(value) and value > 0):
                 raise SettingFault(f"{name} must be a number greater than 0, but is {value!r}")
-        if self.reward not in get_args(Rule):
-            raise SettingFault(f"reward must be one of {', '.join(get_args(Rule))}, but is {self.reward!r}")
+        check_choice("reward", self.reward, Rule)
 
 
 @dataclass(frozen=True)

@@ -56,15 +56,6 @@ class InverseDocumentFrequency:
         return smoothed_idf(self.documents, self.containing.get(word, 0))
 
 
-def unsmoothed_idf(documents: int, containing: int) -> float:
-    """IDF as printed (section 2.1): log(M / df). 0 for a word of every document; ZeroDivisionError for one of none.
-
-    >>> round(unsmoothed_idf(4, 3), 5), round(unsmoothed_idf(4, 2), 5)
-    (0.28768, 0.69315)
-    """
-    return math.log(documents / containing)
-
-
 def smoothed_idf(documents: int, containing: int) -> float:
     """IDF as used here: max(log((M + 1) / (df + 1)), 0.1), so that Eq. 1 can divide by it for any word.
 
@@ -179,17 +170,6 @@ def chosen_words(
             chosen[i] = True
             budget -= int(costs[i])
     return chosen
-
-
-def knapsack(
-    values: Float[NDArray[np.float64], " words"], costs: Int[NDArray[np.int64], " words"], budget: int
-) -> Bool[NDArray[np.bool_], " words"]:
-    """The words of highest total value within the budget (Eq. 2).
-
-    >>> knapsack(np.array([3.0, 4.0]), np.array([1, 1]), 1).tolist()
-    [False, True]
-    """
-    return chosen_words(knapsack_table(values, costs, budget), costs, budget)
 
 
 def template(

@@ -13,7 +13,8 @@ from data.files import located_examples, written_aside
 from experiments.runner.contracts import Outcome, Run
 from mars.cloze import Fill
 from mars.keeping import json_numbers
-from mars.metric import MARS, AugmentedReference, RefusedReference
+from mars.metric import MARS
+from mars.references import AugmentedReference, RefusedReference
 
 
 def augment(run: Run, examples: Sequence[Example], given: str, output: Path, metric: MARS) -> Outcome:

@@ -14,7 +14,8 @@ from core.faults import ExampleFaults, InputFaults
 from language_models.tiny import TinyBert, TinyGPT2
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
-from mars.metric import MARS, AugmentedReference, RefusedReference
+from mars.metric import MARS
+from mars.references import AugmentedReference, RefusedReference
 from mars.score import ratio_weights
 from mars.tagging import load_tagger
 

@@ -1,0 +1,106 @@
+"""Human references and what is augmented from them, at every masking ratio (MARS, sections 2.1 and 2.2)."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from core.example import Example
+from core.selection import references_of
+from mars.cloze import Augmented, Job
+from mars.keeping import Augmenter, json_numbers, kept_or_augmented
+from mars.masking import Blank, Template, inverse_document_frequency, templates
+from mars.tagging import Tagger
+
+log = logging.getLogger(__name__)
+
+ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
+
+
+@dataclass(frozen=True)
+class AugmentedReference:
+    """One human reference at one masking ratio: its template, and the text with the blanks filled."""
+
+    context: str
+    reference: str
+    ratio: float
+    template: Template
+    augmented: Augmented
+
+    @property
+    def shown(self) -> str:
+        """The template with `[n]` for a blank of n words."""
+        text = ""
+        for part in self.template:
+            text += part.text if not isinstance(part, Blank) else f"{' ' if text else ''}[{part.count}]"
+        return text
+
+    def explain(self, weight: float, cosine: float) -> dict[str, Any]:
+        """What it adds to a score, for people and JSON."""
+        fills = [{"text": f.text, "perplexities": json_numbers(f.perplexities)} for f in self.augmented.fills]
+        return {
+            "ratio": self.ratio,
+            "weight": weight,
+            "cosine": cosine,
+            "template": self.shown,
+            "text": self.augmented.text,
+            "fills": fills,
+            "kl": self.augmented.kl,
+        }
+
+
+@dataclass(frozen=True)
+class RefusedReference:
+    """A human reference that cannot be augmented, and why."""
+
+    context: str
+    reference: str
+    reason: str
+
+
+Augmentations: TypeAlias = tuple[AugmentedReference, ...] | RefusedReference  # of one reference, by ratio
+
+
+def reference_keys(example: Example) -> list[ReferenceKey]:
+    """The references of an example with its context."""
+    context = (example.context or "").strip()
+    return [(context, reference) for reference in references_of(example)]
+
+
+def augment_references(
+    examples: Sequence[Example],
+    ratios: Sequence[float],
+    augmenter: Augmenter | None,
+    tagger: Tagger,
+    documents: Sequence[str] | None,
+    kept: Path | None,
+) -> dict[ReferenceKey, Augmentations]:
+    """Every reference once: what is augmented from it at all ratios, or why nothing is.
+
+    Arguments as in `MARS`; without an augmenter the only ratio is 0.
+    """
+    keys = list(dict.fromkeys(key for example in examples for key in reference_keys(example)))
+    idf = inverse_document_frequency(sorted({reference for _, reference in keys}) if documents is None else documents)
+    planned = [templates(reference, context, ratios, tagger, idf) for context, reference in keys]
+    if augmenter is None:
+        filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in keys]
+    else:
+        jobs = [Job(context, one) for (context, _), row in zip(keys, planned, strict=True) for one in row]
+        filled = kept_or_augmented(augmenter, jobs, kept)
+    found: dict[ReferenceKey, Augmentations] = {}
+    reasons: list[str] = []
+    rest = iter(filled)
+    for key, row in zip(keys, planned, strict=True):
+        made = [next(rest) for _ in row]
+        refused = [one for one in made if isinstance(one, str)]
+        parts = zip(ratios, row, made, strict=True)
+        ready = tuple(AugmentedReference(*key, r, t, a) for r, t, a in parts if isinstance(a, Augmented))
+        found[key] = RefusedReference(*key, refused[0]) if refused else ready
+        reasons += refused[:1]
+    if reasons:
+        log.warning("%d of %d references cannot be augmented: %s", len(reasons), len(found), reasons[0])
+    bare = sum(not context for context, _ in found)
+    if bare and augmenter is not None and augmenter.depends["use_context"]:
+        log.warning("%d of %d references have no context: they are augmented without one", bare, len(found))
+    return found
