@@ -4,25 +4,28 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from cdm.momentum import contrastive_momentum
 from cdm.pair import Pair, turns_of
 from cdm.segments import Gap, infilling_task
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores, fields
 from core.selection import score_complete
+from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
 
 VERSION = 1  # of fitted poolers: raised whenever the same pair and dialogues would give another
-Pooling = Literal["average", "sum", "max", "min", "classifier"]
-POOLINGS: tuple[Pooling, ...] = ("average", "sum", "max", "min", "classifier")
+MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
+POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
 
 @dataclass(frozen=True)
@@ -30,20 +33,20 @@ class Steps:
     """Log-probabilities (nats) of every token of a dialogue, each turn infilled in view of all others.
 
     Attributes:
-        amateur, expert: shape (tokens,).
+        amateur, expert: of each token.
         turn: the turn of each token.
         dropped: source tokens that did not fit into the models' window, over all turns.
     """
 
-    amateur: NDArray[np.float64]
-    expert: NDArray[np.float64]
-    turn: NDArray[np.int64]
+    amateur: Float[NDArray[np.float64], " tokens"]
+    expert: Float[NDArray[np.float64], " tokens"]
+    turn: Int[NDArray[np.int64], " tokens"]
     dropped: int
 
     @property
     def momentum(self) -> NDArray[np.float64]:
         """Eq. 1 at every step, in nats; higher is better."""
-        return self.expert - self.amateur
+        return contrastive_momentum(self.expert, self.amateur)
 
 
 def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget: int = 16_384) -> list[Steps]:
@@ -83,7 +86,7 @@ _SUMMARY = ("mean", "deviation", *(f"quantile_{round(100 * q)}" for q in QUANTIL
 FEATURES = (*(f"token_{name}" for name in _SUMMARY), *(f"turn_{name}" for name in _SUMMARY))
 
 
-def summary(momentum: NDArray[np.float64]) -> NDArray[np.float64]:
+def summary(momentum: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.float64], " summary"]:
     """Mean, deviation, quantiles, extremes and share below zero of a sequence of any length, which is itself left out.
 
     >>> summary(np.array([-1.0, 1.0]))[[0, 1, 9, 10, 11]].tolist()
@@ -101,22 +104,19 @@ def summary(momentum: NDArray[np.float64]) -> NDArray[np.float64]:
     )
 
 
-def momentum_features(steps: Steps) -> NDArray[np.float64]:
-    """The summary of the steps and the summary of the turns' means, shape (len(FEATURES),)."""
+def momentum_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
+    """The summary of the steps and the summary of the turns' means, in the order of `FEATURES`."""
     turns = np.array([steps.momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
     return np.concatenate([summary(steps.momentum), summary(turns)])
 
 
 @dataclass(frozen=True)
 class ClassifierPooler:
-    """A linear classifier on scaled momentum features; its logit is the score, its weights the explanation.
+    """A linear classifier on scaled momentum features; its logit is the score, its weights the explanation."""
 
-    All arrays have shape (len(FEATURES),).
-    """
-
-    center: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    center: Float[NDArray[np.float64], " features"]
+    scale: Float[NDArray[np.float64], " features"]
+    weights: Float[NDArray[np.float64], " features"]
     intercept: float
 
     @classmethod
@@ -152,29 +152,22 @@ class ClassifierPooler:
         return cls(center, scale, weights, float(stored["intercept"]))
 
 
-def pool(steps: Steps, pooling: Pooling, pooler: ClassifierPooler | None = None) -> float:
+def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None) -> float:
     """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
 
     Raises SettingFault for an unknown pooling, and for `classifier` without a pooler.
     """
-    match pooling:
-        case "average":
-            return float(steps.momentum.mean())
-        case "sum":
-            return float(steps.momentum.sum())
-        case "max":
-            return float(steps.momentum.max())
-        case "min":
-            return float(steps.momentum.min())
-        case "classifier":
-            if pooler is None:
-                raise ValueError("classifier pooling needs a fitted ClassifierPooler")
-            return pooler.logit(steps)
-    raise SettingFault(f"pooling must be one of {', '.join(POOLINGS)}, but is {pooling!r}")
+    check_choice("pooling", pooling, MomentumPooling)
+    if pooling == "classifier":
+        if pooler is None:
+            raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
+        return pooler.logit(steps)
+    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
+    return float(reduce(steps.momentum))
 
 
 def pooled_scores(
-    steps: Sequence[Steps], pooling: Pooling, name: str, pooler: ClassifierPooler | None = None
+    steps: Sequence[Steps], pooling: MomentumPooling, name: str, pooler: ClassifierPooler | None = None
 ) -> Scores:
     """Scores of dialogues whose steps are known; a dialogue without tokens is NaN."""
     return Scores(
@@ -191,13 +184,13 @@ class DiscriminativeCDM:
 
     requires = fields("turns")
     pair: Pair
-    pooling: Pooling = "average"
+    pooling: MomentumPooling = "average"
     pooler: ClassifierPooler | None = None
     token_budget: int = 16_384
 
     @classmethod
     def from_pretrained(
-        cls, models: str | Path, pooling: Pooling = "classifier", device: str = "cpu", dtype: str = "float32"
+        cls, models: str | Path, pooling: MomentumPooling = "classifier", device: str = "cpu", dtype: str = "float32"
     ) -> "DiscriminativeCDM":
         """Loads `amateur/`, `expert/` and, for classifier pooling, `pooler/` from one folder (a run's `models/`).
 

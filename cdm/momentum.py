@@ -1,11 +1,17 @@
 """The equations of CDM, on log-probabilities alone."""
 
+from typing import TypeVar
+
+import numpy as np
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
+LogProbabilities = TypeVar("LogProbabilities", Tensor, NDArray[np.float64])
 
-def contrastive_momentum(expert: Float[Tensor, "*shape"], amateur: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Eq. 1: m = log p_e - log p_a, in nats; higher is better text.
+
+def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities) -> LogProbabilities:
+    """CDM, Eq. 1: m = log p_e - log p_a, in nats, of two tensors or arrays of one shape; higher is better text.
 
     >>> import torch
     >>> contrastive_momentum(torch.tensor([-1.0]), torch.tensor([-3.0])).tolist()
@@ -17,7 +23,7 @@ def contrastive_momentum(expert: Float[Tensor, "*shape"], amateur: Float[Tensor,
 def degraded_log_probabilities(
     amateur: Float[Tensor, "*rows vocabulary"], expert: Float[Tensor, "*rows vocabulary"], gamma: float
 ) -> Float[Tensor, "*rows vocabulary"]:
-    """Eq. 4: log p_n = log p_a - gamma (log p_e - log p_a), renormalised over the vocabulary.
+    """CDM, Eq. 4: log p_n = log p_a - gamma (log p_e - log p_a), renormalised over the vocabulary.
 
     gamma = 0 is the amateur, gamma = -1 the expert, gamma > 0 worse than the amateur. Both inputs are normalised.
     """

@@ -1,7 +1,7 @@
 """Generative CDM's negatives: segments of good dialogues removed and drawn again from the degraded distribution.
 
-CDM, Algorithm 1, lines 5-11. Positives are tokenised and written as negatives are, so that white space and spelling
-do not tell them apart.
+CDM, Algorithm 1, lines 5-11. Positives are tokenised and decoded as negatives are, so that white space and spelling do not
+tell them apart.
 """
 
 import random
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdm.infilling import TokenisedDialogues
-from cdm.pair import Pair, written
+from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
 from data.builtin.damage import by_word_count, repeat_turn, replace_turn, swap_turns
@@ -59,7 +59,7 @@ def sample_negatives(
     `advance` hears how many manipulations are done.
     """
     tokenised = pair.tokenise(dialogues)
-    positives = written(pair.amateur, tokenised.dialogues)
+    positives = decode_dialogues(pair.amateur, tokenised.dialogues)
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
     unclosed = 0
@@ -80,8 +80,8 @@ def sample_negatives(
                 longest_segment,
                 token_budget,
             )
-            before = written(pair.amateur, [current[i] for i in waiting])
-            after = written(pair.amateur, drawn)
+            before = decode_dialogues(pair.amateur, [current[i] for i in waiting])
+            after = decode_dialogues(pair.amateur, drawn)
             is_last = attempt == attempts - 1
             changed = [
                 b != a != positives[i] and all(a) and (closed or is_last)
@@ -99,7 +99,7 @@ def sample_negatives(
     kept = [i for i in range(len(current)) if i not in failed]
     return Negatives(
         positives=tuple(positives[i] for i in kept),
-        negatives=tuple(written(pair.amateur, [current[i] for i in kept])),
+        negatives=tuple(decode_dialogues(pair.amateur, [current[i] for i in kept])),
         indices=tuple(kept),
         failures=len(failed),
         unclosed=unclosed,

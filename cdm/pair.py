@@ -95,10 +95,10 @@ class Pair:
         return order
 
 
-def written(lm: Seq2SeqLM, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
-    """Dialogues of token ids as text, white space made even.
+def decode_dialogues(lm: Seq2SeqLM, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
+    """Dialogues of token ids as text, with one space for any run of white space.
 
-    What is compared must be written this way: then nothing but the words tells redrawn text from text that was kept.
+    Positives and negatives both pass through it: redrawn text differs from kept text only in its words.
     """
     texts = iter(lm.tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
     return [tuple(" ".join(next(texts).split()) for _ in turns) for turns in dialogues]

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.faults import SettingFault
+from core.settings import check_choice
+from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
 Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi"]
-STRATEGIES: tuple[Strategy, ...] = ("segment-single", "utterance-single", "mixed-single", "mixed-multi")
 Turns = Sequence[Sequence[int]]
 
 
@@ -59,24 +59,11 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[bool]:
 
     Raises SettingFault for an unknown strategy.
     """
-    if strategy not in STRATEGIES:
-        raise SettingFault(f"strategy must be one of {', '.join(STRATEGIES)}, but is {strategy!r}")
+    check_choice("strategy", strategy, Strategy)
     times = rng.randint(1, 4) if strategy == "mixed-multi" else 1
     if strategy.startswith("mixed"):
         return [rng.random() < 0.5 for _ in range(times)]
     return [strategy == "utterance-single"]
-
-
-def join(turns: Turns, separator: int) -> list[int]:
-    """All tokens of a dialogue with a separator between turns.
-
-    >>> join([[5], [6, 7]], separator=1)
-    [5, 1, 6, 7]
-    """
-    joined: list[int] = []
-    for i, turn in enumerate(turns):
-        joined += [separator, *turn] if i else turn
-    return joined
 
 
 def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
@@ -111,7 +98,7 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
     """
     kept = window(turns, gap, longest)
     masked = fill(turns, gap, [infilling.mask])
-    source = join([masked[i] for i in kept], separator)
+    source = join_ids([masked[i] for i in kept], separator)
     dropped = sum(len(turn) + 1 for i, turn in enumerate(turns) if i not in kept)
     if len(source) > longest:  # then the window is the gap's turn alone
         right = min(len(source) - gap.start - 1, max((longest - 1) // 2, longest - 1 - gap.start))

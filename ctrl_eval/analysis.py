@@ -7,6 +7,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from core.faults import SettingFault
+from ctrl_eval.ensemble import ensemble
 
 Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 QUARTILES = 4
@@ -86,19 +87,6 @@ def number_of_evaluators(
     found: dict[int, tuple[float, float]] = {}
     for number in numbers:
         drawn = [rng.choice(available, number, replace=False) for _ in range(repeats)]
-        values = [correlation(weighted_mean(scores[:, at], weights[:, at]), ratings) for at in drawn]
+        values = [correlation(ensemble(scores[:, at], weights[:, at]), ratings) for at in drawn]
         found[number] = float(np.mean(values)), float(np.std(values))
     return found
-
-
-def weighted_mean(
-    scores: Float[NDArray[np.float64], "n evaluators"], weights: Float[NDArray[np.float64], "n evaluators"]
-) -> Float[NDArray[np.float64], " n"]:
-    """Eq. 1 for many texts with one number of evaluators; the plain mean where all weights of a text are zero.
-
-    >>> weighted_mean(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
-    [1.5, 2.0]
-    """
-    totals = weights.sum(axis=1, keepdims=True)
-    shares = np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / scores.shape[1])
-    return (shares * scores).sum(axis=1)

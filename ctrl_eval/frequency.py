@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import InputFaults, fault, shown
+from ctrl_eval.ensemble import shares
 from data.files import read_text, written_aside
 
 VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give others
@@ -43,7 +44,7 @@ class WordFrequencies:
 
 
 def inverse_word_frequency(sentences_with_word: int, sentences: int) -> float:
-    """IWF of a word (Eq. 7): log(1 + |C|) / f_w; 0 for a word that no sentence holds.
+    """CTRLEval, Eq. 7: IWF of a word, log(1 + |C|) / f_w; 0 for a word that no sentence holds.
 
     >>> round(inverse_word_frequency(2, 9), 4)  # ln(10) / 2
     1.1513
@@ -52,18 +53,17 @@ def inverse_word_frequency(sentences_with_word: int, sentences: int) -> float:
 
 
 def inverse_sentence_frequency(iwf: Float[NDArray[np.float64], " words"]) -> float:
-    """ISF of a sentence (Eq. 6): the highest IWF among its words; 0 for a sentence without a word."""
+    """CTRLEval, Eq. 6: ISF of a sentence, the highest IWF among its words; 0 for a sentence without a word."""
     return float(iwf.max(initial=0.0))
 
 
 def normalised_isf(isf: Float[NDArray[np.float64], " sentences"]) -> Float[NDArray[np.float64], " sentences"]:
-    """NISF (Eq. 5): the share of each target in the sum of all; equal shares where all are zero (see `ensemble`).
+    """CTRLEval, Eq. 5: NISF, the share of each target's ISF in the sum of all (see `ensemble.shares`).
 
     >>> normalised_isf(np.array([1.0, 3.0])).tolist(), normalised_isf(np.zeros(2)).tolist()
     ([0.25, 0.75], [0.5, 0.5])
     """
-    total = isf.sum()
-    return isf / total if total > 0 else np.full(len(isf), 1 / len(isf))
+    return shares(isf)
 
 
 def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> WordFrequencies:
@@ -112,18 +112,6 @@ def load_frequencies(path: Path | str) -> WordFrequencies:
     return WordFrequencies(np.array(values), hashlib.sha256(text.encode()).hexdigest()[:16])
 
 
-def mapped_frequencies(
-    table: WordFrequencies, theirs: PreTrainedTokenizerBase, ours: PreTrainedTokenizerBase
-) -> WordFrequencies:
-    """The table of one tokenizer for the tokens of another: by the text of the token, 0 where the other lacks it."""
-    known = {_surface(token): i for token, i in theirs.get_vocab().items() if i < len(table.iwf)}
-    iwf = np.zeros(len(ours))
-    for token, i in ours.get_vocab().items():
-        if (found := known.get(_surface(token))) is not None:
-            iwf[i] = table.iwf[found]
-    return WordFrequencies(iwf, f"{table.corpus}-mapped", table.sentences)
-
-
 def check_length(table: WordFrequencies, vocabulary: int, tokens: int, path: Path | str) -> None:
     """Raises InputFaults where the table is neither as long as the model's vocabulary nor as its tokenizer has tokens.
 
@@ -146,8 +134,3 @@ def _number(cell: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and value >= 0 else None
-
-
-def _surface(token: str) -> str:
-    """A token with one sign for a word's beginning, whichever of the usual ones its tokenizer has."""
-    return token.replace("Ġ", "▁")

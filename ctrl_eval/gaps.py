@@ -22,7 +22,7 @@ LABEL_SHARE = 0.35
 KINDS = MappingProxyType({"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0})  # by weight
 
 
-def random_gap(
+def choose_gap(
     text: str,
     rng: random.Random,
     split: Callable[[str], Sequence[str]],
@@ -78,7 +78,7 @@ def gap_tasks(
     rng = random.Random(seed)
     pieces: list[str] = []
     for text in texts:
-        start, end = random_gap(text, rng, split, label_words, label_share, kinds)
+        start, end = choose_gap(text, rng, split, label_words, label_share, kinds)
         pieces += [text[:start], text[start:end], text[end:]]
     ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
     tasks: list[Task] = []

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
@@ -23,7 +24,7 @@ from core.selection import score_complete
 from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
-from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_weight
+from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_weight, shares
 from ctrl_eval.frequency import WordFrequencies, check_length, load_frequencies, normalised_isf, target_isf
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
@@ -55,17 +56,15 @@ class Evaluations:
         remarks: what was out of the ordinary.
     """
 
-    scores: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    scores: Float[NDArray[np.float64], " evaluators"]
+    weights: Float[NDArray[np.float64], " evaluators"]
     patterns: Sequence[Mapping[str, Any]]
     dropped: int
     remarks: tuple[str, ...] = ()
 
     def explanation(self) -> dict[str, Any]:
         """JSON-able."""
-        total = self.weights.sum()
-        shares = self.weights / total if total > 0 else np.full(len(self.weights), 1 / len(self.weights))
-        rows = zip(self.patterns, self.scores, shares, strict=True)
+        rows = zip(self.patterns, self.scores, shares(self.weights), strict=True)
         evaluators = [{**pattern, "score": float(score), "weight": float(share)} for pattern, score, share in rows]
         return {"evaluators": evaluators, "remarks": list(self.remarks)}
 

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from discriminators.segments import Row
+from discriminators.segments import TokenRow
 
 
-def pad_rows(rows: Sequence[Row], pad: int) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
+def pad_rows(rows: Sequence[TokenRow], pad: int) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
     """The ids of the rows padded at the end, and which of them are real tokens."""
     lengths = np.array([len(row.ids) for row in rows])
     mask = np.arange(lengths.max())[None, :] < lengths[:, None]

@@ -14,7 +14,7 @@ from discriminators.segments import Layout
 from language_models.encoders import mean_pool
 from language_models.model import plain_token_ids
 
-Pooling = Literal["mean", "cls"]
+TokenPooling = Literal["mean", "cls"]
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class BertClassifier(nn.Module):
         dropout: before the last layer.
     """
 
-    def __init__(self, encoder: PreTrainedModel, pooling: Pooling = "mean", dropout: float = 0.1):
+    def __init__(self, encoder: PreTrainedModel, pooling: TokenPooling = "mean", dropout: float = 0.1):
         super().__init__()
-        check_choice("pooling", pooling, Pooling)
+        check_choice("pooling", pooling, TokenPooling)
         self.encoder = encoder
-        self.pooling: Pooling = pooling
+        self.pooling: TokenPooling = pooling
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(encoder.config.hidden_size, 1)
         for name, parameter in encoder.named_parameters():

@@ -13,11 +13,11 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from core.faults import SettingFault
 from discriminators.batches import pad_rows
-from discriminators.segments import Row, Tokens, read
+from discriminators.segments import TokenRow, Tokens, read
 from language_models.batching import batches_by_budget
 from language_models.truncation import Truncation
 
-Batch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
+ClassifierBatch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ def split_by_group(
     return sides
 
 
-class RowBatches(Dataset[Batch]):
+class RowBatches(Dataset[ClassifierBatch]):
     """Rows by lists of indices: an item is a padded batch."""
 
-    def __init__(self, rows: Sequence[Row], labels: NDArray[np.float32], pad: int):
+    def __init__(self, rows: Sequence[TokenRow], labels: NDArray[np.float32], pad: int):
         self.rows = rows
         self.labels = labels
         self.pad = pad
@@ -85,7 +85,7 @@ class RowBatches(Dataset[Batch]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, indices: list[int]) -> Batch:
+    def __getitem__(self, indices: list[int]) -> ClassifierBatch:
         rows = [self.rows[i] for i in indices]
         ids, mask = pad_rows(rows, self.pad)
         texts = torch.tensor([row.text for row in rows])
@@ -181,13 +181,13 @@ class DiscriminatorData(LightningDataModule):
         lengths = [len(row.ids) for row in self.train.rows]
         return len(self.train.labels) / len(batches_by_budget(lengths, self.token_budget, np.random.default_rng(0)))
 
-    def train_dataloader(self) -> DataLoader[Batch]:
+    def train_dataloader(self) -> DataLoader[ClassifierBatch]:
         return self._loader(self.train, self.seed, self.parts)
 
-    def val_dataloader(self) -> DataLoader[Batch]:
+    def val_dataloader(self) -> DataLoader[ClassifierBatch]:
         return self._loader(self.held_out, None, 1)
 
-    def _loader(self, batches: RowBatches, seed: int | None, parts: int) -> DataLoader[Batch]:
+    def _loader(self, batches: RowBatches, seed: int | None, parts: int) -> DataLoader[ClassifierBatch]:
         lengths = [len(row.ids) for row in batches.rows]
         rank, world_size = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
         order = BatchOrder(lengths, self.token_budget, seed, parts, rank, world_size)

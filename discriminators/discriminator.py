@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import MissingModel, SettingFault
 from discriminators.batches import pad_rows
-from discriminators.bert import BertClassifier, EncoderTokens, Pooling
+from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, clean, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
@@ -180,7 +180,7 @@ def new_token_bilstm(
 def new_bert(
     texts: Iterable[Segments] = (),  # called as new_bilstm is; an encoder brings its own tokens
     encoder: str = "offline",
-    pooling: Pooling = "mean",
+    pooling: TokenPooling = "mean",
     dropout: float = 0.1,
     max_tokens: int | None = None,
     freeze_embeddings: bool = False,

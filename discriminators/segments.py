@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from core.faults import SettingFault
 from core.settings import check_choice
+from language_models.batching import join_ids
 from language_models.truncation import Truncation
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class Tokens(Protocol):
 
 
 @dataclass(frozen=True)
-class Row:
+class TokenRow:
     """What a model reads at once: a whole text or one window of it.
 
     Attributes:
@@ -77,20 +78,6 @@ def clean(segment: str) -> str:
     return " ".join(segment.split())
 
 
-def join(segments: Sequence[Sequence[int]], separator: int) -> list[int]:
-    """The segments as one sequence with a separator between neighbours.
-
-    >>> join([[5, 6], [7]], separator=1)
-    [5, 6, 1, 7]
-    """
-    ids: list[int] = []
-    for i, segment in enumerate(segments):
-        if i:
-            ids.append(separator)
-        ids.extend(segment)
-    return ids
-
-
 def windows(segments: Sequence[Sequence[int]], separator: int, room: int) -> tuple[list[list[int]], int]:
     """Neighbouring whole segments packed from the left into as few sequences of at most `room` ids as that gives.
 
@@ -111,7 +98,7 @@ def windows(segments: Sequence[Sequence[int]], separator: int, room: int) -> tup
     return packed, dropped
 
 
-def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> tuple[list[Row], NDArray[np.int64]]:
+def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> tuple[list[TokenRow], NDArray[np.int64]]:
     """Rows of all texts, in the order of the texts, and per text how many tokens were cut.
 
     A text that does not fit is refused (`error`), cut at its end with a warning (`warn`; separators count as tokens),
@@ -125,11 +112,11 @@ def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> t
     cleaned = [_checked(i, text) for i, text in enumerate(texts)]
     encoded = iter(tokens.encode([segment for text in cleaned for segment in text]))
     layout, room = tokens.layout, tokens.layout.room
-    rows: list[Row] = []
+    rows: list[TokenRow] = []
     dropped = np.zeros(len(texts), dtype=np.int64)
     for i, text in enumerate(cleaned):
         segments = [next(encoded) for _ in text]
-        bodies = [join(segments, layout.separator)]
+        bodies = [join_ids(segments, layout.separator)]
         length = len(bodies[0])
         if length > room and truncation == "error":
             raise ValueError(
@@ -145,7 +132,8 @@ def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> t
         if total == 0:
             raise ValueError(f"a text needs at least one token, but text {i} has none: {texts[i]!r}")
         rows += [
-            Row(np.array([*layout.start, *body, *layout.end], dtype=np.int64), i, len(body) / total) for body in bodies
+            TokenRow(np.array([*layout.start, *body, *layout.end], dtype=np.int64), i, len(body) / total)
+            for body in bodies
         ]
     if dropped.any():
         log.warning("%d of %d texts lost tokens (%d in all)", np.count_nonzero(dropped), len(texts), dropped.sum())

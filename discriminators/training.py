@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from core.faults import SettingFault
 from core.stages import fingerprint
-from discriminators.data_module import Batch, DiscriminatorData, LabelledText, split_by_group
+from discriminators.data_module import ClassifierBatch, DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import SETTINGS, Discriminator
 from discriminators.segments import Segments
 from language_models.fitting import fit_best
@@ -151,12 +151,12 @@ class DiscriminatorTraining(LightningModule):
         used = timer.time_elapsed()
         return self.trainer.strategy.broadcast(used / (used + left))
 
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: ClassifierBatch, batch_idx: int) -> None:
         # Per batch, not per epoch: where in an epoch the loader draws from torch's state differs in a resumed run.
         entropy = (self.seed, self.current_epoch, batch_idx, self.global_rank)
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
-    def training_step(self, batch: Batch) -> Tensor:
+    def training_step(self, batch: ClassifierBatch) -> Tensor:
         logits = self.network(batch["ids"], batch["mask"])
         loss = discriminator_loss(logits, batch["labels"], batch["weights"])
         texts = batch["weights"].sum()
@@ -168,7 +168,7 @@ class DiscriminatorTraining(LightningModule):
     def on_validation_epoch_start(self) -> None:
         self.found.zero_()
 
-    def validation_step(self, batch: Batch) -> None:
+    def validation_step(self, batch: ClassifierBatch) -> None:
         logits = self.network(batch["ids"], batch["mask"]).float()
         self.found[0].index_add_(0, batch["texts"], logits * batch["weights"])
         self.found[1].index_add_(0, batch["texts"], batch["weights"])

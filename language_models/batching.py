@@ -57,6 +57,18 @@ def halving_on_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list
     return halving_on_out_of_memory(work, batch[:half]) + halving_on_out_of_memory(work, batch[half:])
 
 
+def join_ids(sequences: Sequence[Sequence[int]], separator: int) -> list[int]:
+    """The sequences as one, with a separator between neighbours.
+
+    >>> join_ids([[5, 6], [7]], separator=1)
+    [5, 6, 1, 7]
+    """
+    joined: list[int] = []
+    for i, sequence in enumerate(sequences):
+        joined += [separator, *sequence] if i else sequence
+    return joined
+
+
 def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | str = "cpu") -> Int[Tensor, "rows time"]:
     """The sequences as one tensor, filled up on the right with `value`.
 

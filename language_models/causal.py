@@ -21,7 +21,7 @@ from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 from language_models.truncation import Truncation
 
-Pair = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
+Continuation = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CausalLM(LanguageModel):
 
 def continuation_log_probabilities(
     lm: CausalLM,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Continuation],
     *,
     token_budget: int = 16_384,
     logit_budget: int = 2**27,
@@ -121,7 +121,7 @@ def logit_parts(lengths: Sequence[int], most: int) -> list[list[tuple[int, int, 
 
 def continuation_windows(
     context: Sequence[int], continuation: Sequence[int], longest: int, truncation: Truncation
-) -> tuple[list[Pair], int]:
+) -> tuple[list[Continuation], int]:
     """What a model of `longest` tokens reads of one pair, and how many tokens it does not.
 
     A model reads all but the last token, and a start token where there is no context. Where that is too much, `window`
@@ -152,11 +152,11 @@ def continuation_windows(
             return _windows(context, continuation, longest)
 
 
-def _windows(context: list[int], continuation: list[int], longest: int) -> tuple[list[Pair], int]:
+def _windows(context: list[int], continuation: list[int], longest: int) -> tuple[list[Continuation], int]:
     whole = context + continuation
     start = len(context)
     stop = longest if not context else max(start + longest // 2, longest + 1)
-    pairs: list[Pair] = []
+    pairs: list[Continuation] = []
     while start < len(whole):
         stop = min(stop, len(whole))
         begin = max(0, stop - 1 - longest)
@@ -166,8 +166,8 @@ def _windows(context: list[int], continuation: list[int], longest: int) -> tuple
 
 
 def fit_continuations(
-    pairs: Sequence[Pair], longest: int, truncation: Truncation
-) -> tuple[list[list[Pair]], list[int]]:
+    pairs: Sequence[Continuation], longest: int, truncation: Truncation
+) -> tuple[list[list[Continuation]], list[int]]:
     """`continuation_windows` of every pair: its windows, and how many tokens each pair lost.
 
     Raises ExampleFaults, with `error`, for all pairs that do not fit; the index is the pair's.

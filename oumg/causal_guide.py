@@ -25,8 +25,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.stages import fingerprint
 from discriminators.batches import pad_rows
-from discriminators.data_module import Batch, BatchOrder, LabelledText, RowBatches, split_by_group
-from discriminators.segments import Row
+from discriminators.data_module import BatchOrder, ClassifierBatch, LabelledText, RowBatches, split_by_group
+from discriminators.segments import TokenRow
 from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_classifier, is_finished, note_origin
 from language_models.batching import batches_by_budget
 from oumg.causal_lstm import CausalLSTM
@@ -56,7 +56,7 @@ class CausalGuide:
     def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
         """One logit per text, read without an end token; 0 for a text without tokens."""
         encoded = encode_texts(self.tokenizer, texts)
-        rows = [Row(np.array(ids, dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded) if ids]
+        rows = [TokenRow(np.array(ids, dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded) if ids]
         found = np.zeros(len(texts))
         training = self.network.training
         self.network.eval()
@@ -123,7 +123,7 @@ def ends_of_prefixes(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch ti
 class PrefixBatches(RowBatches):
     """Batches by lists of row indices, with a label, a weight and a number for each prefix instead of each row."""
 
-    def __init__(self, rows: Sequence[Row], labels: NDArray[np.float32]) -> None:
+    def __init__(self, rows: Sequence[TokenRow], labels: NDArray[np.float32]) -> None:
         super().__init__(rows, labels, 0)
         self.counts = np.array([len(row.ids) - SHORTEST + 1 for row in rows])
         self.first = np.cumsum(self.counts) - self.counts
@@ -133,7 +133,7 @@ class PrefixBatches(RowBatches):
         """The label of each prefix, in the order of their numbers."""
         return np.repeat(self.labels, self.counts)
 
-    def __getitem__(self, indices: list[int]) -> Batch:
+    def __getitem__(self, indices: list[int]) -> ClassifierBatch:
         batch = super().__getitem__(indices)
         counts = torch.from_numpy(self.counts[indices])
         numbers = [np.arange(self.first[i], self.first[i] + self.counts[i]) for i in indices]
@@ -162,13 +162,13 @@ class GuideData(LightningDataModule):
         batches = batches_by_budget(lengths, self.settings.token_budget, np.random.default_rng(0))
         return float(self.train.counts.sum()) / len(batches)
 
-    def train_dataloader(self) -> DataLoader[Batch]:
+    def train_dataloader(self) -> DataLoader[ClassifierBatch]:
         return self._loader(self.train, self.seed, self.settings.validations_per_epoch)
 
-    def val_dataloader(self) -> DataLoader[Batch]:
+    def val_dataloader(self) -> DataLoader[ClassifierBatch]:
         return self._loader(self.held_out, None, 1)
 
-    def _loader(self, batches: PrefixBatches, seed: int | None, parts: int) -> DataLoader[Batch]:
+    def _loader(self, batches: PrefixBatches, seed: int | None, parts: int) -> DataLoader[ClassifierBatch]:
         lengths = [len(row.ids) for row in batches.rows]
         rank, world_size = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
         order = BatchOrder(lengths, self.settings.token_budget, seed, parts, rank, world_size)
@@ -259,5 +259,5 @@ def _batches(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, 
             f"both classes need a text of at least {SHORTEST} tokens on each side of the split, but of {len(texts)} "
             f"texts {len(kept)} have as many, {int(labels.sum())} of them of label 1"
         )
-    rows = [Row(np.array(encoded[i][:max_tokens], dtype=np.int64), n, 1.0) for n, i in enumerate(kept)]
+    rows = [TokenRow(np.array(encoded[i][:max_tokens], dtype=np.int64), n, 1.0) for n, i in enumerate(kept)]
     return PrefixBatches(rows, labels)

@@ -2,22 +2,23 @@
 
 import random
 from collections import Counter
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cdm.segments import (
-    STRATEGIES,
     Gap,
+    Strategy,
     fill,
     infilling_task,
-    join,
     manipulations,
     random_gap,
     training_task,
     window,
 )
+from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
 INFILLING = Infilling(mask=1, before=(1,), after=(2,))
@@ -33,7 +34,7 @@ def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int
     task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest=1000)
     assert task.dropped == 0
     at = task.source.index(INFILLING.mask)
-    assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join(turns, SEPARATOR)
+    assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join_ids(turns, SEPARATOR)
     assert len(task.segment) >= 1
     assert fill(turns, gap, task.segment) == turns
     if utterance:
@@ -50,7 +51,7 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
     task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest)
     assert len(task.source) <= longest
     assert task.source.count(INFILLING.mask) == 1
-    whole = len(join(fill(turns, gap, [INFILLING.mask]), SEPARATOR))
+    whole = len(join_ids(fill(turns, gap, [INFILLING.mask]), SEPARATOR))
     assert len(task.source) + task.dropped == whole
     if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
         assert list(kept) == list(range(len(turns)))
@@ -93,7 +94,7 @@ def test_strategies() -> None:
     times = Counter(len(manipulations("mixed-multi", rng)) for _ in range(4000))
     assert sorted(times) == [1, 2, 3, 4]
     assert all(count == pytest.approx(1000, abs=110) for count in times.values())
-    assert len(STRATEGIES) == 4
+    assert len(get_args(Strategy)) == 4
     with pytest.raises(ValueError, match="amr-multi"):
         manipulations("amr-multi", rng)  # pyright: ignore[reportArgumentType]
 

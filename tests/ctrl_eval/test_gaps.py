@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ctrl_eval.gaps import gap_tasks, random_gap
+from ctrl_eval.gaps import choose_gap, gap_tasks
 from language_models.infilling import sentinel_infilling
 from language_models.tiny import TinyT5
 
@@ -18,7 +18,7 @@ def split(text: str) -> list[str]:
 
 
 def test_every_kind_of_gap_occurs_and_none_is_blank() -> None:
-    gaps = {random_gap(TEXT, random.Random(seed), split) for seed in range(2000)}
+    gaps = {choose_gap(TEXT, random.Random(seed), split) for seed in range(2000)}
     removed = {TEXT[start:end] for start, end in gaps}
     assert all(gap == gap.strip() and re.search(r"\w", gap) for gap in removed)
     assert set(split(TEXT)) <= removed  # whole sentences
@@ -28,12 +28,12 @@ def test_every_kind_of_gap_occurs_and_none_is_blank() -> None:
 
 
 def test_a_text_of_one_word_can_lose_it() -> None:
-    assert {random_gap("Yes", random.Random(seed), split) for seed in range(40)} == {(0, 3)}
+    assert {choose_gap("Yes", random.Random(seed), split) for seed in range(40)} == {(0, 3)}
 
 
 def test_a_text_without_a_word_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one word"):
-        random_gap("...", random.Random(0), split)
+        choose_gap("...", random.Random(0), split)
 
 
 def test_tasks_put_the_text_together_again_and_are_the_same_for_a_seed() -> None:
@@ -65,21 +65,21 @@ def split_at(ids: list[int], mask: int) -> tuple[list[int], list[int]]:
 def test_label_words_are_removed_more_often_than_chance() -> None:
     text = "The lens is sharp. It was good."
     rng = random.Random(0)
-    spans = [random_gap(text, rng, split, ["good", "bad"]) for _ in range(500)]
+    spans = [choose_gap(text, rng, split, ["good", "bad"]) for _ in range(500)]
     share = sum(text[start:end] == "good" for start, end in spans) / len(spans)
     assert 0.3 < share < 0.45  # about a third, and some of the words at random
-    without = [random_gap(text, rng, split) for _ in range(500)]
+    without = [choose_gap(text, rng, split) for _ in range(500)]
     assert sum(text[start:end] == "good" for start, end in without) / len(without) < 0.1
 
 
 def test_label_words_are_removed_as_often_as_asked() -> None:
     text = "The lens is sharp. It was good."
-    always = {random_gap(text, random.Random(seed), split, ["good"], 1.0) for seed in range(20)}
+    always = {choose_gap(text, random.Random(seed), split, ["good"], 1.0) for seed in range(20)}
     assert {text[start:end] for start, end in always} == {"good"}
 
 
 def test_the_kinds_of_gaps_are_chosen_by_weight() -> None:
-    gaps = {random_gap(TEXT, random.Random(seed), split, kinds={"sentence": 1, "rest": 0}) for seed in range(200)}
+    gaps = {choose_gap(TEXT, random.Random(seed), split, kinds={"sentence": 1, "rest": 0}) for seed in range(200)}
     assert {TEXT[start:end] for start, end in gaps} == set(split(TEXT))
     with pytest.raises(ValueError, match=r"kinds of gaps are sentence, beginning, rest, words, but got line"):
-        random_gap(TEXT, random.Random(0), split, kinds={"line": 1})
+        choose_gap(TEXT, random.Random(0), split, kinds={"line": 1})

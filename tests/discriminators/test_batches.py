@@ -5,11 +5,11 @@ import pytest
 
 from discriminators.batches import pad_rows
 from discriminators.data_module import BatchOrder
-from discriminators.segments import Row
+from discriminators.segments import TokenRow
 
 
 def test_padding():
-    rows = [Row(np.array([5, 6]), 0, 1.0), Row(np.array([7]), 1, 1.0)]
+    rows = [TokenRow(np.array([5, 6]), 0, 1.0), TokenRow(np.array([7]), 1, 1.0)]
     ids, mask = pad_rows(rows, pad=9)
     assert ids.tolist() == [[5, 6], [7, 9]]
     assert mask.tolist() == [[True, True], [True, False]]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, join, read, windows
+from discriminators.segments import Layout, read, windows
+from language_models.batching import join_ids
 
 
 class Letters:
@@ -61,7 +62,7 @@ def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]],
     kept = [i for p in packed for i in p if i != 1]
     assert kept == [i for s in segments for i in s[:room]]
     assert dropped + len(kept) == sum(map(len, segments))
-    if len(joined := join(segments, 1)) <= room:
+    if len(joined := join_ids(segments, 1)) <= room:
         assert packed == [joined]
 
 

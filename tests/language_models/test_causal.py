@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.faults import ExampleFaults
 from language_models.causal import (
     CausalLM,
-    Pair,
+    Continuation,
     continuation_log_probabilities,
     continuation_windows,
     fit_continuations,
@@ -31,10 +31,12 @@ def lm() -> CausalLM:
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[Pair]:
+def pairs() -> list[Continuation]:
     rng = np.random.default_rng(0)
     lengths = rng.integers(0, 30, size=(25, 2))
-    made: list[Pair] = [(rng.integers(3, 250, a).tolist(), rng.integers(3, 250, b).tolist()) for a, b in lengths]
+    made: list[Continuation] = [
+        (rng.integers(3, 250, a).tolist(), rng.integers(3, 250, b).tolist()) for a, b in lengths
+    ]
     return [*made, ([], [5, 6]), ([7, 8], []), ([], [])]
 
 
@@ -50,7 +52,7 @@ def one_at_a_time(lm: CausalLM, context: list[int], continuation: list[int]) -> 
 @pytest.mark.parametrize("token_budget", [1, 40, 200, 100_000])
 @pytest.mark.parametrize("logit_budget", [1, 3_000, 30_000, 2**27])
 def test_log_probabilities_equal_one_pair_at_a_time(
-    lm: CausalLM, pairs: list[Pair], token_budget: int, logit_budget: int
+    lm: CausalLM, pairs: list[Continuation], token_budget: int, logit_budget: int
 ) -> None:
     found = continuation_log_probabilities(lm, pairs, token_budget=token_budget, logit_budget=logit_budget)
     for row, (context, continuation) in zip(found, pairs, strict=True):
@@ -58,7 +60,7 @@ def test_log_probabilities_equal_one_pair_at_a_time(
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_order_and_padding_side_do_not_matter(lm: CausalLM, pairs: list[Pair], side: str) -> None:
+def test_order_and_padding_side_do_not_matter(lm: CausalLM, pairs: list[Continuation], side: str) -> None:
     forward = continuation_log_probabilities(lm, pairs)
     lm.tokenizer.padding_side = side
     backward = continuation_log_probabilities(lm, pairs[::-1], token_budget=64)[::-1]
@@ -66,7 +68,9 @@ def test_order_and_padding_side_do_not_matter(lm: CausalLM, pairs: list[Pair], s
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_logits_stay_within_the_budget(lm: CausalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_stay_within_the_budget(
+    lm: CausalLM, pairs: list[Continuation], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[int] = []
     forward = lm.model.forward
 
@@ -81,7 +85,9 @@ def test_logits_stay_within_the_budget(lm: CausalLM, pairs: list[Pair], monkeypa
     assert sum(sizes) == len(lm.tokenizer) * sum(len(continuation) for _, continuation in pairs)
 
 
-def test_a_batch_that_does_not_fit_is_halved(lm: CausalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_does_not_fit_is_halved(
+    lm: CausalLM, pairs: list[Continuation], monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = continuation_log_probabilities(lm, pairs)
     forward = lm.model.forward
 
@@ -104,14 +110,14 @@ def test_a_uniform_model_by_hand(lm: CausalLM) -> None:
     np.testing.assert_allclose(np.concatenate(found), [expected] * 3, rtol=1e-6)
 
 
-def test_dropout_is_off_when_scoring(pairs: list[Pair]) -> None:
+def test_dropout_is_off_when_scoring(pairs: list[Continuation]) -> None:
     noisy = TinyGPT2(300, 16, 2, 1, 32, dropout=0.5).build(TEXTS, (), seed=0)
     noisy.model.train()
     first, second = (continuation_log_probabilities(noisy, pairs[:3]) for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_saved_models_load_again_with_equal_scores(lm: CausalLM, pairs: list[Pair], tmp_path: Path) -> None:
+def test_saved_models_load_again_with_equal_scores(lm: CausalLM, pairs: list[Continuation], tmp_path: Path) -> None:
     lm.save_pretrained(tmp_path)
     again = CausalLM.from_pretrained(tmp_path)
     assert again.parameters == lm.parameters
@@ -180,7 +186,7 @@ def test_a_cut_keeps_the_end_of_the_context_and_the_beginning_of_the_text(
 
 
 def test_texts_that_do_not_fit_are_all_named() -> None:
-    given_pairs: list[Pair] = [([1], [2]), ([1, 2, 3], [4, 5, 6]), ([], [1] * 9)]
+    given_pairs: list[Continuation] = [([1], [2]), ([1, 2, 3], [4, 5, 6]), ([], [1] * 9)]
     with pytest.raises(ExampleFaults) as faults:
         fit_continuations(given_pairs, longest=4, truncation="error")
     assert [index for index, _ in faults.value.at] == [1, 2]

@@ -12,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from discriminators.bilstm import attention_pool
 from discriminators.data_module import LabelledText
-from discriminators.segments import Row
+from discriminators.segments import TokenRow
 from discriminators.training import TrainingSettings
 from language_models.tiny import train_tokenizer
 from oumg.causal_guide import (
@@ -151,7 +151,7 @@ def test_prefixes_end_at_the_second_token_and_later() -> None:
 
 
 def test_a_batch_numbers_its_prefixes_in_the_order_of_their_logits() -> None:
-    rows = [Row(torch.arange(1, n + 1).numpy(), i, 1.0) for i, n in enumerate((4, 2, 3))]
+    rows = [TokenRow(torch.arange(1, n + 1).numpy(), i, 1.0) for i, n in enumerate((4, 2, 3))]
     batches = PrefixBatches(rows, torch.tensor([1.0, 0.0, 1.0]).numpy())
     assert batches.prefix_labels.tolist() == [1, 1, 1, 0, 1, 1]
     batch = batches[[2, 1]]
