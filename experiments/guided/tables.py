@@ -42,10 +42,8 @@ def steering_row(
         "strength": float(setting.strength),
         "k": setting.k,
         "n": scores.n,
-        "accuracy": scores.accuracy.value,
-        "accuracy_interval": (scores.accuracy.low, scores.accuracy.high),
-        "perplexity": scores.perplexity.value,
-        "perplexity_interval": (scores.perplexity.low, scores.perplexity.high),
+        "accuracy": scores.accuracy,
+        "perplexity": scores.perplexity,
         **{f"distinct_{n}": value for n, value in scores.distinct.items()},
         "tokens": scores.tokens,
         "overhead": setting.overhead,
@@ -60,13 +58,11 @@ def trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
     axes = figure.subplots()
     for k in dict.fromkeys(row["k"] for row in rows):
         chosen = [row for row in rows if row["k"] == k]
-        x, y = ([row[name] for row in chosen] for name in ("perplexity", "accuracy"))
-        ends = np.array([row["accuracy_interval"] for row in chosen]).T
+        x, y = ([row[name].value for row in chosen] for name in ("perplexity", "accuracy"))
+        ends = np.array([(row["accuracy"].low, row["accuracy"].high) for row in chosen]).T
         axes.errorbar(x, y, np.abs(ends - y), marker="o", capsize=2, label=f"k = {k}")
-        for row in chosen:
-            axes.annotate(
-                f"{row['strength']:g}", (row["perplexity"], row["accuracy"]), xytext=(4, 4), textcoords="offset points"
-            )
+        for row, perplexity, accuracy in zip(chosen, x, y, strict=True):
+            axes.annotate(f"{row['strength']:g}", (perplexity, accuracy), xytext=(4, 4), textcoords="offset points")
     axes.set(
         xlabel="perplexity under the unguided generator (lower is likelier)",
         ylabel="accuracy by separate judges",

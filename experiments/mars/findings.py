@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.report.evaluation import evaluate, plain_pearson
-from experiments.runner.contracts import Row
+from experiments.runner.contracts import AgreementRow
 from mars.metric import Compared
 
 
@@ -26,7 +26,7 @@ class ScoredTexts:
 
     rated: RatedSet
     scores: Mapping[str, Scores]
-    rows: tuple[Row, ...]
+    rows: tuple[AgreementRow, ...]
 
     @classmethod
     def of(cls, rated: RatedSet, scores: Mapping[str, Scores]) -> "ScoredTexts":
@@ -39,7 +39,7 @@ class ScoredTexts:
         return first_aspect(self.rated)
 
     @property
-    def by_metric(self) -> dict[str, Row]:
+    def by_metric(self) -> dict[str, AgreementRow]:
         """The rows of that aspect."""
         return {row.metric: row for row in self.rows if row.aspect == self.aspect}
 

@@ -9,7 +9,9 @@ from experiments.mars.findings import MarsFindings
 def plot_adversaries(found: MarsFindings) -> Figure:
     """Pearson's correlation of every metric, without those of Table 5, with texts and with their adversaries."""
     correlations = {
-        kind: {metric: row.pearson for metric, row in texts.by_metric.items() if not metric.startswith("mars_to_")}
+        kind: {
+            metric: row.pearson.value for metric, row in texts.by_metric.items() if not metric.startswith("mars_to_")
+        }
         for kind, texts in {"original": found.originals, **found.adversaries}.items()
     }
     figure = Figure(figsize=(8, 4.5), layout="constrained")

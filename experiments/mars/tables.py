@@ -46,9 +46,7 @@ def _ratio_rows(found: MarsFindings) -> list[dict[str, Any]]:
                 "aspect": row.aspect,
                 "largest ratio": largest,
                 "pearson": row.pearson,
-                "pearson_interval": row.pearson_interval,
                 "spearman": row.spearman,
-                "spearman_interval": row.spearman_interval,
                 "mean deviation": deviation,
             }
         )
@@ -59,11 +57,11 @@ def _adversary_rows(found: MarsFindings) -> list[dict[str, Any]]:
     """A row for each metric; none without adversaries."""
     rows: list[dict[str, Any]] = []
     for metric, row in found.originals.by_metric.items() if found.adversaries else ():
-        cells: dict[str, Any] = {"set": row.set, "aspect": row.aspect, "metric": metric, "original": row.pearson}
+        cells: dict[str, Any] = {"set": row.set, "aspect": row.aspect, "metric": metric, "original": row.pearson.value}
         for kind, texts in found.adversaries.items():
-            pearson = texts.by_metric[metric].pearson
+            pearson = texts.by_metric[metric].pearson.value
             cells[kind] = pearson
-            cells[f"{kind} fall"] = row.pearson - pearson
+            cells[f"{kind} fall"] = row.pearson.value - pearson
             cells[f"{kind} below"] = share_below(texts.scores[metric], found.originals.scores[metric])
         rows.append(cells)
     return rows

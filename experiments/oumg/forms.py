@@ -73,15 +73,7 @@ def form_scores(origins: Mapping[str, Sequence[Example]], known: Sequence[Exampl
 
 def form_rows(found: Sequence[FormScores]) -> list[dict[str, Any]]:
     """A row for each origin."""
-    return [
-        {
-            "texts": each.origin,
-            "n": each.n,
-            **{name: estimate.value for name, estimate in each.scores.items()},
-            **{f"{name}_interval": (estimate.low, estimate.high) for name, estimate in each.scores.items()},
-        }
-        for each in found
-    ]
+    return [{"texts": each.origin, "n": each.n, **each.scores} for each in found]
 
 
 def _tone_patterns(

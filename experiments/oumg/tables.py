@@ -55,15 +55,13 @@ def anchored_rows(comparisons: Sequence[SystemFindings]) -> list[dict[str, Any]]
         for kind, each in found.kinds.items()
     ]
     kinds = list(comparisons[0].kinds)
-    return sorted(rows, key=lambda row: (kinds.index(row["discriminator"]), -row["anchored_score"]))
+    return sorted(rows, key=lambda row: (kinds.index(row["discriminator"]), -row["anchored_score"].value))
 
 
 def _columns(found: KindFindings, scores: Mapping[str, str]) -> dict[str, Any]:
     """How much was compared, scores by column with their intervals, and the values by seed."""
     columns: dict[str, Any] = {"n": found.scores.pairs, "inputs": found.scores.inputs}
-    for column, score in scores.items():
-        estimate = getattr(found.scores, score)
-        columns |= {column: estimate.value, f"{column}_interval": (estimate.low, estimate.high)}
+    columns |= {column: getattr(found.scores, score) for column, score in scores.items()}
     by_seed = {column: list(found.scores.by_seed[score]) for column, score in scores.items()}
     return {**columns, "seeds": list(found.discriminators), "by_seed": by_seed}
 

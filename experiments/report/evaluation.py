@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from core.scores import Scores
 from data.rated import RatedSet
-from experiments.runner.contracts import Row
+from experiments.runner.contracts import AgreementRow
 from meta_eval.agreement import agreement, length_correlation
-from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import pearson
 
 
-def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[Row]:
+def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[AgreementRow]:
     """One row per metric and rated aspect.
 
     A metric that scores a rated aspect by name is compared on it; a metric with one aspect is compared on every rated
@@ -28,7 +27,7 @@ def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[Row]:
     Raises ValueError when a metric has not one score per example, or nothing of a metric can be compared.
     """
     aspects = list(dict.fromkeys(aspect for example in rated.examples for aspect in example.ratings))
-    rows: list[Row] = []
+    rows: list[AgreementRow] = []
     for metric, scored in scores.items():
         if len(scored) != len(rated.examples):
             raise ValueError(
@@ -59,7 +58,7 @@ def published_scores(rated: RatedSet) -> dict[str, Scores]:
     return found
 
 
-def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> Row:
+def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> AgreementRow:
     values = scored.values[aspect] if aspect in scored.values else next(iter(scored.values.values()))
     at = [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
     examples = [rated.examples[i] for i in at]
@@ -69,23 +68,16 @@ def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> Row:
         [example.ratings[aspect] for example in examples],
         groups=None if None in groups else groups,
     )
-    return Row(
+    return AgreementRow(
         metric=metric,
         set=rated.name,
         aspect=aspect,
         n=found.n,
-        pearson=found.pearson.value,
-        pearson_interval=_bounds(found.pearson),
-        spearman=found.spearman.value,
-        spearman_interval=_bounds(found.spearman),
-        kendall=found.kendall.value,
-        kendall_interval=_bounds(found.kendall),
+        pearson=found.pearson,
+        spearman=found.spearman,
+        kendall=found.kendall,
         word_count_spearman=length_correlation(values[at], [len(example.full_text.split()) for example in examples]),
         unscored=found.unscored,
         truncated=sum(scored.dropped_tokens[i] > 0 for i in at),
         synthetic=rated.synthetic,
     )
-
-
-def _bounds(estimate: Estimate) -> tuple[float, float]:
-    return estimate.low, estimate.high

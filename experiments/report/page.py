@@ -10,9 +10,10 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from data.files import written_aside
-from experiments.report.results import Circumstances, grouped, is_synthetic, library_versions, shown_columns
+from experiments.report.results import Circumstances, is_synthetic, library_versions
+from experiments.report.tables import format_interval, format_number, group_rows, shown_columns
 from experiments.runner.contracts import Outcome
-from experiments.runner.terminal import interval, number
+from meta_eval.bootstrap import Estimate
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
@@ -26,14 +27,15 @@ def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -
 def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     """The page as HTML, its pictures inlined."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "interval": interval, "duration": duration}
+    environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
+    environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     pictures = {name: base64.b64encode((plots / f"{name}.png").read_bytes()).decode("ascii") for name in outcome.plots}
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         run=circumstances,
         started=datetime.fromisoformat(circumstances.started).isoformat(" ", "minutes"),
         command=shlex.join(circumstances.command),
         outcome=outcome,
-        groups=grouped(outcome.rows),
+        groups=group_rows(outcome.rows),
         shown_columns=shown_columns,
         synthetic=is_synthetic(outcome),
         pictures=pictures,

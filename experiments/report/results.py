@@ -9,8 +9,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,48 +19,11 @@ import numpy as np
 
 from core.faults import SettingFault
 from data.files import written_aside
-from experiments.runner.contracts import Outcome, Row
+from experiments.report.tables import group_rows, json_cells, row_cells
+from experiments.runner.contracts import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models")
-
-
-def cells(row: Row | Mapping[str, Any]) -> dict[str, Any]:
-    """A row with intervals as `pearson_low`, `pearson_high` and so on: one text or number per column."""
-    values = row if isinstance(row, Mapping) else {field.name: getattr(row, field.name) for field in fields(row)}
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if name.endswith("_interval"):
-            of = name.removesuffix("_interval")
-            flat |= {f"{of}_low": value[0], f"{of}_high": value[1]}
-        elif isinstance(value, str | int | float):
-            flat[name] = value
-    return flat
-
-
-def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns of a table of another kind that are shown, their intervals beside them."""
-    return [name for name in cells(rows[0]) if name in rows[0]] if rows else []
-
-
-COLUMNS = tuple(
-    cells(Row("", "", "", 0, 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), 0.0, 0, 0, False))
-)  # the columns of the table, in order
-
-
-def ranked(rows: Sequence[Row]) -> list[Row]:
-    """The rows by set and aspect, as they first appear, the best Spearman first and an undefined one last."""
-    order = list(dict.fromkeys((row.set, row.aspect) for row in rows))
-    best = {id(row): -math.inf if math.isnan(row.spearman) else row.spearman for row in rows}
-    return sorted(rows, key=lambda row: (order.index((row.set, row.aspect)), -best[id(row)], row.metric))
-
-
-def grouped(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """The ranked rows by set and aspect."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in ranked(rows):
-        groups.setdefault((row.set, row.aspect), []).append(row)
-    return groups
 
 
 def strict(value: Any) -> Any:
@@ -111,8 +74,8 @@ def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
             "synthetic": is_synthetic(outcome),
             "notes": list(outcome.notes),
             "table": [
-                *({f.name: getattr(row, f.name) for f in fields(row)} for row in ranked(outcome.rows)),
-                *(row for table in outcome.tables for row in table.rows),
+                *(json_cells(row_cells(row)) for rows in group_rows(outcome.rows).values() for row in rows),
+                *(json_cells(row) for table in outcome.tables for row in table.rows),
             ],
             "figures": dict(outcome.figures),
             "files": [str(file) for file in outcome.files],

@@ -1,4 +1,4 @@
-"""Run, Outcome and Row: what an experiment is given, and what it hands back.
+"""Run, Outcome and their tables: what an experiment is given, and what it hands back.
 
 An experiment is a function of built objects, `experiment(run) -> Outcome`: Hydra builds its arguments from the
 configuration, the runner calls it and writes the run folder from what it returns.
@@ -21,8 +21,7 @@ if TYPE_CHECKING:  # the runner starts without torch and matplotlib
     from core.scores import Scores
     from core.stages import Stages
     from data.rated import RatedSet
-
-Interval = tuple[float, float]
+    from meta_eval.bootstrap import Estimate
 
 
 class Progress(Protocol):
@@ -71,7 +70,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Row:
+class AgreementRow:
     """The agreement of one metric with people, on one aspect of one rated set.
 
     Correlations lie in [-1, 1], higher is better, NaN where they are not defined; an interval is [low, high] at 95 %.
@@ -89,12 +88,9 @@ class Row:
     set: str
     aspect: str
     n: int
-    pearson: float
-    pearson_interval: Interval
-    spearman: float
-    spearman_interval: Interval
-    kendall: float
-    kendall_interval: Interval
+    pearson: Estimate
+    spearman: Estimate
+    kendall: Estimate
     word_count_spearman: float
     unscored: int
     truncated: int
@@ -103,13 +99,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of another kind than the agreement with ratings.
+    """A table other than agreement with ratings.
 
     Attributes:
         title: its heading.
         caption: what the columns are, their units and direction.
-        rows: mappings with the same keys, the columns. `NAME_interval`, a (low, high) at 95 %, belongs to the column
-            NAME. What is neither text nor number nor interval (a list, a mapping) stands in results.json only.
+        rows: mappings with the same keys, the columns. A cell is a text, a number or an `Estimate`, which is shown with
+            its 95 % interval. Any other value (a list, a mapping) is in results.json only.
     """
 
     title: str
@@ -143,7 +139,7 @@ class Outcome:
     """
 
     signature: str
-    rows: Sequence[Row] = ()
+    rows: Sequence[AgreementRow] = ()
     tables: Sequence[Table] = ()
     scored: Sequence[ScoredSet] = ()
     plots: Mapping[str, Figure] = field(default_factory=dict)

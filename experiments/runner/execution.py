@@ -19,7 +19,7 @@ from rich.markup import escape
 
 from core.faults import InputFaults, MissingModel, SettingFault
 from core.stages import Stages
-from experiments.report import page, results
+from experiments.report import page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
@@ -92,7 +92,7 @@ def settle_libraries(network: bool) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forks of data loaders would warn
     if not network:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    if not terminal.watched():
+    if not terminal.is_watched():
         os.environ.setdefault("TQDM_DISABLE", "1")
 
 
@@ -134,7 +134,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
         trainer=partial(
             trainer,
             default_root_dir=folder,
-            enable_progress_bar=terminal.watched(),
+            enable_progress_bar=terminal.is_watched(),
             enable_model_summary=False,
             logger=False,
         ),
@@ -186,12 +186,12 @@ def _begin(folder: Path, kept: Journal) -> None:
 
 def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
     out = terminal.console()
-    for table in terminal.agreement_tables(outcome.rows, out.width):
+    for table in tables.agreement_tables(outcome.rows, out.width):
         out.print(table)
-    for table in terminal.other_tables(outcome.tables):
+    for table in tables.terminal_tables(outcome.tables):
         out.print(table)
     if outcome.figures:
-        out.print(terminal.plain_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
+        out.print(tables.terminal_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
     for note in outcome.notes:
         out.print(f"[bold yellow]![/] {escape(note)}")
     for file in outcome.files:

@@ -93,7 +93,7 @@ def journal() -> Iterator[Journal]:
 
 
 def _terminal_handler() -> logging.Handler:
-    if terminal.watched():  # goes well with progress bars
+    if terminal.is_watched():  # goes well with progress bars
         return RichHandler(
             console=terminal.console(stderr=True), show_path=False, show_level=False, log_time_format="%H:%M:%S"
         )
@@ -111,5 +111,5 @@ def hush_libraries() -> None:
     if transformers is not None:
         transformers.logging.disable_default_handler()
         transformers.logging.enable_propagation()
-        if not terminal.watched():
+        if not terminal.is_watched():
             transformers.logging.disable_progress_bar()

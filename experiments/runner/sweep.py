@@ -19,7 +19,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.results import find_objective, shown_columns, write_json
+from experiments.report.results import find_objective, write_json
+from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FINE, execute
@@ -110,7 +111,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
         lines += [[*start, *(finding.get(name, "") for name in named)] for finding in findings]
     columns = ["job", *varied, *named]
     out = terminal.console()
-    out.print(terminal.plain_table(columns, lines, f"{len(jobs)} jobs"))
+    out.print(terminal_table(columns, lines, f"{len(jobs)} jobs"))
     out.print(f"{folder}/sweep.json")
 
 

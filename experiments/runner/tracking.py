@@ -15,7 +15,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
 from core.faults import SettingFault
-from experiments.report.results import COLUMNS, cells
+from experiments.report.tables import flat_cells, row_cells
 from experiments.runner.contracts import Outcome
 
 if TYPE_CHECKING:
@@ -114,16 +114,15 @@ class WandbTracking:
             return
         import wandb
 
-        table = wandb.Table(columns=list(COLUMNS), data=[list(cells(row).values()) for row in outcome.rows])
         plots = {f"plots/{name}": wandb.Image(str(folder / "plots" / f"{name}.png")) for name in outcome.plots}
-        others = {
-            f"tables/{table.title}": wandb.Table(
-                columns=list(cells(table.rows[0])), data=[list(cells(row).values()) for row in table.rows]
-            )
-            for table in outcome.tables
-            if table.rows
+        tables = {"results": [row_cells(row) for row in outcome.rows]}
+        tables |= {f"tables/{table.title}": table.rows for table in outcome.tables}
+        flat = {name: [flat_cells(row) for row in rows] for name, rows in tables.items() if rows}
+        shown = {
+            name: wandb.Table(columns=list(rows[0]), data=[list(row.values()) for row in rows])
+            for name, rows in flat.items()
         }
-        self.run.log({"results": table, **others, **plots})
+        self.run.log({**shown, **plots})
         for name in outcome.models:
             artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
             artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # it stays there

@@ -16,7 +16,6 @@ from data.scored import ScoredFile
 from experiments.report.plots import intervals
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.meta_eval import check_scored, run_metric
-from meta_eval.agreement import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import Powered, powered_mean, powered_win_rate
@@ -159,9 +158,7 @@ def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparis
         for ((a, b), each), p in zip(pairs.items(), adjusted, strict=True):
             rows.append(
                 {"metric": name, "system_a": a, "system_b": b, "n": each.n, "missing": each.missing}
-                | _columns("difference", each.difference)
-                | _columns("effect", each.effect)
-                | _columns("win_rate", each.win_rate)
+                | {"difference": each.difference, "effect": each.effect, "win_rate": each.win_rate}
                 | {"wins": each.wins, "ties": each.ties, "losses": each.losses}
                 | {"p_value": each.randomisation_p, "holm": float(p), "bootstrap_p": each.bootstrap_p}
                 | {"reason": each.reason or ""}
@@ -199,13 +196,11 @@ def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]
 
 
 def _powered(each: Powered, what: str) -> dict[str, Any]:
-    return (
-        {"rated": each.rated, "unrated": each.unrated}
-        | _columns(what, each.estimate)
-        | _columns(f"{what}_by_ratings", each.classical)
-        | {"saved": each.saved, "reason": each.estimate.reason or ""}
-    )
-
-
-def _columns(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
+    return {
+        "rated": each.rated,
+        "unrated": each.unrated,
+        what: each.estimate,
+        f"{what}_by_ratings": each.classical,
+        "saved": each.saved,
+        "reason": each.estimate.reason or "",
+    }

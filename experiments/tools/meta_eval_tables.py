@@ -43,11 +43,9 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
         row: dict[str, Any] = {"metric": each.metric, "set": name, "aspect": each.aspect, "grouping": each.grouping}
         first = next(iter(each.statistics.values()))
         row |= {"n": first.n, "groups": first.groups - first.undefined}
-        for statistic, grouped in each.statistics.items():
-            row |= _columns(statistic, grouped.estimate)
-        row |= _columns("calibrated_accuracy", each.calibrated.estimate) | {"epsilon": each.epsilon}
-        nothing = Estimate(math.nan, math.nan, math.nan)
-        row |= _columns("soft_accuracy", each.soft_accuracy or nothing)
+        row |= {statistic: grouped.estimate for statistic, grouped in each.statistics.items()}
+        row |= {"calibrated_accuracy": each.calibrated.estimate, "epsilon": each.epsilon}
+        row |= {"soft_accuracy": each.soft_accuracy or Estimate(math.nan, math.nan, math.nan)}
         row |= {"unscored": each.unscored, "reason": first.estimate.reason or ""}
         rows.append(row)
     caption = (
@@ -67,8 +65,12 @@ def ranking_table(
         of_aspect = [each for each in chosen if each.aspect == aspect]
         cluster = rank(of_aspect, own, statistic, level)
         rows += [
-            {"aspect": aspect, "cluster": cluster[each.metric], "metric": each.metric}
-            | _columns(statistic, each.statistics[statistic].estimate)
+            {
+                "aspect": aspect,
+                "cluster": cluster[each.metric],
+                "metric": each.metric,
+                statistic: each.statistics[statistic].estimate,
+            }
             for each in sorted(of_aspect, key=lambda each: (cluster[each.metric], -_rank_value(each, statistic)))
         ]
     caption = (
@@ -81,9 +83,12 @@ def ranking_table(
 def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Table:
     """Every pair of metrics."""
     rows = [
-        {"aspect": pair.aspect, "better": pair.better, "worse": pair.worse, "n": pair.n}
-        | _columns("difference", pair.difference)
-        | {
+        {
+            "aspect": pair.aspect,
+            "better": pair.better,
+            "worse": pair.worse,
+            "n": pair.n,
+            "difference": pair.difference,
             "p_value": pair.permutation_p,
             "holm": pair.holm,
             "false_discovery": pair.false_discovery,
@@ -110,17 +115,13 @@ def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling
         ceiling = leave_one_out(table, "pearson" if statistic == "pearson" else "spearman", over_inputs)
         row: dict[str, Any] = {"aspect": aspect, "raters": len(table)}
         for scale in ("nominal", "ordinal", "interval"):
-            row |= _columns(f"{scale}_alpha", krippendorff_alpha(table, scale, over_inputs))
-        rows.append(row | _columns("leave_one_out", ceiling.estimate) | {"reason": ceiling.estimate.reason or ""})
+            row[f"{scale}_alpha"] = krippendorff_alpha(table, scale, over_inputs)
+        rows.append(row | {"leave_one_out": ceiling.estimate, "reason": ceiling.estimate.reason or ""})
     caption = (
         "Krippendorff's alpha (1: full agreement, 0: chance) and the mean correlation of each rater with the mean of "
         "the others: what a person reaches, a ceiling for metrics."
     )
     return Table("Agreement among raters", caption, rows)
-
-
-def _columns(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
 
 
 def _rank_value(each: MetricAgreement, statistic: str) -> float:

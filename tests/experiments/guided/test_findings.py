@@ -11,6 +11,7 @@ from discriminators.discriminator import Discriminator
 from experiments.guided.findings import SteeredSetting, SteeredTexts, is_above_chance, ratio_over_prompts
 from experiments.guided.models import LabelJudges
 from experiments.guided.tables import steering_row
+from experiments.report.tables import json_cells
 
 
 def test_judges_are_above_chance_or_not() -> None:
@@ -60,7 +61,7 @@ def test_a_row_by_hand() -> None:
     good = steered("good", [1, 1, 0, 1], [2.0, 2.0, 2.0, 4.0], ["a b", "a b", "a b", "a c d e"])
     bad = steered("bad", [0, 0, 0, 0], [4.0, 4.0, 4.0, 8.0], ["a a", "a a", "a a", "a a a a"])
     setting = SteeredSetting(2.0, 8, (good, bad), 1.05)
-    found = steering_row(setting, "good", [good], "fudge", seed=0)
+    found = json_cells(steering_row(setting, "good", [good], "fudge", seed=0))
     assert (found["label"], found["strength"], found["k"], found["n"]) == ("good", 2.0, 8, 4)
     assert found["accuracy"] == 0.75
     assert found["perplexity"] == pytest.approx(np.e)  # a nat a token
@@ -68,7 +69,7 @@ def test_a_row_by_hand() -> None:
     assert found["distinct_1"] == pytest.approx((2 / 4 + 5 / 6) / 2)  # by seed
     assert found["distinct_2"] == pytest.approx((1 / 2 + 4 / 4) / 2)
     assert (found["seeds"], found["by_seed"]["accuracy"]) == ([0, 1], [1.0, 0.5])
-    everything = steering_row(setting, "all", setting.texts, "fudge", seed=0)
+    everything = json_cells(steering_row(setting, "all", setting.texts, "fudge", seed=0))
     assert (everything["label"], everything["n"], everything["accuracy"]) == ("all", 8, 0.375)
     assert everything["perplexity"] == pytest.approx(np.exp(30 / 20))
     assert everything.keys() == found.keys()

@@ -7,6 +7,7 @@ import pytest
 from core.example import Example
 from experiments.oumg.forms import form_rows, form_scores
 from experiments.oumg.gallery import gallery_text
+from experiments.report.tables import json_cells
 
 
 def test_form_scores_by_hand() -> None:
@@ -18,7 +19,7 @@ def test_form_scores_by_hand() -> None:
 
     known = [Example(f"k{i}", text="花月。花月。", prefix="春词", group="春词") for i in range(5)]  # level, oblique
     human, system = poems("花月。人雪。", "月。"), poems("月月。月花。", "花，")
-    people, machine = form_rows(form_scores({"human": human, "G1": system}, known))
+    people, machine = map(json_cells, form_rows(form_scores({"human": human, "G1": system}, known)))
     assert (people["texts"], people["n"], machine["texts"]) == ("human", 2, "G1")
     assert (people["form_kept"], machine["form_kept"]) == (1.0, 0.5)  # the comma is no full stop
     assert (people["phrase_lengths"], machine["phrase_lengths"]) == (1.0, 1.0)
@@ -26,15 +27,15 @@ def test_form_scores_by_hand() -> None:
     assert machine["rhyme"] == 0.5
     # Only the first poem's tune has others to tell its tones: 平仄平仄.
     assert (people["tones"], machine["tones"]) == (1.0, 0.25)
-    assert machine["form_kept_interval"] == (0.0, 1.0)
+    assert machine["form_kept_interval"] == [0.0, 1.0]
 
 
 def test_no_poem_tells_its_own_tones() -> None:
     poems = [Example(f"k{i}", text="花月。", prefix="春词", group=f"k{i}") for i in range(5)]
-    (row,) = form_rows(form_scores({"human": poems}, known=[]))
+    (row,) = map(json_cells, form_rows(form_scores({"human": poems}, known=[])))
     assert math.isnan(row["tones"])  # four others are too few
     poems.append(Example("odd", text="月花。", prefix="春词", group="odd"))
-    (row,) = form_rows(form_scores({"human": poems}, known=[]))
+    (row,) = map(json_cells, form_rows(form_scores({"human": poems}, known=[])))
     assert row["tones"] == pytest.approx(5 / 6)  # the odd one has no place right
 
 

@@ -28,10 +28,10 @@ def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
     (row,) = evaluate({"m": scores}, rated([{"quality": r} for r in ratings]))
     x, y = [1.0, 2.0, 8.0, 3.0, 9.0], [0.1, 0.4, 0.9, 0.5, 0.7]
     assert (row.metric, row.set, row.aspect, row.n, row.unscored, row.truncated) == ("m", "toys", "quality", 5, 1, 2)
-    assert row.pearson == pytest.approx(stats.pearsonr(x, y)[0])
-    assert row.spearman == pytest.approx(0.9) == pytest.approx(stats.spearmanr(x, y)[0])
-    assert row.kendall == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
-    assert row.spearman_interval[0] <= row.spearman <= row.spearman_interval[1]
+    assert row.pearson.value == pytest.approx(stats.pearsonr(x, y)[0])
+    assert row.spearman.value == pytest.approx(0.9) == pytest.approx(stats.spearmanr(x, y)[0])
+    assert row.kendall.value == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
+    assert row.spearman.low <= row.spearman.value <= row.spearman.high
     assert row.word_count_spearman == pytest.approx(stats.spearmanr(x, [1, 2, 4, 5, 6])[0])
 
 
@@ -40,7 +40,7 @@ def test_one_score_meets_every_rated_aspect_and_several_meet_their_namesakes() -
     one = Scores({"score": np.arange(5.0)}, "one")
     two = Scores({"overall": np.arange(5.0), "fluency": np.arange(5.0)}, "two")
     rows = evaluate({"one": one, "two": two}, rated(ratings))
-    assert [(r.metric, r.aspect, r.n, round(r.spearman, 6)) for r in rows] == [
+    assert [(r.metric, r.aspect, r.n, round(r.spearman.value, 6)) for r in rows] == [
         ("one", "coherence", 4, 1.0),
         ("one", "overall", 5, -1.0),
         ("two", "overall", 5, -1.0),
@@ -60,8 +60,8 @@ def test_examples_of_one_group_are_drawn_together() -> None:
     scores = {"m": Scores({"q": np.sin(np.arange(12.0))}, "m")}
     alone = evaluate(scores, rated(ratings))[0]
     together = evaluate(scores, rated(ratings, groups=[f"g{i // 4}" for i in range(12)]))[0]
-    assert alone.spearman == together.spearman
-    assert alone.spearman_interval != together.spearman_interval
+    assert alone.spearman.value == together.spearman.value
+    assert (alone.spearman.low, alone.spearman.high) != (together.spearman.low, together.spearman.high)
 
 
 def test_published_scores_keep_the_order_and_explain_what_is_missing() -> None:

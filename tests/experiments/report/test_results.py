@@ -13,15 +13,17 @@ from core.scores import Scores
 from data.rated import RatedSet
 from experiments.report import results
 from experiments.report.page import duration, render
-from experiments.runner.contracts import Outcome, Row, ScoredSet, Table
+from experiments.report.tables import flat_cells, group_rows, row_cells, shown_columns, terminal_tables
+from experiments.runner.contracts import AgreementRow, Outcome, ScoredSet, Table
 from experiments.runner.sweep import show
-from experiments.runner.terminal import other_tables
+from meta_eval.bootstrap import Estimate
 
 NAN = math.nan
 
 
-def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Row:
-    return Row(metric, set, aspect, 3, 0.5, (NAN, NAN), spearman, (-0.25, 0.75), NAN, (NAN, NAN), 0.1, 1, 0, True)
+def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> AgreementRow:
+    estimates = Estimate(0.5, NAN, NAN), Estimate(spearman, -0.25, 0.75), Estimate(NAN, NAN, NAN)
+    return AgreementRow(metric, set, aspect, 3, *estimates, 0.1, 1, 0, True)
 
 
 def circumstances() -> results.Circumstances:
@@ -32,7 +34,8 @@ def circumstances() -> results.Circumstances:
 
 def test_rows_are_ranked_within_set_and_aspect_and_undefined_ones_come_last() -> None:
     rows = [row("a", NAN), row("b", 0.1), row("z", 0.9, aspect="other"), row("c", 0.7), row("d", -0.2)]
-    assert [r.metric for r in results.ranked(rows)] == ["c", "b", "d", "a", "z"]
+    ranked = [[r.metric for r in group] for group in group_rows([row("e", NAN), *rows]).values()]
+    assert ranked == [["c", "b", "d", "a", "e"], ["z"]]
 
 
 def test_results_are_strict_json_with_null_for_nan() -> None:
@@ -46,7 +49,8 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["table"][0]["pearson_interval"] == [None, None]
     assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
-    assert set(read["table"][0]) == set(Row.__dataclass_fields__)
+    intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall")}
+    assert set(read["table"][0]) == set(AgreementRow.__dataclass_fields__) | intervals
 
 
 def test_numbers_of_numpy_are_written_as_python_s() -> None:
@@ -55,8 +59,8 @@ def test_numbers_of_numpy_are_written_as_python_s() -> None:
 
 
 def test_columns_are_flat_and_in_the_order_of_the_cells() -> None:
-    flat = results.cells(row("a", 0.5))
-    assert tuple(flat) == results.COLUMNS
+    flat = flat_cells(row_cells(row("a", 0.5)))
+    assert tuple(flat)[:7] == ("metric", "set", "aspect", "n", "pearson", "pearson_low", "pearson_high")
     assert (flat["spearman"], flat["spearman_low"], flat["spearman_high"]) == (0.5, -0.25, 0.75)
 
 
@@ -136,17 +140,19 @@ def test_durations_are_rounded_once(seconds: float, text: str) -> None:
 
 
 def other_table() -> Table:
-    first = {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": (0.5, 0.875), "seeds": (0, 1)}
-    return Table("Two systems", "Higher is better.", [first, {**first, "judge": "bert", "ur_interval": (NAN, NAN)}])
+    first = {"judge": "<bilstm>", "n": 3, "ur": Estimate(0.75, 0.5, 0.875), "seeds": (0, 1)}
+    return Table(
+        "Two systems", "Higher is better.", [first, {**first, "judge": "bert", "ur": Estimate(0.75, NAN, NAN)}]
+    )
 
 
-def test_a_table_of_another_kind_stands_whole_in_the_results_and_without_lists_elsewhere(tmp_path: Path) -> None:
+def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere(tmp_path: Path) -> None:
     outcome = Outcome("sig", tables=[other_table()])
     found = results.results(outcome, circumstances())["table"]
     assert found[0] == {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]}
     assert found[1]["ur_interval"] == [None, None]
-    assert results.shown_columns(other_table().rows) == ["judge", "n", "ur"]
-    assert results.cells(other_table().rows[0]) == {
+    assert shown_columns(other_table().rows) == ["judge", "n", "ur"]
+    assert flat_cells(other_table().rows[0]) == {
         "judge": "<bilstm>",
         "n": 3,
         "ur": 0.75,
@@ -157,7 +163,7 @@ def test_a_table_of_another_kind_stands_whole_in_the_results_and_without_lists_e
     assert "<h2>Two systems</h2>" in page
     assert "<td>&lt;bilstm&gt;</td><td>3</td><td>0.750<small>[0.50, 0.88]</small></td>" in page
     assert "<td>0.750<small></small></td>" in page
-    (shown,) = other_tables(outcome.tables)
+    (shown,) = terminal_tables(outcome.tables)
     assert [list(column.cells) for column in shown.columns] == [
         ["<bilstm>", "bert"],
         ["3", "3"],
@@ -165,7 +171,7 @@ def test_a_table_of_another_kind_stands_whole_in_the_results_and_without_lists_e
     ]
 
 
-def test_a_sweep_shows_rows_of_other_kinds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_sweep_shows_rows_of_other_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     table = results.results(Outcome("sig", tables=[other_table()]), circumstances())["table"]
     job = {"settings": {"alpha": "1"}, "exit_code": 0, "table": table, "figures": {}, "number": 0}
     failed = {"settings": {"alpha": "2"}, "exit_code": 1, "number": 1}

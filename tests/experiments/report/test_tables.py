@@ -1,22 +1,26 @@
-"""The summary on the terminal: which columns are shown, and that nothing is cut off."""
+"""Tables on the terminal: which columns are shown, and that nothing is cut off."""
 
 import math
 
 import pytest
 from rich.console import Console
 
+from experiments.report.tables import agreement_tables
 from experiments.runner import terminal
-from experiments.runner.contracts import Row
+from experiments.runner.contracts import AgreementRow
+from meta_eval.bootstrap import Estimate
 
 NAN = math.nan
 
 
-def rows() -> list[Row]:
-    low = Row("amateur", "fed", "overall", 125, 0.1, (0.0, 0.2), NAN, (NAN, NAN), 0.3, (0.2, 0.4), 0.05, 2, 0, False)
+def rows() -> list[AgreementRow]:
+    kendall = Estimate(0.3, 0.2, 0.4)
     best = "cdm_discriminative_classifier"
+    pearson, spearman = Estimate(0.5, 0.4, 0.6), Estimate(0.55, 0.4, 0.7)
+    low, none = Estimate(0.1, 0.0, 0.2), Estimate(NAN, NAN, NAN)
     return [
-        low,
-        Row(best, "fed", "overall", 127, 0.5, (0.4, 0.6), 0.55, (0.4, 0.7), 0.3, (0.2, 0.4), -0.2, 0, 0, False),
+        AgreementRow("amateur", "fed", "overall", 125, low, none, kendall, 0.05, 2, 0, False),
+        AgreementRow(best, "fed", "overall", 127, pearson, spearman, kendall, -0.2, 0, 0, False),
     ]
 
 
@@ -31,7 +35,7 @@ def rows() -> list[Row]:
 )
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header: str) -> None:
     console = Console(width=width, record=True, quiet=False, file=None)
-    (table,) = terminal.agreement_tables(rows(), width)
+    (table,) = agreement_tables(rows(), width)
     with console.capture() as captured:
         console.print(table)
     lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
@@ -43,7 +47,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header
     assert "…" not in captured.get()
 
 
-def test_no_bar_is_drawn_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_bar_is_drawn_where_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with terminal.progress("sampling", 3) as advance:
         advance(2)
     assert capsys.readouterr() == ("", "")

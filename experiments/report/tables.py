@@ -1,0 +1,152 @@
+"""Tables: rows and cells as the terminal, the page, results.json and W&B show them.
+
+A cell is a text, a number, or an estimate, whose interval stands beside it. Other values (a list, a mapping) are in
+results.json only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table as TerminalTable
+
+from experiments.runner.contracts import AgreementRow, Table
+from meta_eval.bootstrap import Estimate
+
+
+def row_cells(row: AgreementRow) -> dict[str, Any]:
+    """The cells of a row by column."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
+
+
+def json_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of a row for results.json, the interval of an estimate `NAME` as `NAME_interval`."""
+    found: dict[str, Any] = {}
+    for name, cell in row.items():
+        if isinstance(cell, Estimate):
+            found |= {name: cell.value, f"{name}_interval": [cell.low, cell.high]}
+        else:
+            found[name] = cell
+    return found
+
+
+def flat_cells(row: Mapping[str, Any]) -> dict[str, str | float]:
+    """One text or number per column; the interval of an estimate `NAME` as `NAME_low` and `NAME_high`."""
+    found: dict[str, str | float] = {}
+    for name in shown_columns([row]):
+        if isinstance(cell := row[name], Estimate):
+            found |= {name: cell.value, f"{name}_low": cell.low, f"{name}_high": cell.high}
+        else:
+            found[name] = cell
+    return found
+
+
+def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that a terminal or a page shows."""
+    return [name for name, cell in rows[0].items() if isinstance(cell, str | int | float | Estimate)] if rows else []
+
+
+def group_rows(rows: Sequence[AgreementRow]) -> dict[tuple[str, str], list[AgreementRow]]:
+    """The rows by set and aspect as they first appear, the best Spearman first and an undefined one last."""
+    groups: dict[tuple[str, str], list[AgreementRow]] = {}
+    for row in rows:
+        groups.setdefault((row.set, row.aspect), []).append(row)
+    for group in groups.values():
+        group.sort(key=_rank)
+    return groups
+
+
+def _rank(row: AgreementRow) -> tuple[float, str]:
+    return math.inf if math.isnan(row.spearman.value) else -row.spearman.value, row.metric
+
+
+def format_number(value: float) -> str:
+    """Three decimals, or a dash where it is not defined.
+
+    >>> format_number(0.12345), format_number(float("nan"))
+    ('0.123', '–')
+    """
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def format_interval(estimate: Estimate) -> str:
+    """An interval in brackets, or nothing where it is not defined.
+
+    >>> format_interval(Estimate(0.1, -0.1, 0.25))
+    '[-0.10, 0.25]'
+    """
+    undefined = math.isnan(estimate.low) or math.isnan(estimate.high)
+    return "" if undefined else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def format_cell(cell: Any) -> str:
+    """A cell as text.
+
+    >>> format_cell(Estimate(0.1, -0.1, 0.25)), format_cell(3), format_cell("bleu")
+    ('0.100 [-0.10, 0.25]', '3', 'bleu')
+    """
+    if isinstance(cell, Estimate):
+        return f"{format_number(cell.value)} {format_interval(cell)}".strip()
+    return format_number(cell) if isinstance(cell, float) else str(cell)
+
+
+def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title: str) -> TerminalTable:
+    """A table for the terminal."""
+    table = TerminalTable(*columns, title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for line in lines:
+        table.add_row(*(escape(format_cell(cell)) for cell in line))
+    return table
+
+
+def terminal_tables(tables: Sequence[Table]) -> Iterator[TerminalTable]:
+    """The tables of an outcome for the terminal."""
+    for table in tables:
+        names = shown_columns(table.rows)
+        yield terminal_table(names, [[row[name] for name in names] for row in table.rows], table.title)
+
+
+def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[TerminalTable]:
+    """One table per set and aspect, best Spearman first, with the columns that fit into `width`; report.html has all.
+
+    A set that this project generates is marked, and unscored and cut examples are shown where there are any.
+    """
+    for (name, aspect), group in group_rows(rows).items():
+        mark = " (synthetic: the ratings are not people's)" if group[0].synthetic else ""
+        columns = [column for column in AGREEMENT if column.from_width <= width]
+        columns = [column for column in columns if not column.if_any or any(column.cell(row) for row in group)]
+        table = terminal_table([], [], f"{name} · {aspect}{mark}")
+        table.add_column("metric", no_wrap=True)
+        for column in columns:
+            table.add_column(column.name, justify="right", no_wrap=True)
+        for row in group:
+            table.add_row(escape(row.metric), *(column.cell(row) for column in columns))
+        yield table
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of an agreement table: its name, its cells, and from which width of the terminal it is shown."""
+
+    name: str
+    cell: Callable[[AgreementRow], str]
+    from_width: int = 0
+    if_any: bool = False
+
+
+AGREEMENT = (
+    _Column("n", lambda row: str(row.n), 90),
+    _Column("Spearman", lambda row: f"[bold]{format_number(row.spearman.value)}[/]"),
+    _Column("95 %", lambda row: format_interval(row.spearman)),
+    _Column("Pearson", lambda row: format_number(row.pearson.value)),
+    _Column("95 %", lambda row: format_interval(row.pearson), 140),
+    _Column("Kendall", lambda row: format_number(row.kendall.value), 100),
+    _Column("95 %", lambda row: format_interval(row.kendall), 140),
+    _Column("length", lambda row: format_number(row.word_count_spearman), 80),  # Spearman with the number of words
+    _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
+    _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
+)
