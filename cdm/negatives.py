@@ -1,7 +1,7 @@
 """Generative CDM's negatives: segments of good dialogues removed and drawn again from the degraded distribution.
 
-CDM, Algorithm 1, lines 5-11. Positives are tokenised and decoded as negatives are, so that white space and spelling do not
-tell them apart.
+CDM, Algorithm 1, lines 5-11. Positives are tokenised and decoded as negatives are, so that white space and spelling
+do not tell them apart.
 """
 
 import random
