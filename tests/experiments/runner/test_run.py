@@ -254,19 +254,34 @@ def test_an_objective_that_is_not_there_is_a_fault_after_the_results(
         (["+exp=toy", "--resolve"], 2, "--resolve belongs to --cfg job"),
         (["+exp=toy", "--cfg", "job", "--info"], 2, "Only one of"),
         (["+exp=toy", "sede=3", "--info"], 2, "did you mean seed?"),
-        (["--info", "defaults", "+exp=toy"], 0, "exp/toy"),
-        (["--hydra-help"], 0, "--shell-completion"),
-        (["-sc", "install=bash"], 0, "hydra_bash_completion"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_options_of_hydra(
-    run_here: Here, capfd: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
+def test_options_of_the_configuration(
+    run_here: Here, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
 ) -> None:
     assert run_here(*arguments) == code
-    shown = "".join(capfd.readouterr())
+    shown = "".join(capsys.readouterr())
     assert words in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--info", "defaults", "+exp=toy"], "exp/toy"),
+        (["--hydra-help"], "--shell-completion"),
+        (["-sc", "install=bash"], "hydra_bash_completion"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_of_hydra(start: Callable[..., subprocess.Popen[str]], arguments: list[str], words: str) -> None:
+    """In a process of its own: here Hydra replaces the handlers of logging."""
+    shown = start(*arguments)
+    out, err = shown.communicate(timeout=120)
+    assert shown.returncode == 0
+    assert words in out + err
+    assert "Traceback" not in out + err
 
 
 def test_the_shell_completes_experiments_and_scales(
