@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -366,9 +365,7 @@ def test_scores_that_fail_leave_nothing(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_large_file_is_read_in_seconds(tmp_path: Path):
+def test_a_large_file_is_read_whole(tmp_path: Path):
     line = json.dumps({"turns": ["Wie geht's? 你好 " * 5] * 6, "ratings": {"q": 1}, "label": "x"}, ensure_ascii=False)
     (tmp_path / "x.jsonl").write_text(f"{line}\n" * 20_000, encoding="utf-8")
-    begin = time.perf_counter()
     assert len(read_examples(tmp_path / "x.jsonl", requires=("turns",))) == 20_000
-    assert time.perf_counter() - begin < 5  # takes well under one second on an idle core; 100,000 lines a few seconds

@@ -34,12 +34,12 @@ def test_an_author_is_a_person_or_an_entity(authors):
 
 
 def test_the_four_papers():
-    found = [(r["type"], r["title"].split(":")[0], r.get("year"), len(r["authors"])) for r in CITATION["references"]]
+    found = [(r["type"], r["title"].split(":")[0], r.get("year")) for r in CITATION["references"]]
     assert found == [
-        ("conference-paper", "CTRLEval", 2022, 7),
-        ("conference-paper", "Language Model Augmented Relevance Score", 2021, 3),
-        ("conference-paper", "Open-Domain Text Evaluation via Contrastive Distribution Methods", 2024, 5),
-        ("unpublished", "OUMG", None, 1),
+        ("conference-paper", "CTRLEval", 2022),
+        ("conference-paper", "Language Model Augmented Relevance Score", 2021),
+        ("conference-paper", "Open-Domain Text Evaluation via Contrastive Distribution Methods", 2024),
+        ("unpublished", "OUMG", None),
     ]
     for reference in CITATION["references"][:3]:
         assert f"{reference['year']})" in reference["conference"]["name"]
