@@ -15,7 +15,7 @@ from mars.tagging import Tagger
 from mars.words import Word, fold, is_punctuation, words
 
 ALPHA: Mapping[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
-"""How readily a word of a class is masked (Eq. 1). The numbers are ours, the paper gives their order only."""
+"""How readily a word of a class is masked (Eq. 1): 4, 3 and 2 are the paper's (footnote 3), the 1 is ours."""
 IDF_FLOOR = 0.1
 SHARED_COST = 10
 """What it costs to mask a word that the context shares in the same order; any other costs 1 (section 2.1)."""
