@@ -43,7 +43,7 @@ class Muon(torch.optim.Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    self._update(parameter, parameter.grad, **{k: group[k] for k in ("lr", "weight_decay", "momentum")})
+                    self._update(parameter, parameter.grad, group["lr"], group["weight_decay"], group["momentum"])
         return loss
 
     def _update(
