@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cdm.segments import InfillingTask, Turns, training_task
+from core.settings import Count, checked_dataclass
 from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.training import Batch, Task, seq2seq_batch
@@ -52,7 +53,7 @@ def held_out_nll(lm: Seq2SeqLM, infilling: Infilling, tasks: Sequence[InfillingT
     return -float(np.concatenate(scores).mean(dtype=np.float64))
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class DialogueGaps:
     """A model learns to fill a random gap in every dialogue.
 
@@ -60,7 +61,7 @@ class DialogueGaps:
         longest: source tokens that the model reads, saved with it; longer dialogues are read in windows.
     """
 
-    longest: int
+    longest: Count
 
     def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> Seq2SeqLM:
         """The model before training; its tokenizer knows the turns and their separator."""

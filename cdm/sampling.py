@@ -2,46 +2,39 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 
 from cdm.momentum import degraded_log_probabilities
 from cdm.pair import Pair
-from core.faults import SettingFault
+from core.settings import Count, Number, Positive, Size, checked_dataclass
 from language_models.batching import batches_by_budget, pad
 from language_models.seq2seq import Seq2SeqLM
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Sampling:
     """How segments are drawn.
 
     Attributes:
         gamma: degradation of Eq. 4; 0 is the amateur, -1 the expert, above 0 worse than the amateur.
         temperature: divides the degraded log-probabilities.
-        top_k: only so many of the likeliest tokens; 0 for all.
-        top_p: only the likeliest tokens that together reach this share; 1 for all.
-        longest: a segment has at most this many tokens; None for the length of the longest turn in the data.
+        top_k: keeps only so many of the likeliest tokens; 0 keeps all.
+        top_p: keeps the likeliest tokens that together reach this share; 1 keeps all.
+        longest: the most tokens of a segment; None for the length of the longest turn in the data.
     """
 
-    gamma: float = 1.0
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    longest: int | None = None
-
-    def __post_init__(self) -> None:
-        if not np.isfinite(self.gamma):
-            raise SettingFault(f"gamma must be a finite number, but is {self.gamma}")
-        if self.temperature <= 0:
-            raise SettingFault(f"temperature must be above 0, but is {self.temperature}")
-        if self.top_k < 0 or (self.longest is not None and self.longest < 1) or not 0 < self.top_p <= 1:
-            raise SettingFault(f"need top_k >= 0, longest >= 1 and 0 < top_p <= 1, but got {self}")
+    gamma: Number = 1.0
+    temperature: Positive = 1.0
+    top_k: Size = 0
+    top_p: Annotated[Positive, Field(le=1)] = 1.0
+    longest: Count | None = None
 
 
 def sampling_probabilities(

@@ -3,18 +3,18 @@
 `root` is the folder that holds `fed/`, `dstc9/` and `dialogue/`, or one of these folders itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, read_all
-from core.settings import check_sizes, some_of
+from core.settings import Several, check, check_sizes, one_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.dialogue_files import located_dialogues
 from data.rated import RatedSet
-from data.sets.public_dialogues import TRAINING_LOADERS, load_dstc9, load_fed
+from data.sets.public_dialogues import RATED_LOADERS, TRAINING_LOADERS
 from data.splits import share, split_by
 
 HELD_OUT_FRACTION = 0.1
@@ -44,36 +44,34 @@ def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, 
     return _assembled("builtin", generated, rated_sets, held_out=held_out, seed=seed, synthetic=True)
 
 
-def fed_dialogues(
+def public_dialogues(
+    rated: str,
     root: Path | str,
     download: bool = False,
     training_sets: Sequence[str] = TRAINING_SETS,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> DialogueData:
-    """Training on the named public sets, rated by FED (CDM, Tables 2-6).
+    """Training on the named public sets, rated by FED or DSTC9 (CDM, Tables 2-6).
 
     Args:
+        rated: "fed" or "dstc9".
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
         training_sets: any of "topical_chat", "persona_chat", "daily_dialog".
         held_out_fraction: the part of the training dialogues that is kept for validation.
         seed: of the choice of that part.
 
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched.
+    Raises SettingFault for an unknown set, InputFaults for a missing or wrong file, DownloadFault when one cannot be
+    fetched.
     """
-    return _public(load_fed, root, download, training_sets, held_out_fraction, seed)
-
-
-def dstc9_dialogues(
-    root: Path | str,
-    download: bool = False,
-    training_sets: Sequence[str] = TRAINING_SETS,
-    held_out_fraction: float = HELD_OUT_FRACTION,
-    seed: int = 0,
-) -> DialogueData:
-    """Training on the named public sets, rated by DSTC9 (CDM, Tables 2-6); arguments and errors as in fed_dialogues."""
-    return _public(load_dstc9, root, download, training_sets, held_out_fraction, seed)
+    check(one_of(tuple(RATED_LOADERS)), rated=rated)
+    check(Several[one_of(tuple(TRAINING_LOADERS))], training_sets=training_sets)
+    readers = [partial(TRAINING_LOADERS[each], root) for each in training_sets]
+    rated_set, *parts = read_all([partial(RATED_LOADERS[rated], root, download), *readers])
+    examples = tuple(example for part in parts for example in part)
+    held_out = share(examples, _turns, held_out_fraction)
+    return _assembled(rated, examples, (rated_set,), held_out, seed, synthetic=False)
 
 
 def own_dialogues(
@@ -118,21 +116,6 @@ def split(examples: Sequence[Example], held_out: int, seed: int) -> tuple[tuple[
     The same dialogues go the same way in any order, and a repeated dialogue never stands on both sides.
     """
     return split_by(examples, _turns, held_out, seed)
-
-
-def _public(
-    load: Callable[[Path | str, bool], RatedSet],
-    root: Path | str,
-    download: bool,
-    training_sets: Sequence[str],
-    held_out_fraction: float,
-    seed: int,
-) -> DialogueData:
-    some_of(training_sets, TRAINING_LOADERS, "training_sets")
-    training = [partial(TRAINING_LOADERS[each], root) for each in training_sets]
-    rated, *parts = read_all([partial(load, root, download), *training])
-    examples = tuple(example for part in parts for example in part)
-    return _assembled(rated.name, examples, (rated,), share(examples, _turns, held_out_fraction), seed, synthetic=False)
 
 
 def _assembled(

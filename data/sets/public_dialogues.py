@@ -96,6 +96,7 @@ def load_daily_dialog(root: Path | str) -> tuple[Example, ...]:
     return _plain(root, "dialogue/dailydialog_validation.txt", "dialogue/dailydialog_test.txt")
 
 
+RATED_LOADERS: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {"fed": load_fed, "dstc9": load_dstc9}
 TRAINING_LOADERS: Mapping[str, Callable[[Path | str], tuple[Example, ...]]] = {
     "topical_chat": load_topical_chat,
     "persona_chat": load_persona_chat,

@@ -5,7 +5,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from cdm import discriminative, negatives
 from cdm.discriminative import ClassifierPooler, dialogue_steps
@@ -13,12 +15,13 @@ from cdm.negatives import Negatives, manipulated_negatives, sample_negatives
 from cdm.pair import Pair
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
+from core.settings import Count, Positive, checked_dataclass
 from core.stages import fingerprint
 from experiments.runner.contracts import Run
 from experiments.training.trained import Trained
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class NegativesPlan:
     """What the discriminators learn from.
 
@@ -31,11 +34,11 @@ class NegativesPlan:
 
     strategy: Strategy
     sampling: Sampling
-    dialogues: int
-    turns: int | None = None
+    dialogues: Count
+    turns: Annotated[int, Field(ge=2)] | None = None
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class PoolerPlan:
     """What the classifier pooler learns from.
 
@@ -46,8 +49,8 @@ class PoolerPlan:
     """
 
     negatives: Literal["manipulated", "sampled"] = "manipulated"
-    strength: float = 0.1
-    turns: int | None = None
+    strength: Positive = 0.1
+    turns: Annotated[int, Field(ge=2)] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from data.download import DownloadFault
 from data.files import write_examples
 from data.originals import ORIGINALS, ORIGINS, Origin
 from data.rated import RatedSet
-from data.sets.dialogues import builtin_dialogues, dstc9_dialogues, fed_dialogues, own_dialogues, split
+from data.sets.dialogues import builtin_dialogues, own_dialogues, public_dialogues, split
 from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
 
 
@@ -116,12 +116,12 @@ def test_unrated_sets_have_the_rows_of_their_readme(shared_data: Path):
 
 
 def test_public_data_is_split_without_loss(shared_data: Path):
-    fed = fed_dialogues(shared_data)
+    fed = public_dialogues("fed", shared_data)
     assert (fed.name, fed.synthetic, [rated.name for rated in fed.rated]) == ("fed", False, ["fed"])
     assert len(fed.train) + len(fed.held_out) == 969 + 980 + 897
     assert len(fed.held_out) == 285  # a tenth of 2846, rounded up
     assert not {e.turns for e in fed.train} & {e.turns for e in fed.held_out}
-    daily = dstc9_dialogues(shared_data, training_sets=["daily_dialog"], held_out_fraction=0)
+    daily = public_dialogues("dstc9", shared_data, training_sets=["daily_dialog"], held_out_fraction=0)
     assert (len(daily.train), len(daily.held_out), daily.rated[0].name) == (1635, 0, "dstc9")
 
 
@@ -184,7 +184,7 @@ def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Pat
 
 def test_missing_files_are_named_together_with_the_way_to_get_them(tmp_path: Path):
     with pytest.raises(InputFaults) as found:
-        fed_dialogues(tmp_path)
+        public_dialogues("fed", tmp_path)
     faults = found.value.faults
     assert [fault.split(":0: ")[0] for fault in faults] == [
         str(tmp_path / name)
@@ -202,8 +202,8 @@ def test_missing_files_are_named_together_with_the_way_to_get_them(tmp_path: Pat
 
 
 def test_an_unknown_training_set_names_the_known_ones(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"some of topical_chat, persona_chat, daily_dialog, .* but is \['topic'\]"):
-        fed_dialogues(tmp_path, training_sets=["topic"])
+    with pytest.raises(ValueError, match=r"^training_sets\[0\] must be 'topical_chat', .*, but is 'topic'"):
+        public_dialogues("fed", tmp_path, training_sets=["topic"])
 
 
 def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -219,10 +219,10 @@ def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest
     content = path.read_bytes()
     path.unlink()
     with pytest.raises(InputFaults, match=r"fed_test_overall.txt:0: no such file"):
-        fed_dialogues(root)
+        public_dialogues("fed", root)
     assert fetched == []
     for _ in range(2):
-        assert len(fed_dialogues(root, download=True).rated[0].examples) == 2
+        assert len(public_dialogues("fed", root, download=True).rated[0].examples) == 2
         assert fetched == ["fed/fed_test_overall.txt"]
 
 
@@ -232,7 +232,7 @@ def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
     for path in missing:
         path.unlink()
     with pytest.raises(InputFaults) as found:
-        dstc9_dialogues(root, download=True, training_sets=["topical_chat", "persona_chat", "daily_dialog"])
+        public_dialogues("dstc9", root, download=True, training_sets=["topical_chat", "persona_chat", "daily_dialog"])
     assert {fault.split(":0: no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
 
 
@@ -242,7 +242,7 @@ def test_a_failed_download_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         closed = Origin("http://127.0.0.1:1/x", origin.sha256)
         monkeypatch.setitem(ORIGINS, name, closed)  # pyright: ignore[reportArgumentType]
     with pytest.raises(DownloadFault, match=r"http://127.0.0.1:1/x could not be fetched: the server cannot be reached"):
-        fed_dialogues(tmp_path, download=True)
+        public_dialogues("fed", tmp_path, download=True)
 
 
 def talks(n: int) -> tuple[Example, ...]:

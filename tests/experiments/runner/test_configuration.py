@@ -41,7 +41,7 @@ def test_every_experiment_has_one_line_that_describes_it() -> None:
 
 def test_the_command_line_wins_over_the_experiment() -> None:
     config = compose_run([*SCORE[:2], "output=o", "data=fed", "data.root=r", "+data.path=p", "logger=csv"])
-    assert config.data._target_ == "data.sets.dialogues.fed_dialogues"
+    assert config.data._target_ == "data.sets.dialogues.public_dialogues"
     assert config.logger._target_ == "experiments.runner.tracking.CsvTracking"
 
 
