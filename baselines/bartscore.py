@@ -1,7 +1,6 @@
 """BARTScore (Yuan et al., NeurIPS 2021): how probable an encoder-decoder model finds one text given another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from baselines.likelihood import NO_TOKENS
 from core.example import Example
 from core.scores import Field, Scores
 from core.selection import references_of, score_complete
-from core.settings import check_choice
+from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.truncation import CutTruncation, refuse_cut
@@ -22,7 +21,7 @@ Aggregation = Literal["mean", "max"]
 Texts = tuple[str, str]  # the source and the target
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class BartScore:
     """The mean log-probability (nats, at most 0, higher is better) of the target's tokens given the source.
 
@@ -45,13 +44,7 @@ class BartScore:
     source: Source = "context"
     references: Aggregation = "mean"
     truncation: CutTruncation = "warn"
-    token_budget: int = 16_384
-
-    def __post_init__(self) -> None:
-        check_choice("direction", self.direction, Direction)
-        check_choice("source", self.source, Source)
-        check_choice("references", self.references, Aggregation)
-        check_choice("truncation", self.truncation, CutTruncation)
+    token_budget: Count = 16_384
 
     @classmethod
     def from_pretrained(

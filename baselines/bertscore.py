@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, score_complete
-from core.settings import check_choice
+from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source, readable_tokens
 from language_models.loading import loaded
@@ -26,7 +25,7 @@ Part = Literal["precision", "recall", "f1"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class BertScore:
     """Precision, recall or F1 of greedy matching; at most 1, higher is better; neither idf weights nor rescaling.
 
@@ -49,11 +48,7 @@ class BertScore:
     longest: int
     part: Part = "f1"
     truncation: CutTruncation = "warn"
-    batch_size: int = 64
-
-    def __post_init__(self) -> None:
-        check_choice("part", self.part, Part)
-        check_choice("truncation", self.truncation, CutTruncation)
+    batch_size: Count = 64
 
     @classmethod
     def from_pretrained(

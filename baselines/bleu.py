@@ -1,22 +1,21 @@
 """BLEU of a single text (Papineni et al., ACL 2002) through sacrebleu."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from sacrebleu.metrics.bleu import BLEU
 
 from core.example import Example
-from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import score_against_references
+from core.settings import Count, checked_dataclass
 from core.signature import signature
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Bleu:
     """The geometric mean of the precisions of 1- to `order`-grams, times the brevity penalty; 0 to 1, higher is better.
 
@@ -32,18 +31,14 @@ class Bleu:
     """
 
     requires = fields("references")
-    order: int = 4
+    order: Count = 4
     smoothing: Smoothing = "exp"
     tokenizer: str = "13a"
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        if self.order < 1:
-            raise SettingFault(f"the order of BLEU must be at least 1, but is {self.order}")
-        if self.smoothing not in BLEU.SMOOTH_DEFAULTS:
-            raise SettingFault(f"smoothing must be one of {', '.join(BLEU.SMOOTH_DEFAULTS)}, but is {self.smoothing!r}")
         if self.tokenizer not in BLEU.TOKENIZERS:
-            raise SettingFault(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
+            raise ValueError(f"tokenizer must be one of {', '.join(BLEU.TOKENIZERS)}, but is {self.tokenizer!r}")
 
     @property
     def name(self) -> str:

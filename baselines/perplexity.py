@@ -5,7 +5,7 @@ compare texts under one model only: another tokenizer counts other tokens.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,14 @@ from baselines.likelihood import likelihood_scores
 from core.example import Example
 from core.scores import Field, Scores, fields
 from core.selection import score_complete
-from core.settings import check_choice
+from core.settings import Count, checked_dataclass
 from language_models.causal import CausalLM, continuation_log_probabilities, fit_continuations
 from language_models.infilling import Convention, convention_of, encode_infills
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.truncation import CutTruncation, Truncation, refuse_cut
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Perplexity:
     """How probable a causal model finds the text, by itself or after its context.
 
@@ -40,7 +40,7 @@ class Perplexity:
     model: str
     use_context: bool = False
     truncation: Truncation = "window"
-    token_budget: int = 16_384
+    token_budget: Count = 16_384
 
     @property
     def requires(self) -> tuple[Field, ...]:
@@ -84,7 +84,7 @@ class Perplexity:
         return encoded["input_ids"]  # pyright: ignore[reportReturnType]
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class InfillingPerplexity:
     """How probable an infilling model finds the text in a gap with nothing around it (CTRLEval's PPL-PEGASUS).
 
@@ -107,10 +107,7 @@ class InfillingPerplexity:
     model: str
     longest: int
     truncation: CutTruncation = "warn"
-    token_budget: int = 16_384
-
-    def __post_init__(self) -> None:
-        check_choice("truncation", self.truncation, CutTruncation)
+    token_budget: Count = 16_384
 
     @classmethod
     def from_pretrained(

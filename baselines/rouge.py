@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -12,7 +11,7 @@ from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 from core.example import Example
 from core.scores import Scores, fields
 from core.selection import score_against_references
-from core.settings import check_choice
+from core.settings import checked_dataclass
 from core.signature import signature
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
@@ -33,7 +32,7 @@ class UnicodeTokenizer(Tokenizer):
         return UNICODE_TOKEN.findall(text.lower())
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Rouge:
     """The F1 of shared n-grams or of the longest common subsequence; 0 to 1, higher is better.
 
@@ -49,10 +48,6 @@ class Rouge:
     kind: Kind = "rougeL"
     stemmer: bool = True
     tokens: Tokens = "ascii"
-
-    def __post_init__(self) -> None:
-        check_choice("kind", self.kind, Kind)
-        check_choice("tokens", self.tokens, Tokens)
 
     @property
     def name(self) -> str:

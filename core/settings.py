@@ -30,6 +30,12 @@ def _to_tuple(values: object) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def _refuse_unordered(ratios: Sequence[float]) -> Sequence[float]:
+    if ratios[0] != 0 or list(ratios) != sorted(ratios):
+        raise ValueError("must ascend from 0")
+    return ratios
+
+
 def _refuse_duplicates(values: Sequence[H]) -> Sequence[H]:
     if not values or len(set(values)) < len(values):
         raise ValueError("must be non-empty and without duplicates")
@@ -46,6 +52,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]  # may be 0
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Text = Annotated[str, AfterValidator(_refuse_blank)]
 Several = Annotated[Sequence[H], BeforeValidator(_to_tuple), AfterValidator(_refuse_duplicates)]
+AscendingRatios = Annotated[Several[Share], AfterValidator(_refuse_unordered)]  # from 0 on
 
 
 def one_of(names: Collection[str]) -> Any:
@@ -193,14 +200,6 @@ def counts(values: object, name: str) -> list[int]:
 def some_of(values: object, known: Collection[str], name: str) -> list[str]:
     """Some of the known names. Raises SettingFault as `listed` does."""
     return listed(name, values, f"some of {', '.join(known)}", lambda value: isinstance(value, str) and value in known)
-
-
-def ascending_ratios(values: object, name: str) -> list[float]:
-    """Ratios below 1 that ascend from 0. Raises SettingFault as `listed` does, and where they do not."""
-    found = listed(name, values, "numbers from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1)
-    if found[0] != 0 or found != sorted(found):
-        raise SettingFault(f"{name} must ascend from 0, but is {found!r}")
-    return found
 
 
 def check_sizes(**sizes: object) -> None:

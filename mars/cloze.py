@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from core.faults import SettingFault
-from core.settings import check_choice, check_count, is_number
+from core.settings import Positive, Size, checked_dataclass
 from mars.masking import Template
 from mars.planning import Rule
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Augmentation:
     """How blanks are filled; the values are the paper's where it gives them.
 
@@ -22,23 +21,13 @@ class Augmentation:
         use_context: whether the model reads the context first.
     """
 
-    planning_steps: int = 3
-    xi: float = 1.3
-    largest_shift: float = 1.0
-    eta: float | None = None
-    max_guess: int = 3
+    planning_steps: Size = 3
+    xi: Positive = 1.3
+    largest_shift: Positive = 1.0
+    eta: Positive | None = None
+    max_guess: Size = 3
     reward: Rule = "log_probability"
     use_context: bool = True
-
-    def __post_init__(self) -> None:
-        """Raises SettingFault for values out of range."""
-        for name in ("planning_steps", "max_guess"):
-            check_count(name, getattr(self, name), least=0)
-        for name in ("xi", "largest_shift", "eta"):
-            value: object = getattr(self, name)
-            if (value is not None or name != "eta") and not (is_number(value) and value > 0):
-                raise SettingFault(f"{name} must be a number greater than 0, but is {value!r}")
-        check_choice("reward", self.reward, Rule)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, select_complete
-from core.settings import ascending_ratios, check_choice
+from core.settings import AscendingRatios, Positive, check
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from language_models.causal import CausalLM
@@ -88,8 +88,8 @@ class MARS:
     documents: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        ascending_ratios(self.ratios, "ratios")
-        ratio_weights(len(self.ratios), self.q)
+        check(AscendingRatios, ratios=self.ratios)
+        check(Positive, q=self.q)
         if self.augmenter is None and len(self.ratios) > 1:
             object.__setattr__(self, "ratios", (0.0,))
 
@@ -127,11 +127,11 @@ class MARS:
         Raises MissingModel where neither a folder nor a reachable hub has it, and before that SettingFault for settings
         that break a rule and InputFaults for a tagger that is not installed.
         """
-        check_choice("augmenter", augmenter, AugmenterName)
+        check(AugmenterName, augmenter=augmenter)
+        check(AscendingRatios, ratios=ratios)
+        check(Positive, q=q)
         if language_model is None and augmenter != "none":
             raise SettingFault(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
-        chosen_ratios = tuple(float(ratio) for ratio in ascending_ratios(ratios, "ratios"))
-        ratio_weights(len(chosen_ratios), q)
         settings = Augmentation(**augmentation)
         chosen_tagger = load_tagger(tagger)
         filler: Augmenter | None = None
@@ -144,7 +144,7 @@ class MARS:
         embedder = load_embedder(encoder, static_vectors, device, dtype)
         described = {"language_model": language_model, "encoder": encoder}
         folder = None if kept is None else Path(kept)
-        return cls(filler, embedder, chosen_tagger, described, chosen_ratios, q, folder)
+        return cls(filler, embedder, chosen_tagger, described, tuple(map(float, ratios)), q, folder)
 
     @property
     def signature(self) -> str:

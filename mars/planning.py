@@ -14,8 +14,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from core.settings import check_choice
-
 Rule = Literal["log_probability", "cosine"]
 NO_WORD = -1
 SATISFIED = 1e-2  # below this share of its possible size a gradient is no longer scaled up
@@ -61,7 +59,6 @@ def reward_gradient(
     v = e / |e| and n = sum_w E_w / |E_w|. As e u = 0, it is taken as sum_j p_j (E_j u - e u) (E_j - e), so that no
     large terms cancel where p is nearly certain.
     """
-    check_choice("rule", rule, Rule)
     p = (logits / xi).softmax(-1).to(embeddings.dtype)
     expected = p @ embeddings
     targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]

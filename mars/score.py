@@ -4,23 +4,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from core.faults import SettingFault
-
 
 def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
     """a q^(i-1) for i = 1 .. n with a sum of 1 (MARS, Eq. 7): a = (1 - q) / (1 - q^n), or 1/n where q is 1.
-
-    Raises SettingFault for a q that is not above 0, or for no ratio at all.
 
     >>> ratio_weights(3, q=0.5) * 7
     array([4., 2., 1.])
     >>> ratio_weights(2, q=1.0)
     array([0.5, 0.5])
     """
-    if n < 1:
-        raise SettingFault(f"at least one masking ratio is needed, but there are {n}")
-    if not 0 < q < np.inf:
-        raise SettingFault(f"q must be above 0 and finite, but is {q}")
     powers = np.power(float(q), np.arange(n))
     return powers / powers.sum()
 

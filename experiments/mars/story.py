@@ -4,7 +4,7 @@ Of the paper's baselines MoverScore is missing: no kept library has it. A set wi
 figures and further tables by the first of them; for Newsroom that is their mean, as in the paper.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ from experiments.mars.findings import (
 )
 from experiments.mars.plots import plot_adversaries
 from experiments.mars.tables import mars_tables
-from experiments.mars.variants import MetricPlan, load_variants, score_variants
+from experiments.mars.variants import Analyses, MetricPlan, load_variants, score_variants
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
@@ -41,9 +41,7 @@ def mars(
     metric: MetricPlan,
     baselines: Mapping[str, Callable[[], Metric]],
     perplexity: Callable[[str], Metric],
-    largest_ratios: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8),
-    adversaries: bool = True,
-    static_encoder: str | None = "offline",
+    analyses: Analyses,
 ) -> Outcome:
     """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
 
@@ -55,9 +53,7 @@ def mars(
         metric: settings of the metric.
         baselines: by the name of their row; built when they are needed.
         perplexity: makes this baseline of a model's name or folder.
-        largest_ratios: masking ratios of Table 5 from 0 on, a row `mars_to_20` and so on for each as the largest one.
-        adversaries: whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals.
-        static_encoder: whose input embeddings take the encoder's place in `mars_static`; None leaves the row out.
+        analyses: further rows and sets.
 
     Raises InputFaults for a tagger, an encoder or a baseline that is not installed, before a model is trained.
     """
@@ -69,9 +65,7 @@ def mars(
     others["perplexity"] = perplexity(fluent.source)
     kept = run.stages.root / "augmented_references"
     variants = load_variants(metric, embedder, tagger, kept, fluent.source, None if filler is None else filler.source)
-    findings = [
-        _findings(run, rated, variants, others, largest_ratios, adversaries, static_encoder) for rated in data.rated
-    ]
+    findings = [_findings(run, rated, variants, others, analyses) for rated in data.rated]
     scored = [texts for found in findings for texts in found.sets]
     models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}
     return Outcome(
@@ -85,7 +79,7 @@ def mars(
         notes=[
             f"no Retrieve for {found.originals.rated.name}: not every text has a context"
             for found in findings
-            if adversaries and "retrieve" not in found.adversaries
+            if analyses.adversaries and "retrieve" not in found.adversaries
         ],
         figures={
             f"mean KL of guided from plain (nats, {found.originals.rated.name})": found.kl
@@ -102,16 +96,14 @@ def _findings(
     rated: RatedSet,
     variants: Mapping[str, MARS],
     baselines: Mapping[str, Metric],
-    largest_ratios: Sequence[float],
-    adversaries: bool,
-    static_encoder: str | None,
+    analyses: Analyses,
 ) -> MarsFindings:
     """The rated texts, and adversaries in their place, under every metric."""
     found: dict[str, ScoredTexts] = {}
     compared_originals = []
-    for kind, texts in {"": rated, **(_adversaries(rated, run.seed) if adversaries else {})}.items():
+    for kind, texts in {"": rated, **(_adversaries(rated, run.seed) if analyses.adversaries else {})}.items():
         with run.timed(f"augmentation and similarity {rated.name}"):
-            scores, compared = score_variants(variants, texts, largest_ratios, static_encoder)
+            scores, compared = score_variants(variants, texts, analyses)
         with run.timed(f"baselines {rated.name}"):
             scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
         found[kind] = ScoredTexts.of(texts, scores)
@@ -121,7 +113,7 @@ def _findings(
         originals,
         adversaries=found,
         within_systems=agreement_within_systems(rated, originals.scores),
-        deviations=mean_deviations(compared_originals, largest_ratios),
+        deviations=mean_deviations(compared_originals, analyses.largest_ratios),
         kl=mean_kl(compared_originals),
     )
 

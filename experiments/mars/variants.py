@@ -1,11 +1,11 @@
 """The rows of MARS in its tables: the metric, its ablations, Naive, word vectors, other masking ratios."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from pathlib import Path
 
 from core.scores import Scores
-from core.settings import ascending_ratios
+from core.settings import AscendingRatios, Count, Positive, checked_dataclass
 from data.rated import RatedSet
 from experiments.mars.findings import row_up_to
 from language_models.causal import CausalLM
@@ -16,11 +16,10 @@ from mars.cloze import Augmentation
 from mars.keeping import Augmenter
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
-from mars.score import ratio_weights
 from mars.tagging import Tagger
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class MetricPlan:
     """Settings of MARS; its language model may still have to be trained.
 
@@ -32,21 +31,30 @@ class MetricPlan:
         tagger: `builtin`, `nltk` or `spacy:MODEL`.
         token_budget: padded tokens in a batch.
         device: of the models.
-
-    Raises ValueError for ratios that do not ascend from 0, and for a q that is not above 0 and finite.
     """
 
     encoder: str = "offline"
-    ratios: Sequence[float] = RATIOS
-    q: float = 0.8
+    ratios: AscendingRatios = RATIOS
+    q: Positive = 0.8
     augmentation: Augmentation = field(default_factory=Augmentation)
     tagger: str = "builtin"
-    token_budget: int = 8192
+    token_budget: Count = 8192
     device: str = "cpu"
 
-    def __post_init__(self) -> None:
-        ascending_ratios(self.ratios, "ratios")
-        ratio_weights(len(self.ratios), self.q)
+
+@checked_dataclass
+class Analyses:
+    """Which further rows and sets an experiment has.
+
+    Attributes:
+        largest_ratios: masking ratios of Table 5 from 0 on; each is the largest one of a row (`mars_to_20` and so on).
+        adversaries: whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals.
+        static_encoder: whose input embeddings take the encoder's place in `mars_static`; None leaves the row out.
+    """
+
+    largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8)
+    adversaries: bool = True
+    static_encoder: str | None = "offline"
 
 
 def load_variants(
@@ -74,16 +82,17 @@ def load_variants(
 
 
 def score_variants(
-    variants: Mapping[str, MARS], rated: RatedSet, largest_ratios: Sequence[float], static_encoder: str | None
+    variants: Mapping[str, MARS], rated: RatedSet, analyses: Analyses
 ) -> tuple[dict[str, Scores], list[Compared]]:
     """The scores of all rows, and the cosines of `mars` at all ratios of Table 5."""
     usual = variants["mars"]
-    compared = replace(usual, ratios=tuple(sorted({*usual.ratios, *largest_ratios}))).compared(rated.examples)
+    compared = replace(usual, ratios=tuple(sorted({*usual.ratios, *analyses.largest_ratios}))).compared(rated.examples)
     # Each variant compares anew: at the wider ratios above, some references may be too long.
     found = {row: variant.score(rated.examples) for row, variant in variants.items()}
-    if static_encoder is not None:
-        found["mars_static"] = replace(usual, embedder=load_embedder(static_encoder, static=True)).score(rated.examples)
-    for largest in largest_ratios:
-        up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
+    if analyses.static_encoder is not None:
+        static = load_embedder(analyses.static_encoder, static=True)
+        found["mars_static"] = replace(usual, embedder=static).score(rated.examples)
+    for largest in analyses.largest_ratios:
+        up_to = replace(usual, ratios=tuple(ratio for ratio in analyses.largest_ratios if ratio <= largest))
         found[row_up_to(largest)] = up_to.scored(compared)
     return found, compared

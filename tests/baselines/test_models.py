@@ -199,7 +199,7 @@ def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
     assert [index for index, _ in faults.value.at] == [1]
     whole = InfillingPerplexity(t5, Convention(mask="<extra_id_0>", whole_text=True), "toy", 64)
     assert whole.score(examples[:1]).values["quality"][0] < 0
-    with pytest.raises(ValueError, match="truncation must be one of error, warn, but is 'window'"):
+    with pytest.raises(ValueError, match="truncation must be 'error' or 'warn', but is 'window'"):
         replace(short, truncation="window")
 
 
@@ -244,7 +244,7 @@ def test_bartscore_counts_and_refuses_what_is_too_long(t5: Seq2SeqLM) -> None:
         assert [index for index, _ in faults.value.at] == [1]
     finally:
         t5.tokenizer.model_max_length = kept
-    with pytest.raises(ValueError, match=r"direction must be one of .*, but is 'sideways'"):
+    with pytest.raises(ValueError, match=r"direction must be .*, but is 'sideways'"):
         BartScore(t5, "toy", direction="sideways")  # pyright: ignore[reportArgumentType]
 
 
@@ -281,7 +281,7 @@ def test_bertscore_counts_and_refuses_what_is_too_long(bert: Path) -> None:
     assert [index for index, _ in faults.value.at] == [2]
     with pytest.raises(ValueError, match=r"layers must be between 1 and the 2 of .*, but is 3"):
         BertScore.from_pretrained(str(bert), layers=3)
-    with pytest.raises(ValueError, match="part must be one of precision, recall, f1, but is 'f2'"):
+    with pytest.raises(ValueError, match="part must be 'precision', 'recall' or 'f1', but is 'f2'"):
         BertScore.from_pretrained(str(bert), part="f2")  # pyright: ignore[reportArgumentType]
 
 

@@ -130,10 +130,10 @@ def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Bleu(0), "order of BLEU must be at least 1, but is 0"),
-        (lambda: Bleu(smoothing="most"), "smoothing must be one of .*, but is 'most'"),  # pyright: ignore[reportArgumentType]
+        (lambda: Bleu(0), "order must be greater than or equal to 1, but is 0"),
+        (lambda: Bleu(smoothing="most"), "smoothing must be .*, but is 'most'"),  # pyright: ignore[reportArgumentType]
         (lambda: Bleu(tokenizer="blanks"), "tokenizer must be one of .*, but is 'blanks'"),
-        (lambda: Rouge("rouge9"), "kind must be one of .*, but is 'rouge9'"),  # pyright: ignore[reportArgumentType]
+        (lambda: Rouge("rouge9"), "kind must be .*, but is 'rouge9'"),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_settings_that_do_not_exist(build: Callable[[], Any], message: str) -> None:

@@ -393,11 +393,11 @@ def test_damaged_weights_are_named(lm: CausalLM) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"planning_steps": -1}, "planning_steps must be a whole number from 0 on, but is -1"),
-        ({"planning_steps": "x"}, "planning_steps must be a whole number from 0 on, but is 'x'"),
-        ({"max_guess": -1}, "max_guess must be a whole number from 0 on, but is -1"),
-        ({"xi": 0.0}, "xi must be a number greater than 0, but is 0.0"),
-        ({"eta": -0.1}, "eta must be a number greater than 0, but is -0.1"),
+        ({"planning_steps": -1}, "planning_steps must be greater than or equal to 0, but is -1"),
+        ({"planning_steps": "x"}, "planning_steps must be a valid integer, but is 'x'"),
+        ({"max_guess": -1}, "max_guess must be greater than or equal to 0, but is -1"),
+        ({"xi": 0.0}, "xi must be greater than 0, but is 0.0"),
+        ({"eta": -0.1}, "eta must be greater than 0, but is -0.1"),
     ],
 )
 def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:

@@ -236,7 +236,7 @@ def test_scores_do_not_depend_on_the_order_of_examples(metric: MARS) -> None:
 
 @pytest.mark.parametrize("ratios", [(), (0.2, 0.4), (0.0, 0.4, 0.2), (0.0, 1.0)])
 def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="ratios must "):
+    with pytest.raises(ValueError, match=r"ratios(\[1\])? must "):
         replace(metric, ratios=ratios)
 
 
@@ -244,12 +244,19 @@ def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[floa
     ("settings", "message"),
     [
         ({"language_model": None}, "needs a language_model"),
-        ({"language_model": "x", "augmenter": "clever"}, "augmenter must be one of self_planning, naive, none"),
+        (
+            {"language_model": "x", "augmenter": "clever"},
+            "augmenter must be 'self_planning', 'naive' or 'none', but is",
+        ),
         ({"language_model": "x", "ratios": (0.2, 0.4)}, "ratios must ascend from 0"),
-        ({"language_model": "x", "ratios": 0.2}, "ratios must be a list of numbers from 0 to below 1"),
-        ({"language_model": "x", "q": 0.0}, "q must be above 0"),
-        ({"language_model": "x", "max_guess": -1, "augmenter": "naive"}, "max_guess must be a whole number from 0 on"),
-        ({"language_model": "x", "reward": "dot"}, "reward must be one of log_probability, cosine, but is 'dot'"),
+        ({"language_model": "x", "ratios": 0.2}, "ratios must be a list, but is 0.2"),
+        ({"language_model": "x", "q": 0.0}, "q must be greater than 0, but is 0.0"),
+        ({"language_model": "x", "q": float("nan")}, "q must be "),
+        (
+            {"language_model": "x", "max_guess": -1, "augmenter": "naive"},
+            "max_guess must be greater than or equal to 0",
+        ),
+        ({"language_model": "x", "reward": "dot"}, "reward must be 'log_probability' or 'cosine', but is 'dot'"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(

@@ -141,12 +141,6 @@ def test_divergence_by_hand() -> None:
     torch.testing.assert_close(divergence(planned, plain), expected[None])
 
 
-def test_unknown_rules_are_named() -> None:
-    hidden, embeddings, words = random_case(7)
-    with pytest.raises(ValueError, match="must be one of log_probability, cosine, but is 'dot'"):
-        plan(hidden, embeddings, words, rule="dot")  # pyright: ignore[reportArgumentType]
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_steps_are_autograds_scaled_where_another_token_is_nearly_certain(rule: Rule) -> None:
     """In many dimensions, in float32: the gradient is small and made of large terms, but far from satisfied."""

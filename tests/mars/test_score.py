@@ -22,14 +22,6 @@ def test_weights_sum_to_one_and_fall_by_q(n: int, q: float) -> None:
         assert weights[0] == pytest.approx((1 - q) / (1 - q**n), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("n", "q", "message"), [(0, 0.5, "at least one"), (2, 0.0, "above 0"), (2, float("nan"), "q must")]
-)
-def test_weights_that_mean_nothing_are_refused(n: int, q: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ratio_weights(n, q)
-
-
 def test_cosines_by_hand_and_without_a_direction() -> None:
     a = np.array([[1, 0], [1, 1], [0, 0], [np.nan, 1]], np.float32)
     b = np.array([[0, 2], [3, 3], [1, 1], [1, 1]], np.float32)

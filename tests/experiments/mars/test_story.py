@@ -74,7 +74,7 @@ def test_wrong_settings_are_told_before_a_model_is_trained(run: Callable[..., An
     toy = ("+exp=mars_story", *TOY, "data.train=200", "data.held_out=20", "data.rated=24", f"outputs={tmp_path}")
     found = run(*toy, "model.metric.q=0")
     assert found.returncode != 0
-    assert "q must be above 0 and finite, but is 0" in found.stderr
+    assert "q must be greater than 0, but is 0" in found.stderr
     assert not (tmp_path / "stages").exists()
 
 
