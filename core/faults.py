@@ -2,9 +2,11 @@
 
 import difflib
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 SHOWN_CHARACTERS = 60
 
@@ -83,6 +85,19 @@ def suggestion(name: str, allowed: Collection[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(allowed), n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
+    """What pydantic found wrong: the place (names of fields, keys, indices), the rule in words, the value found."""
+    for problem in error.errors(include_url=False):
+        match problem["type"]:
+            case "missing":
+                rule = "is required"
+            case "dict_type" | "mapping_type" | "model_type":
+                rule = "must be an object"
+            case _:
+                rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        yield problem["loc"], rule, problem["input"]
 
 
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:

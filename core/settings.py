@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, dataclass_transf
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from core.faults import SettingFault
+from core.faults import SettingFault, broken_rules
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -110,14 +110,13 @@ def checked_dataclass(cls: type[T]) -> type[T]:
 def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
     """All that pydantic found, one sentence per line."""
     sentences: list[str] = []
-    for problem in error.errors(include_url=False):
-        what = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        match [*name, *problem["loc"]]:
+    for place, rule, found in broken_rules(error):
+        match [*name, *place]:
             case []:  # from __post_init__: a sentence of its own
-                sentences.append(what)
+                sentences.append(rule)
             case [setting, *inside]:
-                place = "".join(f"[{key!r}]" for key in inside)
-                sentences.append(f"{setting}{place} {what}, but is {problem['input']!r}")
+                within = "".join(f"[{key!r}]" for key in inside)
+                sentences.append(f"{setting}{within} {rule}, but is {found!r}")
     return SettingFault("\n".join(sentences))
 
 

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core.faults import InputFaults, fault, shown
 from ctrl_eval.ensemble import shares
-from data.files import read_text, written_aside
+from data.text_files import read_text, written_aside
 
 VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give others
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, fault, shown
-from data.files import UTTERANCE_END, check_suffix, located_examples, numbered_lines, read_text
+from data.files import UTTERANCE_END, located_examples
+from data.text_files import check_suffix, numbered_lines, read_text
 
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 

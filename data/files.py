@@ -9,29 +9,41 @@ import csv
 import io
 import json
 import math
-import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from pydantic import ValidationError
+
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, shown, suggestion
+from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, suggestion
 from core.scores import Scores
+from data.records import List, Number, Record, String, Text, list_problems, repeated_id
+from data.text_files import check_suffix, decoder, read_json_lines, read_text, written_aside
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))
-STRINGS = ("id", "text", "context", "prefix", "label", "system", "group")
 LISTS = ("turns", "references")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu; data.scored reads it
-SURROGATE = re.compile("[\ud800-\udfff]")  # JSON may hold half a character as \ud83d; no file can
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
-Records = Iterator[tuple[int, dict[str, Any]]]
+
+class ExampleRecord(Record):
+    """An example as a file holds it."""
+
+    id: Text | None = None
+    text: String = ""
+    turns: List[Text] = ()
+    context: String | None = None
+    prefix: String | None = None
+    label: String | None = None
+    references: List[Text] = ()
+    system: String | None = None
+    group: String | None = None
+    ratings: Mapping[Text, Number] = {}
 
 
 def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Example, ...]:
@@ -65,18 +77,14 @@ def located_examples(
     path = Path(path)
     faults: list[str] = []
     check_suffix(path, allowed=(".jsonl", *DELIMITERS))
-    text = read_text(path, faults)
-    records = _jsonl_records(path, text, faults) if path.suffix.lower() == ".jsonl" else _rows(path, text, faults)
+    records = read_json_lines(path, faults) if path.suffix.lower() == ".jsonl" else _read_rows(path, faults)
     first_line: dict[str, int] = {}
     examples: list[tuple[int, Example]] = []
     for line, record in records:
-        taken = take(line, record) if take is not None else []
-        values, problems = _checked(record, requires)
-        problems = taken + problems
-        values.setdefault("id", f"{path.stem}-{line}")
-        earlier = first_line.setdefault(values["id"], line)
-        if earlier != line:
-            problems.append(f"ids must be unique, but {shown(values['id'])} is the id of line {earlier} too")
+        problems = take(line, record) if take is not None else []
+        values, found = _check_record(record, requires)
+        name = values.setdefault("id", f"{path.stem}-{line}")
+        problems += found + repeated_id(name, line, first_line)
         faults += [fault(path, line, problem) for problem in problems]
         if not problems:
             examples.append((line, Example(**values)))
@@ -101,7 +109,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     records = [_record(example) for example in examples]
     ids: set[str] = set()
     for record in records:
-        _, problems = _checked(record, ())
+        _, problems = _check_record(record, ())
         if record.get("id") in ids:
             problems.append("ids must be unique, but it is used twice")
         if problems:
@@ -149,98 +157,42 @@ def write_scores(path: Path | str, examples: Sequence[Example], scores: Scores) 
             file.write(_json_line(record))
 
 
-@contextmanager
-def written_aside(path: Path | str) -> Iterator[TextIO]:
-    """A UTF-8 text file to write to, which takes the name `path` when the block ends well and is removed otherwise."""
-    path = Path(path).resolve()  # a link keeps pointing where it did
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
+    """The values of a record as Example takes them, and what is wrong with it."""
+    problems = [
+        f"keys must be among {', '.join(FIELDS)}, found {shown(key)}{suggestion(key, FIELDS)}"
+        for key in record
+        if key not in FIELDS
+    ]
+    given = {name: value for name, value in record.items() if value is not None and value != ""}
+    at_fault: set[object] = set()
     try:
-        with aside.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+        values = ExampleRecord.model_validate(given).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        problems += list_problems(error, given)
+        at_fault = {place[0] for place, _, _ in broken_rules(error)}
+        values = {name: value for name, value in given.items() if name not in at_fault}
+    missing = dict.fromkeys(name for name in requires if not _says_something(values.get(name)))
+    if not {"text", "turns"} & at_fault and not any(_says_something(values.get(name)) for name in ("text", "turns")):
+        found = shown(record.get("text", record.get("turns")))
+        problems.append(f'an example needs "text" or "turns" that say something, found {found}')
+        missing.pop("text", None)
+    problems += [
+        f'"{name}" is needed here, found {shown(record.get(name))}' for name in missing if name not in at_fault
+    ]
+    if "turns" in requires and len(values.get("turns", ())) == 1:
+        problems.append(f"a dialogue needs at least two turns, found {shown(values['turns'])}")
+    return values, problems
 
 
-def check_suffix(path: Path, allowed: Sequence[str]) -> None:
-    """Raises InputFaults when the name of the file ends in none of the allowed suffixes."""
-    if path.suffix.lower() not in allowed:
-        rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        raise InputFaults([fault(path, 0, f"{rule}, found {shown(path.suffix)}")])
+def _says_something(value: Any) -> bool:
+    return bool(value.strip() if isinstance(value, str) else value)
 
 
-def read_text(path: Path, faults: list[str]) -> str:
-    """The text of a UTF-8 file without byte order mark; lines that are not UTF-8 are appended to `faults`.
-
-    What cannot be decoded is replaced, so that the rest of the file can be checked too.
-
-    Raises InputFaults when there is no such file or it is empty.
-    """
-    if not path.is_file():
-        raise InputFaults([fault(path, 0, f"no such file{', it is a folder' if path.is_dir() else ''}")])
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        raise InputFaults([fault(path, 0, f"the file is empty, found {len(data)} bytes that say nothing")])
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputFaults([fault(path, 1, "the file must be UTF-8, but begins like UTF-16; save it as UTF-8")])
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        for number, line in enumerate(data.split(b"\n"), start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                what = f"must be UTF-8, found byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
-                faults.append(fault(path, number, what))
-        return data.decode("utf-8", "replace")
-
-
-def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers from 1, without LF or CRLF and without blank lines at the end."""
-    # not str.splitlines, which also splits at characters that JSON strings and utterances may hold (U+2028, U+0085)
-    for number, line in enumerate(text.rstrip().split("\n"), start=1):
-        yield number, line.removesuffix("\r")
-
-
-def _jsonl_records(path: Path, text: str, faults: list[str]) -> Records:
-    repeated: list[str] = []
-    decode = _decoder(repeated)
-    for number, line in numbered_lines(text):
-        repeated.clear()
-        try:
-            record = decode(line)
-        except json.JSONDecodeError as error:
-            what = f"broken JSON at column {error.colno}: {error.msg}"
-            faults.append(fault(path, number, f"{what}, found {shown(line[error.pos : error.pos + 20])}"))
-            continue
-        except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-            faults.append(fault(path, number, f"JSON that cannot be read: {error}"))
-            continue
-        faults += [fault(path, number, f"a key must occur once, but {shown(key)} is repeated") for key in repeated]
-        if isinstance(record, dict):
-            yield number, record
-        else:
-            faults.append(fault(path, number, f"a line must be a JSON object, found {shown(record)}"))
-
-
-def _decoder(repeated: list[str]) -> Callable[[str], Any]:
-    """A JSON reader that appends keys which an object has twice to `repeated`."""
-
-    def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        record = dict(pairs)
-        if len(record) != len(pairs):
-            keys = [key for key, _ in pairs]
-            repeated.extend(key for key in record if keys.count(key) > 1)
-        return record
-
-    return json.JSONDecoder(object_pairs_hook=to_dict).decode
-
-
-def _rows(path: Path, text: str, faults: list[str]) -> Records:
+def _read_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV or TSV file as records, each with the number of the line it begins on."""
     csv.field_size_limit(sys.maxsize)  # articles may be longer than the 131072 characters that csv allows by default
-    lines = io.StringIO(text.rstrip("\r\n"), newline="\n")
+    lines = io.StringIO(read_text(path, faults).rstrip("\r\n"), newline="\n")
     reader = csv.reader(lines, delimiter=DELIMITERS[path.suffix.lower()], strict=True)
     header: list[str] | None = None
     begins = 1
@@ -293,7 +245,7 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
             record.setdefault("scores", {})[name.removeprefix(SCORE)] = _number(cell)
         elif name in (*LISTS, "ratings"):
             try:
-                record[name] = _decoder(repeated)(cell)
+                record[name] = decoder(repeated)(cell)
             except (ValueError, RecursionError):
                 # what is not JSON may still be utterances; else it stays a string and is a fault of its type
                 joined = name == "turns" and UTTERANCE_END in cell
@@ -315,80 +267,6 @@ def _number(cell: str) -> float | str:
         return float(cell) if "_" not in cell else cell  # Python alone reads 1_0 as ten
     except ValueError:
         return cell
-
-
-def _checked(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
-    """The values of a record as Example takes them, and what is wrong with it."""
-    values: dict[str, Any] = {}
-    problems = [
-        f"keys must be among {', '.join(FIELDS)}, found {shown(key)}{suggestion(key, FIELDS)}"
-        for key in record
-        if key not in FIELDS
-    ]
-    at_fault: set[str] = set()
-
-    def complain(name: str, problem: str) -> None:
-        at_fault.add(name)
-        problems.append(problem)
-
-    for name in STRINGS:
-        value = record.get(name)
-        if value is None or value == "":
-            continue
-        if not isinstance(value, str):
-            complain(name, f'"{name}" must be a string, found {shown(value)}')
-        elif _has_surrogate(value):
-            complain(name, f'"{name}" must be Unicode text, but holds half of a surrogate pair, found {shown(value)}')
-        else:
-            values[name] = value
-    for name in LISTS:
-        value = record.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, (list, tuple)):
-            complain(name, f'"{name}" must be a list of strings, found {shown(value)}')
-            continue
-        for i, item in enumerate(value, start=1):
-            if not isinstance(item, str):
-                complain(name, f'"{name}" must be a list of strings, but number {i} is {shown(item)}')
-            elif not item.strip():
-                complain(name, f'"{name}" must hold no blank, but number {i} is {shown(item)}')
-            elif _has_surrogate(item):
-                complain(name, f'"{name}" must be Unicode text, but number {i} is {shown(item)}')
-        values[name] = tuple(value)
-    if (ratings := record.get("ratings")) is not None:
-        if not isinstance(ratings, Mapping):
-            complain("ratings", f'"ratings" must be an object of aspects and numbers, found {shown(ratings)}')
-        else:
-            for aspect, rating in ratings.items():
-                if not aspect.strip() or _has_surrogate(aspect):
-                    complain("ratings", f'an aspect of "ratings" needs a name, found {shown(aspect)}')
-                elif not _is_finite_number(rating):
-                    complain("ratings", f"the rating {shown(aspect)} must be a finite number, found {shown(rating)}")
-            if "ratings" not in at_fault:
-                values["ratings"] = {aspect: float(rating) for aspect, rating in ratings.items()}
-    if "id" in values and not values["id"].strip():
-        complain("id", f'"id" must not be blank, found {shown(values["id"])}')
-    if not values.get("text", "").strip() and not values.get("turns") and not {"text", "turns"} & at_fault:
-        found = shown(record.get("text", record.get("turns")))
-        complain("text", f'an example needs "text" or "turns" that say something, found {found}')
-    for name in requires:
-        value = values.get(name)
-        if name not in at_fault and not (value.strip() if isinstance(value, str) else value):
-            complain(name, f'"{name}" is needed here, found {shown(record.get(name))}')
-    if "turns" in requires and "turns" not in at_fault and len(values["turns"]) < 2:
-        complain("turns", f"a dialogue needs at least two turns, found {shown(values['turns'])}")
-    return values, problems
-
-
-def _has_surrogate(text: str) -> bool:
-    return not text.isascii() and SURROGATE.search(text) is not None
-
-
-def _is_finite_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return -sys.float_info.max <= value <= sys.float_info.max
 
 
 def _record(example: Example) -> dict[str, Any]:

@@ -1,87 +1,111 @@
-"""Records of public sets: JSONL files with keys of their own, checked before they become Examples."""
+"""Records: what a line of a file must hold, as pydantic models, checked before it becomes an Example."""
 
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from core.faults import InputFaults, fault, shown
-from data.files import numbered_lines, read_text
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from core.faults import InputFaults, broken_rules, fault, shown
+from data.text_files import read_json_lines
 
-@dataclass(frozen=True)
-class Kind:
-    """What a value must be: in words, and as a test."""
-
-    rule: str
-    holds: Callable[[Any], bool]
-
-    def or_null(self) -> "Kind":
-        """The same, or null."""
-        return Kind(f"{self.rule} or null", lambda value: value is None or self.holds(value))
-
-    def list_of(self) -> "Kind":
-        """A list with at least one value, all of this kind."""
-        return Kind(
-            f"a list, every value {self.rule}",
-            lambda value: isinstance(value, list) and bool(value) and all(map(self.holds, value)),
-        )
+R = TypeVar("R", bound="Record")
+T = TypeVar("T")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def _refuse_surrogates(text: str) -> str:
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("must be Unicode text, but holds half of a surrogate pair")
+    return text
 
 
-TEXT = Kind("a text that says something", lambda value: isinstance(value, str) and bool(value.strip()))
-NUMBER = Kind("a finite number", _is_number)
-OBJECT = Kind("an object that is not empty", lambda value: isinstance(value, dict) and bool(value))
+def _refuse_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
 
 
-def read_records(path: Path, kinds: Mapping[str, Kind], faults: list[str]) -> list[tuple[int, dict[str, Any]]]:
-    """The sound objects of a JSONL file with their lines; a fault is appended for every value of a wrong kind.
+def _refuse_empty(values: tuple[T, ...]) -> tuple[T, ...]:
+    if not values:
+        raise ValueError("must not be empty")
+    return values
 
-    Other keys than those of `kinds` are left alone. An `id`, where it is among them, must be unique.
+
+def _to_tuple(values: object) -> tuple[Any, ...]:
+    if not isinstance(values, list | tuple):
+        raise ValueError("must be a list")
+    return tuple(values)
+
+
+String = Annotated[str, AfterValidator(_refuse_surrogates)]  # JSON may hold half a character as \ud83d; no file can
+Text = Annotated[String, AfterValidator(_refuse_blank)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+List = Annotated[tuple[T, ...], BeforeValidator(_to_tuple)]
+NonEmpty = Annotated[List[T], AfterValidator(_refuse_empty)]
+
+
+class Record(BaseModel):
+    """The keys of an object and what their values must be; types are strict, other keys are left alone."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class Identified(Record):
+    """A record whose id occurs once in its file."""
+
+    id: Text
+
+
+def read_records(path: Path, kind: type[R], faults: list[str]) -> list[tuple[int, R]]:
+    """The valid records of a JSONL file with their lines; `faults` gets one for every broken rule.
 
     Raises InputFaults when there is no such file or it is empty.
     """
-    records: list[tuple[int, dict[str, Any]]] = []
+    records: list[tuple[int, R]] = []
     first_line: dict[str, int] = {}
-    for line, content in numbered_lines(read_text(path, faults)):
+    for line, values in read_json_lines(path, faults):
+        problems: list[str] = []
+        if issubclass(kind, Identified) and isinstance(name := values.get("id"), str):
+            problems += repeated_id(name, line, first_line)
         try:
-            record = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            faults.append(fault(path, line, f"a line must be JSON, but {error}"))
-            continue
-        if not isinstance(record, dict):
-            faults.append(fault(path, line, f"a line must be a JSON object, found {shown(record)}"))
-            continue
-        problems = problems_of(record, kinds)
-        if "id" in kinds and isinstance(record.get("id"), str):
-            earlier = first_line.setdefault(record["id"], line)
-            if earlier != line:
-                problems.append(f"ids must be unique, but {shown(record['id'])} is the id of line {earlier} too")
+            record = kind.model_validate(values)
+        except ValidationError as error:
+            problems = list_problems(error, values) + problems
+        else:
+            records += [] if problems else [(line, record)]
         faults += [fault(path, line, problem) for problem in problems]
-        if not problems:
-            records.append((line, record))
     return records
 
 
-def problems_of(record: Mapping[str, Any], kinds: Mapping[str, Kind]) -> list[str]:
-    """What is wrong with the values of an object.
+def repeated_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
+    """What is wrong with an id that an earlier line has; `first_line` gets the line of a new one."""
+    earlier = first_line.setdefault(name, line)
+    return [f"ids must be unique, but {shown(name)} is the id of line {earlier} too"] if earlier != line else []
 
-    >>> problems_of({"a": " "}, {"a": TEXT, "b": NUMBER})
-    ['"a" must be a text that says something, found " "', '"b" must be a finite number, found null']
+
+def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
+    """What pydantic found wrong with the values of an object, one sentence per value.
+
+    >>> class Score(Record):
+    ...     a: Text
+    ...     b: NonEmpty[Number]
+    >>> try:
+    ...     Score.model_validate({"a": " ", "b": [1, "x"]})
+    ... except ValidationError as error:
+    ...     list_problems(error, {"a": " ", "b": [1, "x"]})
+    ['"a" must not be blank, found " "', 'number 2 of "b" must be a valid number, found "x"']
     """
-    return [
-        f'"{name}" must be {kind.rule}, found {shown(record.get(name))}'
-        for name, kind in kinds.items()
-        if not kind.holds(record.get(name))
-    ]
+    sentences: list[str] = []
+    for (name, *inside), rule, found in broken_rules(error):
+        place = f'"{name}"'
+        for part in inside:
+            part = f"number {part + 1}" if isinstance(part, int) else "the key" if part == "[key]" else shown(part)
+            place = f"{part} of {place}"
+        sentences.append(f"{place} {rule}, found {shown(found if inside or name in values else None)}")
+    return sentences
 
 
-def sound(values: Sequence[Any], faults: Sequence[str]) -> tuple[Any, ...]:
+def require_none(values: Iterable[T], faults: Sequence[str]) -> tuple[T, ...]:
     """The values, if there are no faults.
 
     Raises InputFaults otherwise.

@@ -2,18 +2,21 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
-from data.files import located_examples, numbered_lines, read_text
+from data.files import located_examples
+from data.records import List, Number, Record, String, Text, list_problems, read_records, repeated_id
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,28 @@ class ScoredFile:
     raters: Mapping[str, NDArray[np.float64]]
 
 
+class ScoreRecord(Record):
+    """What a line of a scored file holds beside its example."""
+
+    scores: Mapping[Text, Number | None] | None = None
+    ratings: Mapping[String, List[Number | None]] = {}
+
+
+class OutputRecord(Record):
+    """A line of a file that `+exp=score` wrote."""
+
+    id: String
+    scores: Mapping[Text, Number | None]
+
+
+@dataclass
+class _Line:
+    """The scores of a line by metric, and the ratings of its raters by aspect."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    raters: dict[str, list[float]] = field(default_factory=dict)
+
+
 def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None) -> ScoredFile:
     """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
 
@@ -51,19 +76,12 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
     path = Path(path)
-    by_line: dict[int, dict[str, float]] = {}
-    rated: dict[int, dict[str, list[float]]] = {}
-
-    def take(line: int, record: dict[str, Any]) -> list[str]:
-        by_line[line], problems = _scores(record.pop("scores", None))
-        rated[line], more = _lists(record)
-        return problems + more
-
-    located = located_examples(path, take=take)
+    by_line: defaultdict[int, _Line] = defaultdict(_Line)
+    located = located_examples(path, take=lambda line, record: _take(by_line[line], record))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
-    names = dict.fromkeys(name for line in lines for name in by_line[line])
-    found = {name: np.array([by_line[line].get(name, math.nan) for line in lines]) for name in names}
+    names = dict.fromkeys(name for line in lines for name in by_line[line].scores)
+    found = {name: np.array([by_line[line].scores.get(name, math.nan) for line in lines]) for name in names}
     signatures: dict[str, str] = {}
     if scores:
         ids, of = [example.id for example in examples], path
@@ -77,62 +95,41 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None
                     )
                 found[full] = column
                 signatures[full] = signature
-    return ScoredFile(path, examples, lines, found, signatures, _raters(path, lines, rated))
+    return ScoredFile(
+        path, examples, lines, found, signatures, _raters(path, {line: by_line[line].raters for line in lines})
+    )
 
 
-def _scores(value: object) -> tuple[dict[str, float], list[str]]:
-    """The scores of a line, NaN for null, and what is wrong with them."""
-    if value is None:
-        return {}, []
-    if not isinstance(value, Mapping):
-        return {}, [f'"scores" must be an object of metrics and numbers, found {shown(value)}']
-    found, problems = {}, []
-    for name, score in value.items():
-        if not name.strip():
-            problems.append('a metric of "scores" needs a name, found a blank one')
-        elif score is None:
-            found[name] = math.nan
-        elif isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-            problems.append(f"the score {shown(name)} must be a finite number or null, found {shown(score)}")
-        else:
-            found[name] = float(score)
-    return found, problems
-
-
-def _lists(record: dict[str, Any]) -> tuple[dict[str, list[float]], list[str]]:
-    """The lists of ratings of a line, put as their mean into the record, and what is wrong with them."""
+def _take(line: _Line, record: dict[str, Any]) -> list[str]:
+    """Takes the scores and the lists of ratings off a record, whose ratings become means; what is wrong with them."""
+    given = {"scores": record.pop("scores", None)}
     ratings = record.get("ratings")
-    if not isinstance(ratings, Mapping):
-        return {}, []
-    found, problems, means = {}, [], dict(ratings)
-    for aspect, values in ratings.items():
-        if not isinstance(values, list):
-            continue
-        given = [value for value in values if value is not None]
-        wrong = [v for v in given if isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v)]
-        del means[aspect]
-        if wrong:
-            problems.append(f"the ratings {shown(aspect)} must be finite numbers or null, found {shown(wrong[0])}")
-        elif given:
-            means[aspect] = sum(given) / len(given)
-            found[aspect] = [math.nan if value is None else float(value) for value in values]
-    record["ratings"] = means
-    return found, problems
+    if isinstance(ratings, Mapping):
+        given["ratings"] = {aspect: values for aspect, values in ratings.items() if isinstance(values, list)}
+        record["ratings"] = {aspect: value for aspect, value in ratings.items() if not isinstance(value, list)}
+    try:
+        found = ScoreRecord.model_validate(given)
+    except ValidationError as error:
+        return list_problems(error, given)
+    line.scores = {name: math.nan if score is None else score for name, score in (found.scores or {}).items()}
+    for aspect, values in found.ratings.items():
+        people = [value for value in values if value is not None]
+        if people:
+            record["ratings"][aspect] = sum(people) / len(people)
+            line.raters[aspect] = [math.nan if value is None else value for value in values]
+    return []
 
 
-def _raters(
-    path: Path, lines: tuple[int, ...], rated: Mapping[int, dict[str, list[float]]]
-) -> dict[str, NDArray[np.float64]]:
+def _raters(path: Path, rated: Mapping[int, Mapping[str, list[float]]]) -> dict[str, NDArray[np.float64]]:
     tables: dict[str, NDArray[np.float64]] = {}
-    for aspect in dict.fromkeys(aspect for line in lines for aspect in rated[line]):
-        lengths = {len(rated[line][aspect]): line for line in reversed(lines) if aspect in rated[line]}
+    for aspect in dict.fromkeys(aspect for raters in rated.values() for aspect in raters):
+        lengths = {len(raters[aspect]): line for line, raters in reversed(list(rated.items())) if aspect in raters}
         if len(lengths) > 1:
             (one, first), (other, second) = sorted(lengths.items(), key=lambda item: item[1])[:2]
             rule = f"every line must list the same people's ratings of {shown(aspect)}, null where one is missing"
             raise InputFaults([fault(path, second, f"{rule}, found {other} ratings and {one} in line {first}")])
-        (raters,) = lengths
-        nothing = [math.nan] * raters
-        tables[aspect] = np.array([rated[line].get(aspect, nothing) for line in lines]).T
+        nothing = [math.nan] * next(iter(lengths))
+        tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()]).T
     return tables
 
 
@@ -141,29 +138,17 @@ def _read_output(file: Path, ids: list[str], of: Path) -> tuple[dict[str, NDArra
     faults: list[str] = []
     place = {name: i for i, name in enumerate(ids)}
     values: dict[str, NDArray[np.float64]] = {}
-    seen: set[str] = set()
-    for line, content in numbered_lines(read_text(file, faults)):
-        try:
-            record = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            faults.append(fault(file, line, f"a line must be JSON, but {error}"))
-            continue
-        name = record.get("id") if isinstance(record, dict) else None
-        if not isinstance(name, str) or not isinstance(record.get("scores"), Mapping):
-            faults.append(
-                fault(file, line, f'a line needs "id" and "scores", as +exp=score writes them, found {shown(record)}')
-            )
-        elif name not in place:
-            faults.append(fault(file, line, f"the id must be one of {of}, found {shown(name)}"))
-        elif name in seen:
-            faults.append(fault(file, line, f"ids must be unique, found {shown(name)} again"))
-        else:
-            seen.add(name)
-            scores, problems = _scores(record["scores"])
-            faults += [fault(file, line, problem) for problem in problems]
-            for aspect, score in scores.items():
-                values.setdefault(aspect, np.full(len(ids), math.nan))[place[name]] = score
-    lacking = [name for name in ids if name not in seen]
+    first_line: dict[str, int] = {}
+    for line, record in read_records(file, OutputRecord, faults):
+        problems = repeated_id(record.id, line, first_line)
+        if record.id not in place:
+            problems.append(f"the id must be one of {of}, found {shown(record.id)}")
+        faults += [fault(file, line, problem) for problem in problems]
+        if not problems:
+            for aspect, score in record.scores.items():
+                column = values.setdefault(aspect, np.full(len(ids), math.nan))
+                column[place[record.id]] = math.nan if score is None else score
+    lacking = [name for name in ids if name not in first_line]
     if lacking and not faults:
         found = f"{len(lacking)} of {len(ids)} have none, such as {shown(lacking[0])}"
         faults.append(fault(file, 0, f"every example of {of} needs a line, but {found}"))

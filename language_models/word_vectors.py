@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.faults import InputFaults, fault, shown
-from data.files import numbered_lines, read_text
+from data.text_files import numbered_lines, read_text
 from language_models.encoders import load_encoder
 
 

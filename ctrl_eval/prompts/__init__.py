@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from core.faults import InputFaults, fault, shown
-from data.files import read_text
+from data.text_files import read_text
 
 TEXT, MASK = "<text>", "<mask>"
 RELEASED = {"<gen_result>": TEXT, "<mask_token>": MASK}

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from data.download import explain_download
-from data.files import written_aside
 from data.prepare import attributes, dialogues, newsroom, qa_ratings, roc_stories, songci
+from data.text_files import written_aside
 
 Lines = Iterable[str | Mapping[str, Any]]  # a mapping becomes a line of JSON
 

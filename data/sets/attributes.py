@@ -17,7 +17,7 @@ from data.builtin.reviews import REVIEWS
 from data.download import require_file
 from data.files import located_examples
 from data.rated import RatedSet
-from data.records import TEXT, Kind, read_records, sound
+from data.records import Identified, Text, read_records, require_none
 from data.splits import share, split_by
 
 
@@ -48,6 +48,14 @@ class LabelledSet:
 
     file: str
     labels: tuple[str, ...]
+
+
+class LabelledText(Identified):
+    """A line of the files in `attributes/`."""
+
+    text: Text
+    label: Text
+    group: Text | None = None
 
 
 HELD_OUT_FRACTION = 0.1
@@ -130,7 +138,7 @@ def own_texts(
             if example.label not in labels:
                 what = f'"label" must be that of a text to train on, found {shown(example.label)}'
                 faults.append(fault(held_out_file, line, f"{what}{suggestion(example.label, labels)}"))
-    examples = sound([example for _, example in located], faults)
+    examples = require_none([example for _, example in located], faults)
     held_out = tuple(example for texts in apart for _, example in texts)
     if held_out_path is None:
         examples, held_out = split_labelled([examples], held_out_fraction, seed)
@@ -166,15 +174,14 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     if name not in SETS:
         raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
     path = require_file(root, SETS[name].file, download)
-    label = Kind(f"one of {', '.join(SETS[name].labels)}", SETS[name].labels.__contains__)
+    labels = SETS[name].labels
     faults: list[str] = []
     examples: list[Example] = []
-    for line, record in read_records(path, {"id": TEXT, "text": TEXT, "label": label}, faults):
-        group = record.get("group")
-        if group is not None and not TEXT.holds(group):
-            faults.append(fault(path, line, f'"group" must be {TEXT.rule}, found {shown(group)}'))
-        examples.append(Example(record["id"], text=record["text"], label=record["label"], group=group))
-    return sound(examples, faults)
+    for line, record in read_records(path, LabelledText, faults):
+        if record.label not in labels:
+            faults.append(fault(path, line, f'"label" must be one of {", ".join(labels)}, found {shown(record.label)}'))
+        examples.append(Example(record.id, text=record.text, label=record.label, group=record.group))
+    return require_none(examples, faults)
 
 
 def split_labelled(

@@ -14,9 +14,8 @@ from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
 from core.settings import some_of
 from data.download import require_file
-from data.files import numbered_lines, read_text
 from data.rated import RatedSet
-from data.records import sound
+from data.records import require_none
 from data.sets.attributes import (
     HELD_OUT_FRACTION,
     SENTIMENTS,
@@ -26,6 +25,7 @@ from data.sets.attributes import (
     load_labelled,
     split_labelled,
 )
+from data.text_files import numbered_lines, read_text
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
         )
         for i, (_, (label, prefix, text, *ratings)) in enumerate(rows)
     ]
-    return RatedSet(f"ctrleval_{part}", sound(examples, faults), synthetic=False)
+    return RatedSet(f"ctrleval_{part}", require_none(examples, faults), synthetic=False)
 
 
 def _labels(part: str) -> tuple[str, ...]:

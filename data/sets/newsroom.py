@@ -6,13 +6,17 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from core.example import Example
 from core.faults import fault, read_all, shown
-from core.settings import is_text, listed
+from core.settings import Several, check
+from core.settings import Text as Name
 from data.download import find_file, require_file
 from data.rated import RatedSet
-from data.records import NUMBER, OBJECT, TEXT, problems_of, read_records, sound
+from data.records import Identified, Number, Record, Text, read_records, require_none
 from data.references import ReferenceData
 from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
 
@@ -20,6 +24,25 @@ FULL = "newsroom/newsroom.jsonl"
 SAMPLE = "newsroom/newsroom_sample.jsonl"
 ASPECTS = ("coherence", "fluency", "informativeness", "relevance")
 PAPER_SYSTEMS = ("textrank", "abstractive", "pointer_n")
+
+
+class Summary(Record):
+    """A summary and the means of its ratings."""
+
+    text: Text
+    mean: Number
+    coherence: Number
+    fluency: Number
+    informativeness: Number
+    relevance: Number
+
+
+class Article(Identified):
+    """A line of `newsroom.jsonl`."""
+
+    source: Text
+    reference: Text
+    systems: Annotated[dict[str, Summary], Field(min_length=1)]
 
 
 def newsroom(
@@ -55,13 +78,12 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
     60 articles where `newsroom.jsonl` is there, else the sample of every tenth.
     """
     if systems is not None:
-        listed("systems", systems, "names of systems", is_text)
+        check(Several[Name], systems=systems)
     path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     faults: list[str] = []
     examples: list[Example] = []
-    kinds = {"text": TEXT, **dict.fromkeys((*ASPECTS, "mean"), NUMBER)}
-    for line, record in read_records(path, {"id": TEXT, "source": TEXT, "reference": TEXT, "systems": OBJECT}, faults):
-        written = record["systems"]
+    for line, article in read_records(path, Article, faults):
+        written = article.systems
         if missing := [name for name in systems or () if name not in written]:
             rule = f'"systems" must have {", ".join(systems or ())}'
             faults.append(
@@ -69,20 +91,15 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
             )
         for system in written if systems is None else [name for name in systems if name in written]:
             summary = written[system]
-            if not isinstance(summary, dict):
-                faults.append(fault(path, line, f"{shown(system)} must be an object, found {shown(summary)}"))
-            elif problems := problems_of(summary, kinds):
-                faults += [fault(path, line, f"{shown(system)}: {problem}") for problem in problems]
-            else:
-                examples.append(
-                    Example(
-                        f"{record['id']}-{system}",
-                        text=summary["text"],
-                        context=record["source"],
-                        references=(record["reference"],),
-                        system=system,
-                        group=record["id"],
-                        ratings={aspect: float(summary[aspect]) for aspect in ("mean", *ASPECTS)},
-                    )
+            examples.append(
+                Example(
+                    f"{article.id}-{system}",
+                    text=summary.text,
+                    context=article.source,
+                    references=(article.reference,),
+                    system=system,
+                    group=article.id,
+                    ratings={aspect: getattr(summary, aspect) for aspect in ("mean", *ASPECTS)},
                 )
-    return RatedSet("newsroom", sound(examples, faults), synthetic=False)
+            )
+    return RatedSet("newsroom", require_none(examples, faults), synthetic=False)

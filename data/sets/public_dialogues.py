@@ -14,9 +14,9 @@ from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
 from data.dialogue_files import finite, located_utt_lines, read_utt_lines
 from data.download import find_file, require_file
-from data.files import numbered_lines, read_text
 from data.originals import ORIGINS
 from data.rated import RatedSet
+from data.text_files import numbered_lines, read_text
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,23 @@ from core.faults import fault, read_all, shown
 from core.settings import some_of
 from data.download import require_file
 from data.rated import RatedSet
-from data.records import NUMBER, TEXT, read_records, sound
+from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
 from data.references import ReferenceData
 from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
 
 SETS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
+
+
+class Answer(Identified):
+    """A line of the files in `qa_ratings/`."""
+
+    system: Text | None
+    context: Text | None
+    question: Text
+    candidate: Text
+    references: NonEmpty[Text]
+    score: Number
+    score_scale: NonEmpty[Number]
 
 
 def qa_ratings(
@@ -57,30 +69,20 @@ def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> Rate
     faults: list[str] = []
     examples: list[Example] = []
     groups: dict[str, str] = {}
-    kinds = {
-        "id": TEXT,
-        "system": TEXT.or_null(),
-        "context": TEXT.or_null(),
-        "question": TEXT,
-        "candidate": TEXT,
-        "references": TEXT.list_of(),
-        "score": NUMBER,
-        "score_scale": NUMBER.list_of(),
-    }
-    for line, record in read_records(path, kinds, faults):
-        if not min(record["score_scale"]) <= record["score"] <= max(record["score_scale"]):
-            found = f"{shown(record['score'])} outside {shown(record['score_scale'])}"
+    for line, record in read_records(path, Answer, faults):
+        if not min(record.score_scale) <= record.score <= max(record.score_scale):
+            found = f"{shown(record.score)} outside {shown(record.score_scale)}"
             faults.append(fault(path, line, f'"score" must be on its scale, found {found}'))
-        context = " ".join(part for part in (record["context"], record["question"]) if part)
+        context = " ".join(part for part in (record.context, record.question) if part)
         examples.append(
             Example(
-                record["id"],
-                text=record["candidate"],
+                record.id,
+                text=record.candidate,
                 context=context,
-                references=record["references"],
-                system=record["system"],
-                group=groups.setdefault(context, record["id"]),
-                ratings={"correctness": float(record["score"])},
+                references=record.references,
+                system=record.system,
+                group=groups.setdefault(context, record.id),
+                ratings={"correctness": record.score},
             )
         )
-    return RatedSet(name, sound(examples, faults), synthetic=False)
+    return RatedSet(name, require_none(examples, faults), synthetic=False)

@@ -12,7 +12,7 @@ from core.faults import fault, shown
 from core.settings import check_sizes
 from data.builtin.verse import generate_verse
 from data.download import require_file
-from data.records import TEXT, read_records, sound
+from data.records import Identified, NonEmpty, Text, read_records, require_none
 from data.splits import share, split_by
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,13 @@ class VerseData:
     train: tuple[Example, ...]
     held_out: tuple[Example, ...]
     synthetic: bool
+
+
+class Poem(Identified):
+    """A line of `songci.jsonl`."""
+
+    cipai: Text
+    lines: NonEmpty[Text]
 
 
 def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> VerseData:
@@ -71,17 +78,17 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
     faults: list[str] = []
     poems: list[Example] = []
     dropped = 0
-    for line, record in read_records(path, {"id": TEXT, "cipai": TEXT, "lines": TEXT.list_of()}, faults):
-        text = "".join(record["lines"])
+    for line, record in read_records(path, Poem, faults):
+        text = "".join(record.lines)
         if any(mark in text for mark in "\n\r\t "):
             faults.append(fault(path, line, f'"lines" must hold no blanks, found {shown(text)}'))
         elif text[-1] not in MARKS or any(a in MARKS and b in MARKS for a, b in zip("，" + text, text, strict=False)):
             dropped += 1
         else:
-            poems.append(Example(record["id"], text=text, prefix=record["cipai"], group=record["cipai"]))
+            poems.append(Example(record.id, text=text, prefix=record.cipai, group=record.cipai))
     if dropped:
         log.info("%s: %d poems left out, whose form cannot be told", path, dropped)
-    return sound(poems, faults)
+    return require_none(poems, faults)
 
 
 def _tune(poem: Example) -> str | None:

@@ -13,17 +13,28 @@ from core.faults import SettingFault, fault, read_all, shown
 from core.settings import check_sizes
 from data.builtin.stories import generate_stories, rated_stories
 from data.download import require_file
-from data.files import numbered_lines, read_text
 from data.rated import RatedSet
-from data.records import NUMBER, TEXT, read_records, sound
+from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
 from data.references import ReferenceData
 from data.sentences import split_at_marks
 from data.splits import share, split_by
+from data.text_files import numbered_lines, read_text
 
 HELD_OUT_FRACTION = 0.1
 
 RATED = "roc_stories/mans_roc.jsonl"
 PLAIN = "roc_stories/roc_plain.txt"
+
+
+class Continuation(Identified):
+    """A line of `mans_roc.jsonl`."""
+
+    prompt: Text
+    reference: Text
+    system: Text
+    text: Text
+    ratings: NonEmpty[Number]
+    mean_rating: Number
 
 
 def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> ReferenceData:
@@ -73,24 +84,23 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
     """
     path = require_file(root, RATED, download)
     faults: list[str] = []
-    texts = dict.fromkeys(("id", "prompt", "reference", "system", "text"), TEXT)
     examples: list[Example] = []
-    for line, record in read_records(path, {**texts, "ratings": NUMBER.list_of(), "mean_rating": NUMBER}, faults):
-        if abs(fmean(record["ratings"]) - record["mean_rating"]) > 1e-6:
-            found = f"{shown(record['mean_rating'])} for {shown(record['ratings'])}"
+    for line, record in read_records(path, Continuation, faults):
+        if abs(fmean(record.ratings) - record.mean_rating) > 1e-6:
+            found = f"{shown(record.mean_rating)} for {shown(record.ratings)}"
             faults.append(fault(path, line, f'"mean_rating" must be the mean of "ratings", found {found}'))
         examples.append(
             Example(
-                record["id"],
-                text=record["text"],
-                context=record["prompt"],
-                references=(record["reference"],),
-                system=record["system"],
-                group=record["id"].removesuffix(f"-{record['system']}"),
-                ratings={"overall": float(record["mean_rating"])},
+                record.id,
+                text=record.text,
+                context=record.prompt,
+                references=(record.reference,),
+                system=record.system,
+                group=record.id.removesuffix(f"-{record.system}"),
+                ratings={"overall": record.mean_rating},
             )
         )
-    return RatedSet("mans_roc", sound(examples, faults), synthetic=False)
+    return RatedSet("mans_roc", require_none(examples, faults), synthetic=False)
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:
@@ -104,7 +114,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
             continue
         beginning = split_at_marks(text)[:-1]
         examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))
-    return sound(examples, faults)
+    return require_none(examples, faults)
 
 
 def split_plain(

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from core.example import Example
-from data.files import write_examples, written_aside
+from data.files import write_examples
+from data.text_files import written_aside
 from experiments.guided.findings import SteeredSetting, SteeredTexts, score_texts
 
 CAPTION = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from data.files import written_aside
+from data.text_files import written_aside
 from experiments.report.results import Circumstances, is_synthetic, library_versions
 from experiments.report.tables import format_interval, format_number, group_rows, shown_columns
 from experiments.runner.contracts import Outcome

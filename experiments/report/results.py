@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from core.faults import SettingFault
-from data.files import written_aside
+from data.text_files import written_aside
 from experiments.report.tables import group_rows, json_cells, row_cells
 from experiments.runner.contracts import Outcome
 

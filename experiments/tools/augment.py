@@ -9,7 +9,8 @@ import numpy as np
 
 from core.example import Example
 from core.faults import ExampleFaults
-from data.files import located_examples, written_aside
+from data.files import located_examples
+from data.text_files import written_aside
 from experiments.runner.contracts import Outcome, Run
 from mars.cloze import Fill
 from mars.keeping import json_numbers

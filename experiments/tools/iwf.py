@@ -7,8 +7,9 @@ from transformers import AutoTokenizer
 
 from core.faults import InputFaults
 from ctrl_eval.frequency import count_frequencies
-from data.files import read_examples, read_text
+from data.files import read_examples
 from data.sentences import make_splitter
+from data.text_files import read_text
 from experiments.runner.contracts import Outcome, Run
 from language_models.loading import loaded
 

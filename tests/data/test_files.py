@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
-from data.files import located_examples, read_examples, write_examples, write_scores, written_aside
+from data.files import located_examples, read_examples, write_examples, write_scores
+from data.text_files import written_aside
 
 FORMS = (".jsonl", ".csv", ".tsv")
 
@@ -142,25 +143,25 @@ JSONL: list[tuple[str | bytes, list[str]]] = [
     ('{"text": ""}', ['1: an example needs "text" or "turns" that say something, found ""']),
     ('{"text": " \\n"}', ['1: an example needs "text" or "turns" that say something, found " \\n"']),
     ('{"id": "a"}', ['1: an example needs "text" or "turns" that say something, found null']),
-    ('{"text": 3}', ['1: "text" must be a string, found 3']),
-    ('{"text": "a", "label": ["x"]}', ['1: "label" must be a string, found ["x"]']),
-    ('{"id": 7, "text": "a"}', ['1: "id" must be a string, found 7']),
+    ('{"text": 3}', ['1: "text" must be a valid string, found 3']),
+    ('{"text": "a", "label": ["x"]}', ['1: "label" must be a valid string, found ["x"]']),
+    ('{"id": 7, "text": "a"}', ['1: "id" must be a valid string, found 7']),
     ('{"id": " ", "text": "a"}', ['1: "id" must not be blank, found " "']),
-    ('{"turns": "Hi!"}', ['1: "turns" must be a list of strings, found "Hi!"']),
+    ('{"turns": "Hi!"}', ['1: "turns" must be a list, found "Hi!"']),
     ('{"turns": ["Hi!", 3, " "]}', [
-        '1: "turns" must be a list of strings, but number 2 is 3',
-        '1: "turns" must hold no blank, but number 3 is " "',
+        '1: number 2 of "turns" must be a valid string, found 3',
+        '1: number 3 of "turns" must not be blank, found " "',
     ]),
-    ('{"text": "a", "references": [null]}', ['1: "references" must be a list of strings, but number 1 is null']),
-    ('{"text": "a", "ratings": 3}', ['1: "ratings" must be an object of aspects and numbers, found 3']),
-    ('{"text": "a", "ratings": {"q": "3"}}', ['1: the rating "q" must be a finite number, found "3"']),
-    ('{"text": "a", "ratings": {"q": true}}', ['1: the rating "q" must be a finite number, found true']),
-    ('{"text": "a", "ratings": {"q": NaN}}', ['1: the rating "q" must be a finite number, found NaN']),
-    ('{"text": "a", "ratings": {"q": -Infinity}}', ['1: the rating "q" must be a finite number, found -Infinity']),
-    ('{"text": "a", "ratings": {"q": 1e999}}', ['1: the rating "q" must be a finite number, found Infinity']),
+    ('{"text": "a", "references": [null]}', ['1: number 1 of "references" must be a valid string, found null']),
+    ('{"text": "a", "ratings": 3}', ['1: "ratings" must be an object, found 3']),
+    ('{"text": "a", "ratings": {"q": "3"}}', ['1: "q" of "ratings" must be a valid number, found "3"']),
+    ('{"text": "a", "ratings": {"q": true}}', ['1: "q" of "ratings" must be a valid number, found true']),
+    ('{"text": "a", "ratings": {"q": NaN}}', ['1: "q" of "ratings" must be a finite number, found NaN']),
+    ('{"text": "a", "ratings": {"q": -Infinity}}', ['1: "q" of "ratings" must be a finite number, found -Infinity']),
+    ('{"text": "a", "ratings": {"q": 1e999}}', ['1: "q" of "ratings" must be a finite number, found Infinity']),
     ('{"text": "a", "ratings": {"q": null, " ": 1}}', [
-        '1: the rating "q" must be a finite number, found null',
-        '1: an aspect of "ratings" needs a name, found " "',
+        '1: "q" of "ratings" must be a valid number, found null',
+        '1: the key of " " of "ratings" must not be blank, found " "',
     ]),
     ('{"text": "a", "text": "b"}', ['1: a key must occur once, but "text" is repeated']),
     ('{"text": "a", "ratings": {"q": 1, "q": 2}}', ['1: a key must occur once, but "q" is repeated']),
@@ -187,17 +188,17 @@ CSV: list[tuple[str | bytes, list[str]]] = [
     ("id,text,text\na,b,c\n", ['1: a column must occur once, but "text" is repeated']),
     ("id,label\na,b\n", ['1: the header needs a column "text" or "turns", found ["id", "label"]']),
     ("text,rating:q\na,good\nb,nan\nc,1_0\nd,2\n", [
-        '2: the rating "q" must be a finite number, found "good"',
-        '3: the rating "q" must be a finite number, found NaN',
-        '4: the rating "q" must be a finite number, found "1_0"',
+        '2: "q" of "ratings" must be a valid number, found "good"',
+        '3: "q" of "ratings" must be a finite number, found NaN',
+        '4: "q" of "ratings" must be a valid number, found "1_0"',
     ]),
     ('text,rating:q,ratings\na,1,"{""q"": 1}"\n', [
         '2: an aspect must be rated once, but "q" is in "ratings" and a column']),
     ("turns,references\nHi</UTT></UTT>Yes,plain\n", [
-        '2: "turns" must hold no blank, but number 2 is ""',
-        '2: "references" must be a list of strings, found "plain"',
+        '2: number 2 of "turns" must not be blank, found ""',
+        '2: "references" must be a list, found "plain"',
     ]),
-    ("turns\nHi\n", ['2: "turns" must be a list of strings, found "Hi"']),
+    ("turns\nHi\n", ['2: "turns" must be a list, found "Hi"']),
     ('id,text\na,"b" c\n', [
         "2: a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled, "
         "found: ',' expected after '\"'"]),
@@ -288,8 +289,8 @@ def test_located_examples_know_where_they_begin(tmp_path: Path):
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
-        ([Example("a", turns=("u", " "))], '"turns" must hold no blank, but number 2 is " "'),
-        ([Example("a", text="t", ratings={"q": math.nan})], 'the rating "q" must be a finite number, found NaN'),
+        ([Example("a", turns=("u", " "))], 'number 2 of "turns" must not be blank, found " "'),
+        ([Example("a", text="t", ratings={"q": math.nan})], '"q" of "ratings" must be a finite number, found NaN'),
         ([Example("a", text="t"), Example("a", text="u")], "ids must be unique"),
         ([Example("a", text="\ud83d")], "half of a surrogate pair"),
     ],

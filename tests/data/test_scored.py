@@ -89,12 +89,12 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
         ],
     )
     assert faults_of(path) == [
-        'in.jsonl:1: the score "bleu" must be a finite number or null, found "high"',
-        'in.jsonl:1: a metric of "scores" needs a name, found a blank one',
-        'in.jsonl:2: "scores" must be an object of metrics and numbers, found [1]',
+        'in.jsonl:1: "bleu" of "scores" must be a valid number, found "high"',
+        'in.jsonl:1: the key of " " of "scores" must not be blank, found " "',
+        'in.jsonl:2: "scores" must be an object, found [1]',
         'in.jsonl:2: an example needs "text" or "turns" that say something, found ""',
-        'in.jsonl:3: the score "bleu" must be a finite number or null, found NaN',
-        'in.jsonl:4: the ratings "fluency" must be finite numbers or null, found "good"',
+        'in.jsonl:3: "bleu" of "scores" must be a finite number, found NaN',
+        'in.jsonl:4: number 2 of "fluency" of "ratings" must be a valid number, found "good"',
     ]
 
 
@@ -114,10 +114,10 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     )
     two = write(tmp_path / "two.jsonl", [{"id": "a", "scores": {"m": 1}}])
     found = [line.split(":", 2)[1:] for line in faults_of(path, scores={"one": one, "two": two})]
-    assert [line for line, _ in found] == ["2", "3", "4", "5", "0"]
-    assert found[0][1].endswith('in.jsonl, found "c"')
-    assert found[1][1] == ' ids must be unique, found "a" again'
-    assert found[4][1].endswith('needs a line, but 1 of 2 have none, such as "b"')
+    assert [line for line, _ in found] == ["4", "5", "5", "2", "3", "0"]
+    assert found[3][1].endswith('in.jsonl, found "c"')
+    assert found[4][1] == ' ids must be unique, but "a" is the id of line 1 too'
+    assert found[5][1].endswith('needs a line, but 1 of 2 have none, such as "b"')
     whole = write(tmp_path / "whole.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
     assert faults_of(path, scores={"ours": whole}) == [
         "in.jsonl:0: a metric must have one score, but ours is in scores.ours too"

@@ -14,7 +14,7 @@ import data.sets.stories
 from core.example import Example
 from core.faults import InputFaults
 from data.download import DownloadFault, find_file, require_file
-from data.records import NUMBER, TEXT, read_records
+from data.records import Number, Record, Text, read_records
 from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import builtin_verse, load_songci, songci
@@ -177,15 +177,15 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
     ("load", "file", "records", "expected"),
     [
         (load_mans_roc, "mans_roc.jsonl", [without(MANS, "prompt"), {**MANS, "id": " ", "ratings": []}], [
-            '1: "prompt" must be a text that says something, found null',
-            '2: "id" must be a text that says something, found " "',
-            '2: "ratings" must be a list, every value a finite number, found []',
+            '1: "prompt" is required, found null',
+            '2: "id" must not be blank, found " "',
+            '2: "ratings" must not be empty, found []',
         ]),
         (load_mans_roc, "mans_roc.jsonl", [{**MANS, "mean_rating": 2.5}, MANS, "[1]", "{"], [
             '2: ids must be unique, but "mans-roc-7-gpt" is the id of line 1 too',
             "3: a line must be a JSON object, found [1]",
-            "4: a line must be JSON, but Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
-            '1: "mean_rating" must be the mean of "ratings", found 2.5 for [1, 2, 3]',
+            "4: broken JSON at column 2: Expecting property name enclosed in double quotes, found \"\"",
+            '1: "mean_rating" must be the mean of "ratings", found 2.5 for [1.0, 2.0, 3.0]',
         ]),
         (load_roc_plain, "roc_plain.txt", ["a .", " ", "b ."], ['2: a line must be a story, found " "']),
         (load_newsroom, "newsroom.jsonl", [{**ARTICLE, "systems": without(ARTICLE["systems"], "pointer_n")}], [
@@ -194,17 +194,17 @@ def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
         ]),
         (load_newsroom, "newsroom.jsonl",
          [{**ARTICLE, "systems": {"textrank": 1, "abstractive": {**SUMMARY, "fluency": "x"}, "pointer_n": SUMMARY}}], [
-            '1: "textrank" must be an object, found 1',
-            '1: "abstractive": "fluency" must be a finite number, found "x"',
+            '1: "textrank" of "systems" must be an object, found 1',
+            '1: "fluency" of "abstractive" of "systems" must be a valid number, found "x"',
         ]),
         (lambda root: load_qa_ratings(root, "avsd"), "avsd.jsonl",
          [{**ANSWER, "score": 6}, {**ANSWER, "id": "b", "context": "", "references": ["a", ""]}], [
-            '2: "context" must be a text that says something or null, found ""',
-            '2: "references" must be a list, every value a text that says something, found ["a", ""]',
-            '1: "score" must be on its scale, found 6 outside [1.0, 5.0]',
+            '2: "context" must not be blank, found ""',
+            '2: number 2 of "references" must not be blank, found ""',
+            '1: "score" must be on its scale, found 6.0 outside [1.0, 5.0]',
         ]),
         (load_songci, "songci.jsonl", [{**POEM, "lines": "春花。"}, {**POEM, "id": "b", "lines": ["春 花。"]}], [
-            '1: "lines" must be a list, every value a text that says something, found "春花。"',
+            '1: "lines" must be a list, found "春花。"',
             '2: "lines" must hold no blanks, found "春 花。"',
         ]),
     ],
@@ -262,11 +262,16 @@ def test_a_file_is_fetched_only_where_it_is_missing(tmp_path: Path, monkeypatch:
     assert fetched == [name]
 
 
+class Counted(Record):
+    a: Text
+    n: Number
+
+
 def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
     faults: list[str] = []
     path = write(tmp_path / "x.jsonl", {"a": "b", "n": 1, "more": [None]}, {"a": "b", "n": True})
-    assert read_records(path, {"a": TEXT, "n": NUMBER}, faults) == [(1, {"a": "b", "n": 1, "more": [None]})]
-    assert faults == [f'{path}:2: "n" must be a finite number, found true']
+    assert read_records(path, Counted, faults) == [(1, Counted(a="b", n=1.0))]
+    assert faults == [f'{path}:2: "n" must be a valid number, found true']
 
 
 # ---- the built-in sets and the split -------------------------------------------------------------------------------
