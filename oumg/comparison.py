@@ -11,16 +11,18 @@ is not, the discriminator will learn that difference; detokenise both first.
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, read_all, shown
+from core.faults import InputFaults, fault, read_all, shown
+from core.settings import Fraction, Size, checked_dataclass
 from data.files import located_examples
 from data.splits import split_by
 from discriminators.data_module import LabelledText
@@ -65,7 +67,7 @@ class TextSet:
         return found
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class PairSettings:
     """How texts are paired.
 
@@ -80,12 +82,8 @@ class PairSettings:
     tokens: str
     source: bool = False
     match_length: bool = True
-    test_fraction: float = 0.25
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.test_fraction < 1:
-            raise SettingFault(f"test_fraction must be between 0 and 1, but is {self.test_fraction}")
+    test_fraction: Fraction = 0.25
+    seed: Size = 0
 
 
 @dataclass(frozen=True)
@@ -97,13 +95,15 @@ class OutputPair:
         human: two human texts, the same one twice where the input has only one.
         first, second: the outputs.
         segments: of these four in this order, as a discriminator reads them: (source, text) or (text,).
+        lost: the share of its pieces that each of these four lost to the common length.
     """
 
     input: str
     human: tuple[Example, Example]
     first: Example
     second: Example
-    segments: tuple[Segments, Segments, Segments, Segments]
+    segments: tuple[Segments, ...]
+    lost: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -145,12 +145,19 @@ def read_comparison(human: Path | str, first: Path | str, second: Path | str, se
     return pair_texts(human_texts, outputs, other_outputs, settings)
 
 
-def pair_texts(human: TextSet, first: TextSet, second: TextSet, settings: PairSettings) -> Comparison:
+def pair_texts(
+    human: TextSet,
+    first: TextSet,
+    second: TextSet,
+    settings: PairSettings,
+    form_of: Callable[[Example], Hashable] = lambda text: None,
+) -> Comparison:
     """Texts paired by input, split by input, and made alike in form.
 
     The k-th output of the first system for an input is paired with the k-th of the second. Our choice: each pair gets
     two human texts of the input, drawn without replacement until all are used and then again, so that N_human = N_G1 +
-    N_G2 and every input has the same weight in both classes.
+    N_G2 and every input has the same weight in both classes. Where texts have forms, as poems do, the human texts of a
+    pair have the form of its outputs. Some human text of the input must have it.
 
     Our choice: with `match_length` the four texts of a pair are cut to one length if their lengths differ. The length
     is drawn between half the shortest and the shortest less one: at the shortest itself, the one text that is not cut
@@ -174,7 +181,10 @@ def pair_texts(human: TextSet, first: TextSet, second: TextSet, settings: PairSe
     grouped = [
         {name: [each.examples[i] for i in indices] for name, indices in each.by_input().items()} for each in sets
     ]
-    pairs = {name: _pair_input(name, [by_input[name] for by_input in grouped], stripped, settings) for name in inputs}
+    pairs = {
+        name: _pair_input(name, [by_input[name] for by_input in grouped], stripped, settings, form_of)
+        for name in inputs
+    }
     templates = [*(("start", start) for start in starts), *(("end", end) for end in ends)]
     return Comparison(
         tuple(pair for name in inputs if name not in tested for pair in pairs[name]),
@@ -214,24 +224,34 @@ def _joined(pieces: Sequence[str]) -> str:
 
 
 def _pair_input(
-    name: str, texts: Sequence[Sequence[Example]], pieces: Mapping[str, list[str]], settings: PairSettings
+    name: str,
+    texts: Sequence[Sequence[Example]],
+    pieces: Mapping[str, list[str]],
+    settings: PairSettings,
+    form_of: Callable[[Example], Hashable],
 ) -> list[OutputPair]:
     """The pairs of one input from its human texts and the outputs of both systems; `pieces` are those of every text."""
     human, firsts, seconds = texts
     # Seeded by the name, so the pairs of an input do not depend on other inputs.
     digest = hashlib.sha256(f"{settings.seed} {name}".encode()).digest()
     rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
-    order = rng.permutation(len(human))
+    by_form: dict[Hashable, list[Example]] = {}
+    for i in rng.permutation(len(human)):
+        by_form.setdefault(form_of(human[i]), []).append(human[i])
+    draws = {form: cycle(found) for form, found in by_form.items()}
     context = next((e.context for e in (*human, *firsts, *seconds) if e.context), "") if settings.source else ""
     pairs: list[OutputPair] = []
-    for k, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
-        one, other = (human[order[slot % len(human)]] for slot in (2 * k, 2 * k + 1))
-        rows = [pieces[example.full_text] for example in (one, other, first, second)]
+    for first, second in zip(firsts, seconds, strict=True):
+        draw = draws[form_of(first)]
+        one, other = next(draw), next(draw)
+        whole = [pieces[example.full_text] for example in (one, other, first, second)]
+        rows = whole
         if settings.match_length:
-            length = draw_common_length([len(row) for row in rows], rng)
-            rows = [row[:length] for row in rows]
-        a, b, c, d = ((context, _joined(row)) if settings.source else (_joined(row),) for row in rows)
-        pairs.append(OutputPair(name, (one, other), first, second, (a, b, c, d)))
+            length = draw_common_length([len(row) for row in whole], rng)
+            rows = [row[:length] for row in whole]
+        segments = tuple((context, _joined(row)) if settings.source else (_joined(row),) for row in rows)
+        lost = tuple(1 - len(row) / len(uncut) for row, uncut in zip(rows, whole, strict=True))
+        pairs.append(OutputPair(name, (one, other), first, second, segments, lost))
     return pairs
 
 

@@ -23,6 +23,7 @@ from experiments.oumg.poems import (
     Poet,
     check_candidates,
     choose_poems,
+    known_characters,
     top_k,
     trained_songnet,
 )
@@ -89,15 +90,16 @@ def guided_poetry(
         guidance: how poems are guided.
         discriminators: kinds and seeds.
         pairs: how poems are paired.
-        inputs: the held-out poems whose forms the generator gets.
+        inputs: the human poems whose forms the generator gets.
         gallery: poems in `gallery.txt`.
         batch_size: poems generated at once.
         device: where trained models generate and judge.
 
     Raises SettingFault as `oumg_poetry` does.
     """
-    poems, notes = choose_poems(data, generator, inputs, 2 * FEWEST_INPUTS)
-    check_candidates(guidance.k, data, generator, f"guide_k = {guidance.k}")
+    known = known_characters(data, generator)
+    poems, notes = choose_poems(data, generator, inputs, known, 2 * FEWEST_INPUTS)
+    check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
     learned, human = halve_inputs(poems, run.seed)
     poet = Poet(run, trained_songnet(run, generator, data), batch_size, device)
     machine = poet.generate("machine", learned, top_k(guidance.k))

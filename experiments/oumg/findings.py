@@ -13,7 +13,7 @@ from experiments.runner.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
 from experiments.training.trained import Trained
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
-from oumg.comparison import Comparison, JudgedPairs, judge_pairs, labelled_texts
+from oumg.comparison import Comparison, JudgedPairs, OutputPair, judge_pairs, labelled_texts
 from oumg.relative import (
     Floats,
     accuracy,
@@ -154,11 +154,17 @@ class DiscriminatorGrid:
 
 @dataclass(frozen=True)
 class KindFindings:
-    """The findings of the discriminators of one kind: the discriminators by seed, their logits, and the scores."""
+    """The findings of the discriminators of one kind.
+
+    Attributes:
+        discriminators: by seed.
+        judged: their logits.
+        scores: of each part of the test pairs.
+    """
 
     discriminators: Mapping[int, Trained]
     judged: JudgedPairs
-    scores: RelativeScores
+    scores: Mapping[str, RelativeScores]
 
 
 @dataclass(frozen=True)
@@ -167,12 +173,14 @@ class SystemFindings:
 
     Attributes:
         comparison: the pairs.
+        parts: of the test pairs, see `part_pairs`.
         names: of the two systems.
         kinds: by kind of discriminator.
         seeds: of the discriminators of each kind.
     """
 
     comparison: Comparison
+    parts: Mapping[str, Sequence[int]]
     names: tuple[str, str]
     kinds: Mapping[str, KindFindings]
     seeds: Sequence[int]
@@ -208,6 +216,7 @@ def compare_systems(
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
     texts = labelled_texts(comparison.train)
     inputs = [pair.input for pair in comparison.test]
+    parts = part_pairs(comparison.test)
     kinds: dict[str, KindFindings] = {}
     for kind in grid.kinds:
         trained = {
@@ -217,10 +226,31 @@ def compare_systems(
         with run.timed(f"judging by {kind}"):
             loaded = (Discriminator.from_pretrained(each.source, device) for each in trained.values())
             judged = judge_pairs(comparison.test, loaded)
-        human_inputs = [name for name in inputs for _ in range(2)]
-        scores = relative_scores(judged.human, judged.first, judged.second, inputs, human_inputs)
+        scores = {part: _score_pairs(judged, inputs, which) for part, which in parts.items()}
         kinds[kind] = KindFindings(trained, judged, scores)
-    return SystemFindings(comparison, _system_names(comparison, names), kinds, grid.seeds)
+    return SystemFindings(comparison, parts, _system_names(comparison, names), kinds, grid.seeds)
+
+
+def part_pairs(pairs: Sequence[OutputPair]) -> dict[str, list[int]]:
+    """The indices of all pairs; where a text lost more than half to the common length, of these and of the others."""
+    halved = [max(pair.lost) > 0.5 for pair in pairs]
+    parts = {"all": [*range(len(pairs))]}
+    if any(halved):
+        parts["more than half lost"] = [i for i in parts["all"] if halved[i]]
+        parts["at most half lost"] = [i for i in parts["all"] if not halved[i]]
+    return {part: which for part, which in parts.items() if which}
+
+
+def _score_pairs(judged: JudgedPairs, inputs: Sequence[str], which: Sequence[int]) -> RelativeScores:
+    """The relative scores of some of the pairs."""
+    human = [text for i in which for text in (2 * i, 2 * i + 1)]
+    return relative_scores(
+        judged.human[:, human],
+        judged.first[:, which],
+        judged.second[:, which],
+        [inputs[i] for i in which],
+        [inputs[text // 2] for text in human],
+    )
 
 
 def _system_names(comparison: Comparison, otherwise: tuple[str, str]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Poems of a small SongNet: the generator, the held-out poems whose forms it gets, and its poems (OUMG, 4.1)."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.example import Example
 from core.faults import SettingFault
-from core.settings import check_choice
+from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
 from data.files import read_examples, write_examples
 from data.sets.songci import VerseData
@@ -28,32 +28,23 @@ from oumg.songnet import SongNet, SongNetPlan, character_tokenizer
 VERSION = 1  # of generated poems: raised whenever the same generator, forms and decoder would give other poems
 LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
 
-InputKind = Literal["tune", "poem"]
 
-
-@dataclass(frozen=True)
+@checked_dataclass
 class PoemInputs:
-    """The held-out poems whose tunes and forms the generators get, and what counts as one input.
+    """The human poems whose tunes and forms the generators get, and what counts as one input.
 
     Attributes:
-        of: `tune`: all poems of a tune are one input, on one side of a split; `poem`: each held-out poem is an input,
-            for data with too few tunes to split.
-        number: of held-out poems; None for all.
-        per_tune: the most held-out poems of one tune; None for all. One tune has a quarter of the Song Ci held out.
-
-    Raises SettingFault for another `of`, and for a number or a `per_tune` below 1.
+        input: `tune`: all poems of a tune are one input, on one side of a split; `poem`: each poem is an input, for
+            data with too few tunes to split.
+        poems: `held_out`, or `train`: the poems that the generator learned (OUMG, section 4.1).
+        inputs: the number of poems; None for all.
+        per_tune: the most poems of one tune; None for all. One tune has a quarter of the Song Ci held out.
     """
 
-    of: InputKind
-    number: int | None = None
-    per_tune: int | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("input", self.of, InputKind)
-        if self.number is not None and self.number < 1:
-            raise SettingFault(f"the number of inputs must be at least 1, but is {self.number}")
-        if self.per_tune is not None and self.per_tune < 1:
-            raise SettingFault(f"the poems per tune must be at least 1, but are {self.per_tune}")
+    input: Literal["tune", "poem"]
+    poems: Literal["held_out", "train"] = "held_out"
+    inputs: Count | None = None
+    per_tune: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -165,41 +156,55 @@ def trained_songnet(run: Run, plan: GeneratorPlan, data: VerseData) -> Trained:
     return trained_language_model(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
 
 
-def check_candidates(needed: int, data: VerseData, plan: GeneratorPlan, setting: str) -> None:
-    """Raises SettingFault, which begins with `setting`, where the generator will know too few characters."""
+def known_characters(data: VerseData, plan: GeneratorPlan) -> set[str]:
+    """The characters that the generator will be able to write, marks apart."""
     tokenizer = character_tokenizer(spelled(plan.choose_fitting(data.train)), plan.model.min_count)
-    known = len(tokenizer) - len({*tokenizer.all_special_ids, *(tokenizer.get_vocab()[mark] for mark in MARKS)})
-    if needed > known:
-        raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {known}")
+    return {*tokenizer.get_vocab()} - {*tokenizer.all_special_tokens, *MARKS}
+
+
+def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
+    """Raises SettingFault, which begins with `setting`, where the generator knows too few characters."""
+    if needed > len(known):
+        raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
 
 
 def choose_poems(
-    data: VerseData, plan: GeneratorPlan, inputs: PoemInputs, fewest: int
+    data: VerseData, plan: GeneratorPlan, inputs: PoemInputs, known: Collection[str], fewest: int
 ) -> tuple[tuple[Example, ...], list[str]]:
-    """The held-out poems whose forms the generators get, with their input as the group, and notes on them.
+    """The human poems whose forms the generators get, with their input as the group, and notes on them.
+
+    Poems with a character that the generator cannot write are left out: only human poems could hold it, so it would
+    give them away.
 
     Raises SettingFault for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
     """
-    fitting = few_of_each_tune(plan.choose_fitting(data.held_out), inputs.per_tune)
-    if inputs.number is not None and inputs.number > len(fitting):
+    fitting = plan.choose_fitting(data.held_out if inputs.poems == "held_out" else data.train)
+    written = [poem for poem in fitting if {*poem.text} <= {*known, *MARKS}]
+    some = few_of_each_tune(written, inputs.per_tune)
+    if inputs.inputs is not None and inputs.inputs > len(some):
         few = "" if inputs.per_tune is None else f", {inputs.per_tune} of a tune,"
         raise SettingFault(
-            f"inputs must be at most the {len(fitting)} held-out poems{few} that fit into the generator, but is "
-            f"{inputs.number}: hold out more (the settings of data)"
+            f"inputs must be at most the {len(some)} {inputs.poems} poems{few} that the generator can write, but is "
+            f"{inputs.inputs}: change the settings of data"
         )
-    _, chosen = split_by(fitting, lambda poem: poem.id, inputs.number or len(fitting), seed=0)
-    poems = tuple(replace(p, group=p.id if inputs.of == "poem" else tune_of(p)) for p in chosen)
+    _, chosen = split_by(some, lambda poem: poem.id, inputs.inputs or len(some), seed=0)
+    poems = tuple(replace(p, group=p.id if inputs.input == "poem" else tune_of(p)) for p in chosen)
     if (number := len({poem.group for poem in poems})) < fewest:
         raise SettingFault(
-            f"{fewest} inputs are needed at least, but {len(poems)} held-out poems are {number}, each {inputs.of} "
-            "being one: hold out more (the settings of data)"
+            f"at least {fewest} inputs are needed, but the {len(poems)} {inputs.poems} poems have {number} (each "
+            f"{inputs.input} is one): change the settings of data"
         )
     every = (*data.train, *data.held_out)
-    left_out = len(every) - len(plan.choose_fitting(every))
-    notes = [f"{left_out} poems are left out: their forms do not fit into the generator"] if left_out else []
+    unfit, unspelled = len(every) - len(plan.choose_fitting(every)), len(fitting) - len(written)
+    notes = [f"{unfit} poems are left out: their forms do not fit into the generator"] if unfit else []
+    if unspelled:
+        notes.append(
+            f"{unspelled} of {len(fitting)} {inputs.poems} poems are left out: they hold a character that the "
+            "generator cannot write"
+        )
     tunes = Counter(tune_of(poem) for poem in poems)
     tune, most = tunes.most_common(1)[0]
-    if inputs.of == "tune" and most > LARGEST_SHARE * len(poems):
+    if inputs.input == "tune" and most > LARGEST_SHARE * len(poems):
         notes.append(f"{most} of the {len(poems)} poems are of one tune ({tune}), which is one input: see per_tune")
     if unseen := set(tunes) - {tune_of(poem) for poem in data.train}:
         notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")

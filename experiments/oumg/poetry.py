@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import SettingFault
+from core.settings import Count, check
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.sets.songci import VerseData
@@ -19,6 +19,7 @@ from experiments.oumg.poems import (
     Poet,
     check_candidates,
     choose_poems,
+    known_characters,
     shifted_ranks,
     top_k,
     trained_songnet,
@@ -27,6 +28,7 @@ from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.trained import Trained, folders_of
 from oumg.comparison import FEWEST_INPUTS, PairSettings, TextSet, pair_texts
+from oumg.form import Form
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def oumg_poetry(
         generator: the generator of both systems.
         discriminators: kinds and seeds.
         pairs: how poems are paired.
-        inputs: the held-out poems whose forms the systems get.
+        inputs: the human poems whose forms the systems get.
         k: of both decoders.
         gallery: poems in `gallery.txt`.
         batch_size: poems generated at once.
@@ -74,10 +76,10 @@ def oumg_poetry(
 
     Raises SettingFault where the generator has too few characters for k, or there are too few poems.
     """
-    human, notes = choose_poems(data, generator, inputs, FEWEST_INPUTS)
-    if k < 1:
-        raise SettingFault(f"k must leave at least 1 character, but is {k}")
-    check_candidates(5 * k, data, generator, f"k = {k}: G2 chooses from the ranks 4k to 5k")
+    check(Count, k=k)
+    known = known_characters(data, generator)
+    human, notes = choose_poems(data, generator, inputs, known, FEWEST_INPUTS)
+    check_candidates(5 * k, known, f"k = {k}: G2 chooses from the ranks 4k to 5k")
     poet = Poet(run, trained_songnet(run, generator, data), batch_size, device)
     g1 = poet.generate("G1", human, top_k(k))
     g2 = poet.generate("G2", human, shifted_ranks(k))
@@ -119,7 +121,8 @@ def compare_poems(
     """Two of the systems under discriminators."""
     human, first, second = (TextSet.of(name, origins[name]) for name in ("human", *systems))
     prefix = f"{'_against_'.join(systems)}_".replace(" ", "_")
-    return compare_systems(run, pair_texts(human, first, second, pairs), discriminators, device, prefix=prefix)
+    comparison = pair_texts(human, first, second, pairs, form_of=lambda poem: Form.of(poem.full_text))
+    return compare_systems(run, comparison, discriminators, device, prefix=prefix)
 
 
 def present_poems(

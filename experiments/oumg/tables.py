@@ -19,7 +19,9 @@ CAPTION = (
     "Discriminators learned human texts against outputs of both systems and score inputs that they have not seen. "
     "accuracy: of the discriminator, 0.5 is chance. hsr: share of a system's outputs taken for human. hsrd: hsr 1 - "
     "hsr 2. ur: share of inputs where the first system's output is closer to human than the second's; ties: where "
-    "both are equal. Means over seeds, 95 % bootstrap intervals over inputs."
+    "both are equal. texts cut: of the judged human texts and outputs (4 in a pair), those that were cut to the common "
+    "length of their pair. pairs: all; where some text lost more than half of itself, these pairs and the others have "
+    "rows of their own. Means over seeds, 95 % bootstrap intervals over inputs."
 )
 ANCHORED_CAPTION = (
     "Each system was compared with one fixed opponent, the anchor, by discriminators that learned human texts against "
@@ -30,15 +32,19 @@ ANCHORED_CAPTION = (
 
 
 def relative_rows(found: SystemFindings) -> list[dict[str, Any]]:
-    """A row for each kind of discriminator: every relative score with its interval and its value by seed."""
+    """A row for each kind of discriminator and part of the pairs: every relative score, with its value by seed."""
+    cut = [sum(lost > 0 for lost in pair.lost) for pair in found.comparison.test]
     return [
         {
             "discriminator": kind,
             "system_1": found.names[0],
             "system_2": found.names[1],
-            **_columns(each, {name: name for name in SCORES}),
+            "pairs": part,
+            "texts_cut": sum(cut[i] for i in found.parts[part]),
+            **_columns(each, part, {name: name for name in SCORES}),
         }
         for kind, each in found.kinds.items()
+        for part in found.parts
     ]
 
 
@@ -49,7 +55,7 @@ def anchored_rows(comparisons: Sequence[SystemFindings]) -> list[dict[str, Any]]
             "discriminator": kind,
             "system": found.names[0],
             "anchor": found.names[1],
-            **_columns(each, {"anchored_score": "hsrd", "accuracy": "accuracy"}),
+            **_columns(each, "all", {"anchored_score": "hsrd", "accuracy": "accuracy"}),
         }
         for found in comparisons
         for kind, each in found.kinds.items()
@@ -58,11 +64,12 @@ def anchored_rows(comparisons: Sequence[SystemFindings]) -> list[dict[str, Any]]
     return sorted(rows, key=lambda row: (kinds.index(row["discriminator"]), -row["anchored_score"].value))
 
 
-def _columns(found: KindFindings, scores: Mapping[str, str]) -> dict[str, Any]:
-    """How much was compared, scores by column with their intervals, and the values by seed."""
-    columns: dict[str, Any] = {"n": found.scores.pairs, "inputs": found.scores.inputs}
-    columns |= {column: getattr(found.scores, score) for column, score in scores.items()}
-    by_seed = {column: list(found.scores.by_seed[score]) for column, score in scores.items()}
+def _columns(found: KindFindings, part: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """How much was compared in a part of the pairs, scores by column with their intervals, and the values by seed."""
+    scores = found.scores[part]
+    columns: dict[str, Any] = {"n": scores.pairs, "inputs": scores.inputs}
+    columns |= {column: getattr(scores, name) for column, name in names.items()}
+    by_seed = {column: list(scores.by_seed[name]) for column, name in names.items()}
     return {**columns, "seeds": list(found.discriminators), "by_seed": by_seed}
 
 
@@ -136,7 +143,7 @@ def comparison_notes(found: SystemFindings, about: str = "") -> list[str]:
         for where, template in found.comparison.templates
     ]
     for kind, each in found.kinds.items():
-        if not each.scores.accuracy.low > 0.5:
+        if not each.scores["all"].accuracy.low > 0.5:
             notes.append(
                 f"{kind}: its accuracy is not above chance; it cannot tell human texts from outputs, and its other "
                 "scores say little"

@@ -130,6 +130,29 @@ def test_texts_that_meet_are_of_one_length_and_none_shows_its_end() -> None:
     assert len(set(lengths)) > 4
 
 
+def test_human_texts_of_a_pair_have_the_form_of_its_outputs() -> None:
+    rng = random.Random(0)
+    human = {f"i{i}": [sentence(rng, words) for words in (3, 5, 9, 5)] for i in range(4)}
+    machine = {f"i{i}": [sentence(rng, words) for words in (9, 5, 3)] for i in range(4)}
+    sets = [TextSet.of(name, texts(name, of)) for name, of in (("human", human), ("g1", machine), ("g2", machine))]
+    found = pair_texts(*sets, PairSettings("words"), form_of=lambda e: len(e.full_text.split()))
+    for pair in (*found.train, *found.test):
+        assert {len(e.full_text.split()) for e in (*pair.human, pair.second)} == {len(pair.first.full_text.split())}
+        assert [s[0] for s in pair.segments] == [e.text for e in (*pair.human, pair.first, pair.second)]
+        assert pair.lost == (0, 0, 0, 0)
+    fives = {e.id for pair in found.test for e in pair.human if len(e.full_text.split()) == 5}
+    assert len(fives) == 2  # each of them once
+
+
+def test_pairs_say_how_much_their_texts_lost() -> None:
+    long, short = ({f"i{i}": [sentence(random.Random(i), n)] for i in range(4)} for n in (10, 4))
+    found = between(long, long, short, PairSettings("words"))
+    for pair in (*found.train, *found.test):
+        read = len(pair.segments[0][0].split())
+        assert pair.lost == pytest.approx((1 - read / 10, 1 - read / 10, 1 - read / 10, 1 - read / 4))
+    assert {pair.lost for pair in between(long, long, short).train} == {(0, 0, 0, 0)}
+
+
 def test_texts_of_one_length_stay_whole() -> None:
     found = between(sentences(0, 8), sentences(1, 8), sentences(2, 8), PairSettings("words"))
     for pair in (*found.train, *found.test):
@@ -214,7 +237,7 @@ def test_files_without_common_inputs_are_told_so_once() -> None:
 
 
 def test_wrong_terms_are_refused() -> None:
-    with pytest.raises(ValueError, match="test_fraction must be between 0 and 1, but is 1"):
+    with pytest.raises(ValueError, match="test_fraction must be less than 1, but is 1"):
         PairSettings("words", test_fraction=1)
 
 

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from experiments.oumg.findings import SCORES, RelativeScores, relative_scores
+from core.example import Example
+from experiments.oumg.findings import SCORES, RelativeScores, part_pairs, relative_scores
+from oumg.comparison import OutputPair
 from oumg.relative import accuracy, high_score_rate_difference, upgrade_rate
 
 
@@ -145,3 +147,15 @@ def test_logits_that_cannot_be_compared_are_refused(arguments: tuple, message: s
         scores([1.0], [1.0], [1.0], confidence=95)
     with pytest.raises(ValueError, match="resamples must be at least 1"):
         scores([1.0], [1.0], [1.0], resamples=0)
+
+
+def test_pairs_in_which_a_text_lost_more_than_half_are_a_part_of_their_own() -> None:
+    text = Example("e", text="red sun")
+
+    def pair(*lost: float) -> OutputPair:
+        return OutputPair("i", (text, text), text, text, (), lost)
+
+    assert part_pairs([pair(0, 0.5, 0, 0), pair(0, 0, 0, 0)]) == {"all": [0, 1]}
+    mixed = [pair(0, 0.6, 0, 0), pair(0, 0, 0, 0.5), pair(0, 0, 0, 0.9)]
+    assert part_pairs(mixed) == {"all": [0, 1, 2], "more than half lost": [0, 2], "at most half lost": [1]}
+    assert part_pairs(mixed[:1]) == {"all": [0], "more than half lost": [0]}
