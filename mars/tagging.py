@@ -44,7 +44,7 @@ def load_tagger(name: str) -> Tagger:
     name.
     """
     if name == "builtin":
-        return NamedTagger("builtin-1", builtin_tags)
+        return NamedTagger("builtin-2", builtin_tags)
     if name == "nltk":
         return _nltk_tagger()
     library, _, model = name.partition(":")
