@@ -1,6 +1,6 @@
-"""The paper's analyses as functions of known scores: no model is asked again (sections 4.6 and 4.7)."""
+"""The paper's analyses of scores that are already known: biased subsets and fewer evaluators (sections 4.6 and 4.7)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +14,7 @@ QUARTILES = 4
 
 
 def quartiles(ratings: Float[NDArray[np.float64], " n"]) -> NDArray[np.int64]:
-    """The quartile 0 to 3 of every example by its rating, equally many in each; ties keep their order.
+    """The quartile 0 to 3 of each example by its rating. All quartiles have the same size; ties keep their order.
 
     >>> quartiles(np.array([4.0, 1.0, 2.0, 3.0])).tolist()
     [3, 0, 1, 2]
@@ -28,38 +28,12 @@ def quartiles(ratings: Float[NDArray[np.float64], " n"]) -> NDArray[np.int64]:
 def biased_subsets(ratings: Float[NDArray[np.float64], " n"], seed: int) -> list[NDArray[np.int64]]:
     """Four subsets of the examples, from mostly bad to mostly good ones (section 4.6.2, Figure 3).
 
-    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Indices in ascending order.
+    Subset j takes an example of quartile i with the probability 1 / (|j - i| + 1). Each holds indices in ascending
+    order.
     """
     rng = np.random.default_rng(seed)
     found = quartiles(ratings)
     return [np.flatnonzero(rng.random(len(found)) < 1 / (np.abs(found - j) + 1)) for j in range(QUARTILES)]
-
-
-def quality_drift(
-    scores: Mapping[str, NDArray[np.float64]],
-    ratings: Float[NDArray[np.float64], " n"],
-    correlation: Correlation,
-    seed: int,
-) -> dict[str, list[float]]:
-    """The correlation of every metric with the ratings on each of the four biased subsets (Figure 3)."""
-    subsets = biased_subsets(ratings, seed)
-    return {metric: [correlation(values[at], ratings[at]) for at in subsets] for metric, values in scores.items()}
-
-
-def model_drift(
-    scores: Mapping[str, NDArray[np.float64]],
-    ratings: Float[NDArray[np.float64], " n"],
-    systems: Sequence[str],
-    correlation: Correlation,
-) -> dict[str, dict[str, float]]:
-    """The correlation of every metric with the ratings among the texts of each system: metric -> system (Figure 2)."""
-    named = np.array(systems)
-    return {
-        metric: {
-            system: correlation(values[named == system], ratings[named == system]) for system in dict.fromkeys(systems)
-        }
-        for metric, values in scores.items()
-    }
 
 
 def number_of_evaluators(
@@ -71,9 +45,9 @@ def number_of_evaluators(
     seed: int,
     repeats: int = 20,
 ) -> dict[int, tuple[float, float]]:
-    """Mean and standard deviation of the correlation with so many evaluators drawn at random (section 4.7, Figure 4).
+    """Mean and standard deviation of the correlation with randomly drawn evaluators, by their number (Figure 4).
 
-    The weights of the drawn ones are renormalised; where all are zero, their mean counts.
+    The weights of the drawn evaluators are renormalised. Where all are zero, the evaluators weigh the same.
 
     Raises SettingFault for more evaluators than there are.
     """

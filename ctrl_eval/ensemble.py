@@ -1,12 +1,10 @@
-"""The weighted sum over pattern evaluators, and what Table 5 puts in its place (CTRLEval, Eq. 1)."""
+"""The weighted sum over pattern evaluators, and its alternatives in Table 5 (CTRLEval, Eq. 1)."""
 
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
-
-from core.settings import check_choice
 
 Weights = Literal["paper", "mean", "max", "min"]
 
@@ -36,11 +34,7 @@ def aggregate(
     weights: Float[NDArray[np.float64], " evaluators"],
     how: Weights = "paper",
 ) -> float:
-    """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5).
-
-    Raises SettingFault for another `how`.
-    """
-    check_choice("weights", how, Weights)
+    """Eq. 1, or the mean, the highest or the lowest score of all evaluators (CTRLEval, Table 5)."""
     if how == "paper":
         return float(ensemble(scores, weights))
     return float({"mean": np.mean, "max": np.max, "min": np.min}[how](scores))

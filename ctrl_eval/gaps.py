@@ -1,16 +1,18 @@
-"""Gaps in text, to train a small infilling model on what CTRLEval will ask of it.
+"""Gaps in text: tasks that train a small infilling model for the questions CTRLEval asks.
 
-The paper takes models that others trained this way at scale; this is the from-scratch stand-in (`scale=tiny`).
+The paper uses pretrained infilling models. At `scale=tiny` this project trains a small one from scratch instead.
 """
 
 import random
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from core.faults import SettingFault
+from pydantic import Field
+
+from core.settings import NonNegative, Number, checked_dataclass
 from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
 from language_models.infilling import Infilling, sentinel_infilling
@@ -19,7 +21,10 @@ from language_models.training import Batch, Task, seq2seq_batch
 
 WORD = re.compile(r"\w+")
 LABEL_SHARE = 0.35
-KINDS = MappingProxyType({"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0})  # by weight
+Kind = Literal["sentence", "beginning", "rest", "words"]
+KINDS: Mapping[Kind, float] = MappingProxyType(
+    {"sentence": 3.0, "beginning": 2.0, "rest": 1.0, "words": 1.0}
+)  # weights
 
 
 def choose_gap(
@@ -28,18 +33,16 @@ def choose_gap(
     split: Callable[[str], Sequence[str]],
     label_words: Collection[str] = (),
     label_share: float = LABEL_SHARE,
-    kinds: Mapping[str, float] = KINDS,
+    kinds: Mapping[Kind, float] = KINDS,
 ) -> tuple[int, int]:
-    """Start and end of what is removed: a sentence, the beginning, the rest after the beginning, or a few words.
+    """Start and end of the gap: a sentence, the beginning, the rest after the beginning, or a few words.
 
-    These are the gaps of coherence (Eq. 2-3), of both directions of consistency (Eq. 9-10) and of a label word
-    (Eq. 12-13): where the text holds some of `label_words`, one of them in a share `label_share` of the cases. The gap
-    holds at least one word and no white space at its ends.
+    These are the gaps of coherence (Eq. 2-3) and of both directions of consistency (Eq. 9-10). If the text holds some
+    of `label_words`, the gap is one of them with the probability `label_share` (Eq. 12-13). A gap holds at least one
+    word and has no white space at its ends.
 
-    Raises ValueError for a text without a word, and for a kind that there is not.
+    Raises ValueError for a text without a word.
     """
-    if unknown := set(kinds) - set(KINDS):
-        raise SettingFault(f"kinds of gaps are {', '.join(KINDS)}, but got {', '.join(sorted(unknown))}")
     words = [match.span() for match in WORD.finditer(text)]
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
@@ -69,11 +72,11 @@ def gap_tasks(
     split: Callable[[str], Sequence[str]],
     label_words: Collection[str] = (),
     label_share: float = LABEL_SHARE,
-    kinds: Mapping[str, float] = KINDS,
+    kinds: Mapping[Kind, float] = KINDS,
 ) -> list[Task]:
-    """A random gap in every text as a task for the model; the same for the same seed.
+    """One task per text: the text with a random gap, and what belongs there. The same seed gives the same tasks.
 
-    Texts longer than the model reads are left out of training, not cut.
+    Texts that are longer than the model reads are left out.
     """
     rng = random.Random(seed)
     pieces: list[str] = []
@@ -89,19 +92,19 @@ def gap_tasks(
     return tasks
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TextGaps:
-    """A model learns to fill a random gap in every text, as CTRLEval asks it to.
+    """What a model learns: to fill a random gap in every text.
 
     Attributes:
-        prompts: the prompts of the metric, for their label words.
-        label_share: in which share of the texts that hold a label word the gap is one.
-        kinds: what the other gaps are, by weight.
+        prompts: the prompts of the metric; their label words become gaps.
+        label_share: the share of the texts with a label word in which the gap is a label word.
+        kinds: the weight of each kind among the other gaps.
     """
 
     prompts: Prompts
-    label_share: float = LABEL_SHARE
-    kinds: Mapping[str, float] = field(default_factory=lambda: dict(KINDS))
+    label_share: Annotated[Number, Field(ge=0, le=1)] = LABEL_SHARE
+    kinds: Mapping[Kind, NonNegative] = field(default_factory=lambda: dict(KINDS))
 
     def build(self, model: Any, texts: Sequence[str], seed: int) -> Seq2SeqLM:
         """The model before training."""

@@ -21,7 +21,7 @@ from core.example import Example
 from core.faults import ExampleFaults, SettingFault, shown
 from core.scores import Field, Scores
 from core.selection import score_complete
-from core.settings import check_choice
+from core.settings import Count, Several, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_weight, shares
@@ -69,7 +69,7 @@ class Evaluations:
         return {"evaluators": evaluators, "remarks": list(self.remarks)}
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class CTRLEval:
     """The metric. `from_pretrained` builds it from names and files.
 
@@ -93,24 +93,18 @@ class CTRLEval:
     load: Callable[[], Seq2SeqLM | CausalLM]
     tokenizer: PreTrainedTokenizerBase
     convention: Convention
-    longest: int
+    longest: Count
     frequencies: WordFrequencies | None = None
     prompts: Prompts | None = None
-    aspects: tuple[Aspect, ...] = ASPECTS
+    aspects: Several[Aspect] = ASPECTS
     split: Splitter = split_english
     length_norm: LengthNorm = "mean"
     weights: Weights = "paper"
     truncation: Truncation = "error"
-    token_budget: int = 2048
+    token_budget: Count = 2048
     described: Mapping[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_choice("length_norm", self.length_norm, LengthNorm)
-        check_choice("truncation", self.truncation, Truncation)
-        check_choice("weights", self.weights, Weights)
-        unknown = [aspect for aspect in self.aspects if aspect not in ASPECTS]
-        if unknown or not self.aspects:
-            raise SettingFault(f"aspects must be some of {', '.join(ASPECTS)}, but are {list(self.aspects)}")
         if RELEVANCE in self.aspects:
             _ = self._prompts
 
@@ -204,18 +198,22 @@ class CTRLEval:
         return score_complete(examples, self.requires, "ctrleval", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        found = self.evaluations(examples)
-        explanations = [{aspect: found[aspect][i].explanation() for aspect in found} for i in range(len(examples))]
-        return Scores(
-            values={aspect: self.aggregated(rows) for aspect, rows in found.items()},
-            signature=self.signature,
-            dropped_tokens=[max(found[aspect][i].dropped for aspect in found) for i in range(len(examples))],
-            explanations=explanations,
-        )
+        return self.scores_of(self.evaluations(examples))
 
-    def aggregated(self, rows: Sequence[Evaluations], weights: Weights | None = None) -> NDArray[np.float64]:
-        """Eq. 1 for every text, or what `weights` puts in its place."""
-        return np.array([aggregate(row.scores, row.weights, weights or self.weights) for row in rows])
+    def scores_of(self, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> Scores:
+        """The scores of texts whose evaluators are known: Eq. 1, or what `weights` puts in its place."""
+        per_text = list(zip(*evaluations.values(), strict=True))
+        return Scores(
+            values={
+                aspect: np.array([aggregate(row.scores, row.weights, self.weights) for row in rows])
+                for aspect, rows in evaluations.items()
+            },
+            signature=self.signature,
+            dropped_tokens=[max(row.dropped for row in rows) for rows in per_text],
+            explanations=[
+                {aspect: row.explanation() for aspect, row in zip(evaluations, rows, strict=True)} for rows in per_text
+            ],
+        )
 
     def evaluations(self, examples: Sequence[Example]) -> dict[Aspect, list[Evaluations]]:
         """Every pattern evaluator's score and weight, by aspect; raises as `score` does."""

@@ -1,1 +1,1 @@
-"""Hugging Face models behind a few functions: log-probabilities, batching by length, tiny models from scratch."""
+"""Hugging Face models behind a few functions: log-probabilities, batching by length, small models from scratch."""

@@ -1,4 +1,4 @@
-"""Batches of sequences of unlike length: sorted by length, filled up to a budget, and back in order."""
+"""Batches of sequences with different lengths: sorted by length and filled up to a budget."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +14,11 @@ BUCKET = 8  # costs that differ by less are shuffled among one another: at most 
 def batches_by_budget(
     costs: Sequence[int], budget: int, generator: np.random.Generator | None = None
 ) -> list[list[int]]:
-    """Indices of `costs` in batches of like cost; rows x highest cost of a batch stays within `budget`.
+    """Indices of `costs` in batches of similar cost; rows x highest cost of a batch stays within `budget`.
 
-    A single row dearer than the budget is a batch of its own. Without a generator the dearest come first; with one,
-    rows of about the same cost and then the batches are shuffled, and neither the number of batches nor their sizes
-    depend on it.
+    A row that costs more than the budget is a batch of its own. Without a generator the most expensive rows come first.
+    With one, rows of about the same cost are shuffled, and then the batches. The number of batches and their sizes do
+    not depend on the generator.
 
     >>> batches_by_budget([2, 9, 3, 4], budget=9)
     [[1], [3, 2], [0]]
@@ -43,7 +43,7 @@ def batches_by_budget(
 
 
 def halving_on_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:
-    """`work(batch)`; where the device runs out of memory, its halves one after the other, and so on down to one row.
+    """`work(batch)`; if the device runs out of memory, the two halves of the batch, and so on down to one row.
 
     Raises torch.OutOfMemoryError when a single row does not fit.
     """
@@ -52,7 +52,7 @@ def halving_on_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list
     except torch.OutOfMemoryError:
         if len(batch) == 1:
             raise
-    torch.cuda.empty_cache()  # outside of the except block, where the failed attempt's tensors are still referenced
+    torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
     half = len(batch) // 2
     return halving_on_out_of_memory(work, batch[:half]) + halving_on_out_of_memory(work, batch[half:])
 
@@ -70,7 +70,7 @@ def join_ids(sequences: Sequence[Sequence[int]], separator: int) -> list[int]:
 
 
 def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | str = "cpu") -> Int[Tensor, "rows time"]:
-    """The sequences as one tensor, filled up on the right with `value`.
+    """The sequences as one tensor, padded on the right with `value`.
 
     >>> pad([[1, 2], [3]], value=0).tolist()
     [[1, 2], [3, 0]]

@@ -1,8 +1,8 @@
-"""Causal language models: loading, saving, and the log-probabilities of continuations given what stands before them.
+"""Causal language models: loading, saving, and the log-probabilities of continuations given a context.
 
-Where nothing stands before a continuation, the model starts from its beginning-of-sequence token, or, where it has none
-(GPT-2's `<|endoftext|>` is both), from its end-of-sequence token. A context is read as it is given: what the tokenizer
-puts in front of a text is the caller's to add.
+Without a context the model starts from its beginning-of-sequence token. If it has none, it starts from its
+end-of-sequence token (GPT-2's `<|endoftext|>` is both). A context is read as it is given: the caller adds the tokens
+that the tokenizer puts in front of a text.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class CausalLM(LanguageModel):
 
     @property
     def start(self) -> int:
-        """The token that an empty context stands for.
+        """The token that the model starts from without a context.
 
         Raises ValueError for a tokenizer without beginning and end of sequence.
         """
@@ -54,13 +54,12 @@ def continuation_log_probabilities(
 ) -> list[NDArray[np.float32]]:
     """log P(token | context, tokens before it) for every token of every continuation, in nats.
 
-    A batch holds at most `token_budget` padded tokens; logits are computed where a scored token is predicted and
-    nowhere else, at most `logit_budget` of them at a time (a row that needs more is read once for each part of it).
-    Batches that do not fit into memory are halved. Rows are padded on the right whatever the tokenizer's
-    `padding_side`, where no token that counts can see it. Dropout is off.
+    A batch holds at most `token_budget` padded tokens. Logits are computed only where a scored token is predicted, at
+    most `logit_budget` of them at a time (a row that needs more is read once for each part of it). Batches that do not
+    fit into memory are halved. Rows are padded on the right, whatever the tokenizer's `padding_side`. Dropout is off.
 
-    Returns one float array per pair, in the order of the pairs, as long as its continuation. Nothing is cut: a pair
-    that is longer than the model reads is the caller's to fit (`fit_continuations`).
+    Returns one float array per pair, in the order of the pairs, as long as its continuation. Nothing is cut: the
+    caller fits pairs that are longer than the model reads (`fit_continuations`).
     """
     rows = [(list(context) or [lm.start], list(continuation)) for context, continuation in pairs]
     results = [np.zeros(len(continuation), np.float32) for _, continuation in rows]
@@ -82,7 +81,7 @@ def _score(lm: CausalLM, rows: Sequence[tuple[list[int], list[int]]], most: int)
     lm.model.eval()
     found = [np.zeros(len(continuation), np.float32) for _, continuation in rows]
     for part in logit_parts([len(continuation) for _, continuation in rows], most):
-        # The token before a scored one predicts it; what comes after the last scored one cannot change it.
+        # The token before a scored token predicts it. Tokens after the last scored one cannot change it.
         read = [[*rows[i][0], *rows[i][1][: stop - 1]] for i, _, stop in part]
         scored = [stop - start for _, start, stop in part]
         here = [[0] * (len(row) - count) + [1] * count for row, count in zip(read, scored, strict=True)]
@@ -100,7 +99,7 @@ def _score(lm: CausalLM, rows: Sequence[tuple[list[int], list[int]]], most: int)
 
 
 def logit_parts(lengths: Sequence[int], most: int) -> list[list[tuple[int, int, int]]]:
-    """The (row, first token, token after the last) of each pass: all tokens of rows, at most `most` of them a pass.
+    """The (row, first token, token after the last) of each pass; a pass scores at most `most` tokens.
 
     >>> logit_parts([2, 3, 1], most=4)
     [[(0, 0, 2)], [(1, 0, 3), (2, 0, 1)]]
@@ -122,12 +121,12 @@ def logit_parts(lengths: Sequence[int], most: int) -> list[list[tuple[int, int, 
 def continuation_windows(
     context: Sequence[int], continuation: Sequence[int], longest: int, truncation: Truncation
 ) -> tuple[list[Continuation], int]:
-    """What a model of `longest` tokens reads of one pair, and how many tokens it does not.
+    """The parts of one pair that a model of `longest` tokens reads, and how many tokens are lost.
 
-    A model reads all but the last token, and a start token where there is no context. Where that is too much, `window`
-    scores the whole continuation in windows, each of at most `longest` tokens and with the half of it before what it
-    scores; tokens at the beginning of the context may be lost. `warn` keeps one pair: the beginning of the
-    continuation, and of the context its end, as far as there is room. `error` raises ValueError.
+    A model reads all but the last token, and a start token if there is no context. For longer pairs, `window` scores
+    the whole continuation in windows of at most `longest` tokens; half of a window precedes the tokens that it scores,
+    and the beginning of the context may be lost. `warn` keeps one pair: the beginning of the continuation, and the end
+    of the context as far as there is room. `error` raises ValueError.
 
     >>> continuation_windows([1, 2, 3], [4, 5], longest=3, truncation="warn")
     ([([2, 3], [4, 5])], 1)

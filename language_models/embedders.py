@@ -1,4 +1,4 @@
-"""Embedders: what turns texts into vectors, by the name of an encoder or a file of word vectors."""
+"""Embedders turn texts into vectors: an encoder by its name, or a file of word vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from language_models.word_vectors import WordVectors
 
 
 class Embedder(Protocol):
-    """What turns texts into vectors: an Encoder or WordVectors."""
+    """Turns texts into vectors: an Encoder or WordVectors."""
 
     @property
     def name(self) -> str:
@@ -26,30 +26,30 @@ class Embedder(Protocol):
         ...
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Per text, how many tokens its vector knows nothing of."""
+        """Per text, how many of its tokens have no part in its vector."""
         ...
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """An embedder that reads every text once: for several metrics that compare the same texts."""
+    """An embedder that reads every text once, for several metrics that compare the same texts."""
 
     embedder: Embedder
     known: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
-        """That of the embedder."""
+        """The name of the embedder."""
         return self.embedder.name
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """What the embedder finds, shape (texts, dim)."""
+        """The vectors of the embedder, shape (texts, dim)."""
         if new := [text for text in dict.fromkeys(texts) if text not in self.known]:
             self.known.update(zip(new, self.embedder.embed(new), strict=True))
         return np.stack([self.known[text] for text in texts])
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
-        """What the embedder drops."""
+        """How many tokens the embedder drops, per text."""
         return self.embedder.dropped_tokens(texts)
 
 
@@ -63,7 +63,7 @@ def load_embedder(
 ) -> Embedder:
     """A sentence encoder by its name or folder, or the word vectors of a file.
 
-    With `static`, the input embeddings of the named encoder as word vectors.
+    With `static`, the input embeddings of the encoder serve as word vectors.
     """
     if Path(name).is_file():
         return WordVectors.load(name)

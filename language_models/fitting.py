@@ -28,19 +28,19 @@ def fit_best(
 ) -> None:
     """Trains `module`; it ends on the CPU, in eval mode, with the weights of the epoch that was best on held-out data.
 
-    While it trains, `folder/checkpoints/last.ckpt` is what the same call resumes from. In the end `folder` holds
-    `curve.json` and what `save(folder)` writes, and the checkpoints are removed.
+    A call that was killed resumes from `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the
+    files that `save(folder)` writes, and the checkpoints are removed.
 
     Args:
-        module: what learns.
+        module: the model and its training steps.
         data: its batches.
         folder: where to train.
-        make_trainer: called with the arguments this function decides about and `settings`; it adds the hardware.
+        make_trainer: called with the arguments that this function sets and with `settings`; it adds the hardware.
         loggers: Lightning loggers.
         curve: collects the metrics.
         monitor: the held-out metric that decides which weights are kept.
-        mode: whether the lowest or the highest is the best.
-        save: writes what was learned.
+        mode: whether its lowest or its highest value is the best.
+        save: writes the trained model.
         settings: further arguments of the trainer.
     """
     checkpoints = folder / "checkpoints"

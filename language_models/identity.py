@@ -1,4 +1,4 @@
-"""What a kept result depends on when a model made it: the model's weights, whatever folder they were loaded from."""
+"""Fingerprints of models. Results that a model made depend on its weights, whatever folder they came from."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Log-probabilities of a few words in the gap of many texts: one encoder pass per text, whatever the words."""
+"""Log-probabilities of a few words in the gap of many texts, with one encoder pass per text for all words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +25,7 @@ def label_word_log_probabilities(
 ) -> NDArray[np.float64]:
     """Mean log P(token | source, tokens of the word before it) of every word for every source, in nats.
 
-    Words of one token share one decoder step; each longer word takes a decoder pass more, on the same encoder states.
+    Words of one token share one decoder step. Each longer word takes one more decoder pass on the same encoder states.
     Equal sources are read once.
 
     Args:
@@ -58,9 +58,10 @@ def label_word_log_probabilities(
 
 
 class _Reader:
-    """Reads batches of sources, and multiplies with the vocabulary only when enough decoder states have come together.
+    """Reads batches of sources, and multiplies with the vocabulary only when it has collected enough decoder states.
 
-    The output layer is larger than all else for a few states: one product for many batches reads it once.
+    For a few states, reading the output layer costs more than everything else. One product for many batches reads it
+    once.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class _Reader:
         return at
 
     def finished(self, last: bool) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
-        """Scores of the rows that have come together, where they are enough or no more will come."""
+        """Scores of the collected rows, if there are enough of them or these are the last."""
         if not self.at or (len(self.at) < self.rows and not last):
             return
         joined = [torch.cat(kept) for kept in self.states]
@@ -121,7 +122,7 @@ class _Reader:
         some = torch.zeros(1, 1, dtype=torch.long, device=self.lm.device)
         width = states.shape[-1]
         with output_layer_given(self.lm.model, lambda hidden: states.reshape(-1, width)):
-            logits = self.lm.model(  # of any text: the output layer, and what comes after it, are given our states
+            logits = self.lm.model(  # of any text: the output layer reads our states instead
                 encoder_outputs=(torch.zeros(1, 1, width, device=self.lm.device, dtype=states.dtype),),
                 decoder_input_ids=some + config.decoder_start_token_id,
                 use_cache=False,

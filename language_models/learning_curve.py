@@ -1,4 +1,4 @@
-"""What a training run logged, kept beside its checkpoint."""
+"""The learning curve of a training run, kept beside its checkpoint."""
 
 import json
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ import pytorch_lightning as pl
 class LearningCurve(pl.Callback):
     """Collects one training metric, averaged over `every` batches, and held-out metrics after every validation.
 
-    Its state is part of the checkpoint, so a resumed run goes on where the curve stood. `save` writes a list of objects
-    with `step` (batches seen) and the metrics.
+    Its state is part of the checkpoint, so a resumed run continues the curve. `save` writes a list of objects with
+    `step` (batches seen) and the metrics.
     """
 
     def __init__(self, training: str, held_out: Sequence[str], every: int = 25) -> None:

@@ -1,4 +1,4 @@
-"""Loading of models and tokenizers by a hub name or a folder, with one fault for whatever is not there."""
+"""Loading of models and tokenizers by a hub name or a folder, with one fault for every missing model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json
 
 
 def loaded(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
-    """What `load(name, **settings)` returns, `load` being a `from_pretrained` of transformers or the like.
+    """The result of `load(name, **settings)`, where `load` is a `from_pretrained` of transformers or similar.
 
     Raises MissingModel where neither a folder nor a reachable hub has it.
     """
@@ -37,7 +37,7 @@ def _missing(name: str, error: OSError) -> MissingModel:
     if not _is_hub_name(name):
         return MissingModel(name, "there is no such folder, and the model hub has no such names")
     if huggingface_hub.constants.HF_HUB_OFFLINE:
-        what = "there is no such folder, and no such model was kept from the model hub, which is not asked now"
+        what = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
         return MissingModel(name, what, fetchable=True)
     return MissingModel(name, f"there is no such folder, and the model hub does not give it: {said}")
 

@@ -54,7 +54,7 @@ class MaskedLM(LanguageModel):
 def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budget: int = 8192) -> list[list[int]]:
     """The most likely token at each mask of each row, special tokens left out; all masks of a row in one pass.
 
-    The smallest id wins a tie, where a tie is any difference below what batches change (1e-4 in the logits).
+    The smallest id wins a tie. Logits within 1e-4 of each other are a tie: batches change them that much.
     """
     mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
     lm.model.eval()

@@ -1,4 +1,4 @@
-"""What every language model here is: a model of transformers with its tokenizer."""
+"""LanguageModel: a model of transformers with its tokenizer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from language_models.loading import loaded
 
-UNLIMITED = 10**6  # tokens; models without position embeddings state no limit, and tokenizers state 1e30
+UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
 
 
 def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text, never cut and without special tokens; text that spells one is read as plain text."""
+    """The ids of each text, not cut and without special tokens; text that spells one is read as plain text."""
     if not texts:
         return []
     encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)

@@ -92,10 +92,10 @@ def _score(lm: Seq2SeqLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) 
 
 @contextmanager
 def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
-    """The model's output layer reads `choose(hidden states)`; what it was to read is collected in the list.
+    """The model's output layer reads `choose(hidden states)`; the list collects the hidden states.
 
-    Whatever the model does to hidden states before this layer and to logits after it stays as it is. The first axes of
-    the logits are then those of what was chosen.
+    Everything that the model does before and after this layer stays as it is. The logits have the first axes of the
+    chosen states.
     """
     seen: list[Tensor] = []
 
@@ -119,7 +119,7 @@ def output_layer_only_at(model: Any, real: Bool[Tensor, "rows time"]) -> Iterato
 
 @dataclass(frozen=True)
 class PretrainedSeq2Seq:
-    """What to build: a model by its hub name or folder."""
+    """A model to build, by its hub name or folder."""
 
     name: str
     device: str = "cpu"

@@ -1,7 +1,6 @@
-"""Small models from scratch: a byte-level BPE trained on the text at hand, T5, GPT-2 and BERT models of any size."""
+"""Small models from scratch: a byte-level BPE trained on the given texts; T5, GPT-2 and BERT models of any size."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+from core.settings import Count, Share, checked_dataclass
 from language_models.causal import CausalLM
 from language_models.masked import MaskedLM
 from language_models.seq2seq import Seq2SeqLM
@@ -31,9 +31,9 @@ def train_tokenizer(
     max_length: int = 512,
     sentinels: tuple[str, ...] = SENTINELS,
 ) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of at most `vocabulary` tokens with T5's special tokens; it decodes what it encodes exactly.
+    """A byte-level BPE of at most `vocabulary` tokens with T5's special tokens; decoding restores every text exactly.
 
-    Ids 0, 1, 2 are `<pad>`, `</s>`, `<unk>` as in T5; then the sentinels and the `additional` special tokens.
+    Ids 0, 1, 2 are `<pad>`, `</s>`, `<unk>` as in T5. The sentinels and the `additional` special tokens follow.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -60,26 +60,26 @@ def train_tokenizer(
 
 
 def randomly_initialised(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
-    """A model with the random weights of the seed; torch's own random state stays as it was."""
+    """A model with the random weights of the seed; torch's own random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return model_class(config)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TinyT5:
-    """What to build: a T5 from scratch over a tokenizer trained on the text at hand.
+    """A T5 to build from scratch, with a tokenizer trained on the given texts.
 
-    Two of them with one `vocabulary` share their tokenizer. The other attributes are fields of `T5Config`.
+    Two models with the same `vocabulary` have the same tokenizer. The other attributes are fields of `T5Config`.
     """
 
-    vocabulary: int
-    d_model: int
-    d_ff: int
-    num_heads: int
-    num_layers: int
-    num_decoder_layers: int
-    dropout_rate: float = 0.0
+    vocabulary: Count
+    d_model: Count
+    d_ff: Count
+    num_heads: Count
+    num_layers: Count
+    num_decoder_layers: Count
+    dropout_rate: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
@@ -102,9 +102,9 @@ class TinyT5:
         return Seq2SeqLM(randomly_initialised(T5ForConditionalGeneration, config, seed), tokenizer)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TinyGPT2:
-    """What to build: a GPT-2 from scratch over a tokenizer trained on the text at hand; `</s>` begins and ends a text.
+    """A GPT-2 to build from scratch, with a tokenizer trained on the given texts; `</s>` begins and ends a text.
 
     Attributes:
         vocabulary: tokens of the byte-level BPE, at most.
@@ -113,13 +113,13 @@ class TinyGPT2:
         dropout: of embeddings, attention and residual connections.
     """
 
-    vocabulary: int
-    n_embd: int
-    n_head: int
-    n_layer: int
-    n_inner: int
-    longest: int = 512
-    dropout: float = 0.0
+    vocabulary: Count
+    n_embd: Count
+    n_head: Count
+    n_layer: Count
+    n_inner: Count
+    longest: Count = 512
+    dropout: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
@@ -142,9 +142,9 @@ class TinyGPT2:
         return CausalLM(randomly_initialised(GPT2LMHeadModel, config, seed), tokenizer)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TinyBert:
-    """What to build: a BERT from scratch over a tokenizer trained on the text at hand; `</s>` frames and parts texts.
+    """A BERT to build from scratch, with a tokenizer trained on the given texts; `</s>` frames and separates texts.
 
     Attributes:
         vocabulary: tokens of the byte-level BPE, at most.
@@ -153,13 +153,13 @@ class TinyBert:
         dropout: of hidden states and attention.
     """
 
-    vocabulary: int
-    hidden_size: int
-    num_attention_heads: int
-    num_hidden_layers: int
-    intermediate_size: int
-    longest: int = 512
-    dropout: float = 0.0
+    vocabulary: Count
+    hidden_size: Count
+    num_attention_heads: Count
+    num_hidden_layers: Count
+    intermediate_size: Count
+    longest: Count = 512
+    dropout: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:
         """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""

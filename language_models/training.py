@@ -1,7 +1,7 @@
 """Training of a language model by Lightning: tasks of a source and a target, best weights by held-out loss, resumable.
 
-One way for encoder-decoder models (the source is encoded), causal ones (the source stands in front) and masked ones
-(the source has masks).
+The same training serves encoder-decoder models (the source is encoded), causal models (the source precedes the target)
+and masked models (the source has masks).
 """
 
 import random
@@ -16,6 +16,7 @@ import torch
 from pytorch_lightning.loggers import Logger
 from torch.utils.data import DataLoader
 
+from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from language_models.batching import pad
 from language_models.fitting import fit_best
 from language_models.learning_curve import LearningCurve
@@ -23,7 +24,7 @@ from language_models.muon import Muon
 from language_models.seq2seq import decoder_inputs
 
 VERSION = 2  # of trained language models: raised whenever the same model, tasks and schedule would give other weights
-NOT_LEARNED = -100  # what torch's cross-entropy leaves out
+NOT_LEARNED = -100  # torch's cross-entropy ignores it
 Batch = dict[str, torch.Tensor]
 
 
@@ -42,14 +43,14 @@ class Trainable(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """Token ids to read and token ids to write; the first `given` of the target are read too and not learned."""
+    """Token ids to read and token ids to write; the first `given` ids of the target are read and not learned."""
 
     source: Sequence[int]
     target: Sequence[int]
     given: int = 0
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Schedule:
     """How long and how fast one model trains.
 
@@ -57,22 +58,22 @@ class Schedule:
         epochs: passes over the tasks; the model is checked after each.
         batch_size: tasks in a batch.
         learning_rate: of AdamW; the highest of a linear warm-up followed by a linear decay to zero.
-        muon: learning rate of Muon for the matrices of hidden layers, null for AdamW everywhere. From scratch, Muon
-            reaches in half the time what AdamW reaches; pretrained models are better left to AdamW.
-        warm_up: the share of steps that warm up.
+        muon: learning rate of Muon for the matrices of hidden layers; null uses AdamW everywhere. A model from scratch
+            reaches the same loss with Muon in half the time. Pretrained models do better with AdamW.
+        warm_up: the share of steps in which the learning rates rise.
         weight_decay: of AdamW.
     """
 
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    muon: float | None = None
-    warm_up: float = 0.05
-    weight_decay: float = 0.01
+    epochs: Count
+    batch_size: Count
+    learning_rate: Positive
+    muon: Positive | None = None
+    warm_up: Share = 0.05
+    weight_decay: NonNegative = 0.01
 
 
 def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
-    """What an encoder-decoder model is called with, and `labels` of the shape (rows, time)."""
+    """The inputs of an encoder-decoder model, and `labels` of the shape (rows, time)."""
     labels = pad([[NOT_LEARNED] * t.given + list(t.target[t.given :]) for t in tasks], NOT_LEARNED)
     return {
         "input_ids": pad([t.source for t in tasks], model.config.pad_token_id),
@@ -83,9 +84,9 @@ def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
 
 
 def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
-    """What a causal model is called with, and `labels` of the shape (rows, time): the token after each one read.
+    """The inputs of a causal model, and `labels` of the shape (rows, time): the token after each one that is read.
 
-    A source is needed, if only of one token: nothing is predicted without one.
+    Every task needs a source of at least one token, because the model predicts nothing without one.
     """
     rows = [[*t.source, *t.target] for t in tasks]
     read = [len(t.source) + t.given for t in tasks]
@@ -98,7 +99,7 @@ def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
 
 
 def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
-    """What a masked model is called with; a task's target is as long as its source, NOT_LEARNED where nothing is."""
+    """The inputs of a masked model; a target is as long as its source, with NOT_LEARNED where there is no mask."""
     return {
         "input_ids": pad([t.source for t in tasks], model.config.pad_token_id or 0),
         "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
@@ -107,7 +108,7 @@ def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
 
 
 class Tasks(pl.LightningDataModule):
-    """Fresh tasks every epoch, the same for the same seed and epoch; batches of like length in random order."""
+    """New tasks in every epoch, the same for the same seed and epoch; batches of similar length in random order."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class LanguageModelTraining(pl.LightningModule):
 
 
 def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
-    """Muon is made for these; embeddings, the output layer and vectors stay with AdamW."""
+    """Whether Muon trains it. AdamW trains embeddings, the output layer and vectors."""
     outer = ("shared", "embed", "wte", "wpe", "bias", "lm_head")
     return parameter.ndim == 2 and not any(part in name for part in outer)
 
@@ -221,20 +222,20 @@ def train_language_model(
 ) -> None:
     """Trains the model in place and keeps the weights of the best held-out likelihood.
 
-    `folder` receives the model in the Hugging Face form and `curve.json`. A run that was killed goes on from the last
-    checkpoint in `folder`, and ends where it would have ended.
+    `folder` receives the model in the Hugging Face form and `curve.json`. A run that was killed continues from the last
+    checkpoint in `folder`, with the same result.
 
     Args:
         lm: an encoder-decoder, a causal or a masked model.
         train: the tasks of one epoch by a seed, the same for the same seed.
         held_out: tasks to check the model on.
-        schedule: how long and how fast.
+        schedule: how long and how fast to train.
         folder: where to train and to keep the model.
-        make_trainer: called with the arguments this function decides about; it adds the hardware.
+        make_trainer: called with the arguments that this function sets; it adds the hardware.
         loggers: Lightning loggers.
         seed: of the tasks, their order and dropout.
-        as_batch: what the model is called with; `seq2seq_batch` or `causal_batch` where it is not given, `masked_batch`
-            for a masked model.
+        as_batch: makes the inputs of the model; by default `seq2seq_batch` or `causal_batch`. A masked model needs
+            `masked_batch`.
     """
     as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
     lm.model.train()

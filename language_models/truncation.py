@@ -1,11 +1,11 @@
-"""What to do with a text that is longer than a model reads at once."""
+"""Truncation: what to do with a text that is longer than a model reads at once."""
 
 from collections.abc import Iterable
 from typing import Literal
 
 from core.faults import ExampleFaults
 
-# Refuse it; cut it and count what is lost; or read all of it in windows.
+# Refuse the text; cut it and count the lost tokens; or read all of it in windows.
 Truncation = Literal["error", "warn", "window"]
 # The same for a model that reads no windows.
 CutTruncation = Literal["error", "warn"]

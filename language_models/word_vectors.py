@@ -24,15 +24,15 @@ def plain_words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A vector per word, whatever stands around it; a text is the mean of its words.
+    """One vector per word, independent of the words around it; a text has the mean of its words' vectors.
 
-    A word that has no vector is looked up in lower case; what is not found then is left out and counted.
+    A word that has no vector is looked up in lower case. Words that are still not found are left out and counted.
 
     Attributes:
         row_of: word -> row of `table`.
         table: shape (words, dim).
         name: for signatures.
-        split: a text into words.
+        split: splits a text into words.
     """
 
     row_of: Mapping[str, int] = field(repr=False, hash=False)
@@ -44,8 +44,8 @@ class WordVectors:
     def load(cls, path: str | Path) -> "WordVectors":
         """A text file with `word v1 v2 ...` in each line (GloVe), maybe after a line `words dim` (word2vec, fastText).
 
-        Raises InputFaults with all lines whose number of values differs from the first one's or that hold other things
-        than finite numbers.
+        Raises InputFaults with all lines that hold a different number of values than the first, or a value that is not
+        a finite number.
         """
         path = Path(path)
         faults: list[str] = []

@@ -1,42 +1,41 @@
-"""Findings of CTRLEval on one rated set: scores by metric, and the analyses of Figures 2 to 5."""
+"""Findings of CTRLEval on one rated set: scores by metric, and the analyses behind Figures 2 to 7."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import rankdata
 
+from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
-from core.settings import check_count, counts
-from ctrl_eval.analysis import model_drift, number_of_evaluators, quality_drift
+from core.settings import Count, Several, Size, Text, checked_dataclass
+from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import Aspect, CTRLEval, Evaluations, Weights
 from data.rated import RatedSet
-from experiments.report.evaluation import plain_pearson
+from experiments.report.evaluation import aspect_values, plain_pearson
+from meta_eval.agreement import agreement
+from meta_eval.bootstrap import Estimate
 
-DRIFTING = ("ctrleval", "perplexity", "bartscore", "word_count")  # metrics whose drift is shown
-FEWEST = 16  # rated texts, four of each quartile, below which no drift is shown
+FEWEST = 16  # rated texts, four of each quartile: with fewer, no drift is shown
 EVERY_WEIGHTS: tuple[Weights, ...] = ("paper", "mean", "max", "min")
+RELEVANCE = "attribute_relevance"
+Curve = Mapping[int, tuple[float, float]]  # number of evaluators -> mean and deviation of the correlation
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Analyses:
-    """Which of the paper's analyses are drawn.
+    """Which of the paper's analyses are shown.
 
     Attributes:
-        aspect: of model drift and quality drift (the paper: coherence).
+        aspect: of quality drift (the paper: coherence).
         numbers: how many evaluators are drawn at random for Figure 4.
         example: the index of the text whose evaluators are shown (Figure 5).
-
-    Raises ValueError for numbers that are below 1 or equal, and an index below 0.
     """
 
-    aspect: str = "coherence"
-    numbers: Sequence[int] = (1, 2, 4, 8, 16, 24, 32)
-    example: int = 0
-
-    def __post_init__(self) -> None:
-        counts(self.numbers, "analyses.numbers")
-        check_count("analyses.example", self.example, least=0)
+    aspect: Text = "coherence"
+    numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)
+    example: Size = 0
 
     def check(self, rated: Sequence[RatedSet]) -> None:
         """Raises InputFaults for sets that lack the example to show."""
@@ -48,86 +47,216 @@ class Analyses:
 
 
 @dataclass(frozen=True)
+class PartAgreement:
+    """Pearson's correlation of one metric with one aspect on a part of a set: a system, or a biased subset."""
+
+    metric: str
+    aspect: str
+    part: str
+    n: int
+    pearson: Estimate
+
+
+@dataclass(frozen=True)
+class QualityDrift:
+    """Agreement on four biased subsets (Figure 3).
+
+    Attributes:
+        aspect: the rated aspect.
+        counts: rating -> how many texts of each subset have it.
+        agreements: one for each metric and subset.
+    """
+
+    aspect: str
+    counts: Mapping[float, Sequence[int]]
+    agreements: Sequence[PartAgreement]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One text of a pair in which people differ (Figures 6 and 7).
+
+    Attributes:
+        aspect: the rated aspect.
+        example: the text.
+        rank: of its rating among all texts of the set; 1 is the best.
+        scores: metric -> score and its rank.
+    """
+
+    aspect: str
+    example: Example
+    rank: int
+    scores: Mapping[str, tuple[float, int]]
+
+
+@dataclass(frozen=True)
 class CtrlEvalFindings:
-    """What CTRLEval finds on one rated set; an analysis is empty where the set lacks what it needs.
+    """What CTRLEval finds on one rated set. An analysis is empty where the set lacks what it needs.
 
     Attributes:
         rated: the texts.
         scores: by metric.
-        analyses: which aspect and example they show.
-        quality_drift: by metric, Pearson's correlation on four biased subsets (Figure 3).
-        model_drift: by metric and system, Pearson's correlation (Figure 2).
-        number_of_evaluators: mean and deviation of Pearson's correlation by how many are drawn (Figure 4).
-        evaluators: of the text to show (Figure 5).
+        analyses: the settings of the analyses.
+        quality_drift: Figure 3; None without enough rated texts.
+        model_drift: Figure 2, one for each metric, aspect and system.
+        number_of_evaluators: Figure 4, pattern function -> curve.
+        evaluators: those of the text to show (Figure 5).
+        cases: two texts for each aspect (Figures 6 and 7).
     """
 
     rated: RatedSet
     scores: Mapping[str, Scores]
     analyses: Analyses
-    quality_drift: Mapping[str, Sequence[float]]
-    model_drift: Mapping[str, Mapping[str, float]]
-    number_of_evaluators: Mapping[int, tuple[float, float]]
+    quality_drift: QualityDrift | None
+    model_drift: Sequence[PartAgreement]
+    number_of_evaluators: Mapping[str, Curve]
     evaluators: Evaluations | None
+    cases: Sequence[Case]
 
 
-def score_weightings(
-    metric: CTRLEval, evaluations: Mapping[Aspect, Sequence[Evaluations]], rated: RatedSet
-) -> dict[str, Scores]:
-    """The metric, and with the mean, the highest and the lowest evaluator in the place of its weights (Table 5)."""
-    dropped = [max(rows[i].dropped for rows in evaluations.values()) for i in range(len(rated.examples))]
-    found: dict[str, Scores] = {}
-    for weights in EVERY_WEIGHTS:
-        changed = replace(metric, weights=weights)
-        values = {aspect: changed.aggregated(rows) for aspect, rows in evaluations.items()}
-        name = "ctrleval" if weights == "paper" else f"ctrleval_{weights}"
-        found[name] = Scores(values, changed.signature, dropped_tokens=dropped)
-    return found
+def score_weightings(metric: CTRLEval, evaluations: Mapping[Aspect, Sequence[Evaluations]]) -> dict[str, Scores]:
+    """The metric, and with the mean, the highest or the lowest evaluator instead of its weights (Table 5)."""
+    return {
+        "ctrleval" if weights == "paper" else f"ctrleval_{weights}": replace(metric, weights=weights).scores_of(
+            evaluations
+        )
+        for weights in EVERY_WEIGHTS
+    }
 
 
 def analyse(
     rated: RatedSet,
     scores: Mapping[str, Scores],
-    evaluations: Mapping[Aspect, Sequence[Evaluations]],
+    evaluations: Mapping[str, Mapping[Aspect, Sequence[Evaluations]]],
     analyses: Analyses,
     seed: int,
 ) -> CtrlEvalFindings:
-    """The analyses of Figures 2 to 5 as far as the set has what they need."""
-    relevance = evaluations.get("attribute_relevance", ())
-    by_quality, by_model = _drifts(rated, scores, analyses.aspect, seed)
-    by_number = _by_number(rated, relevance, analyses.numbers, seed)
-    shown = relevance[analyses.example] if by_number else None
-    return CtrlEvalFindings(rated, scores, analyses, by_quality, by_model, by_number, shown)
+    """The analyses of Figures 2 to 7, as far as the set has what they need.
 
-
-def _drifts(
-    rated: RatedSet, scores: Mapping[str, Scores], aspect: str, seed: int
-) -> tuple[Mapping[str, Sequence[float]], Mapping[str, Mapping[str, float]]]:
-    """Quality drift and model drift."""
-    at = [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
-    if len(at) < FEWEST:
-        return {}, {}
-    ratings = np.array([rated.examples[i].ratings[aspect] for i in at])
-    values = {
-        metric: (found.values[aspect] if aspect in found.values else next(iter(found.values.values())))[at]
-        for metric, found in scores.items()
-        if metric in DRIFTING
+    `evaluations` holds those of `ctrleval` and of every other pattern function that was asked for.
+    """
+    compared = {metric: found for metric, found in scores.items() if not metric.startswith("ctrleval_")}
+    curves = {
+        metric: curve
+        for metric, found in evaluations.items()
+        if (curve := agreement_by_number(rated, found.get(RELEVANCE, ()), analyses.numbers, seed))
     }
-    by_quality = quality_drift(values, ratings, plain_pearson, seed)
-    systems = [rated.examples[i].system or "" for i in at]
-    several = len(set(systems)) > 1 and "" not in systems
-    return by_quality, model_drift(values, ratings, systems, plain_pearson) if several else {}
+    shown = evaluations["ctrleval"][RELEVANCE][analyses.example] if "ctrleval" in curves else None
+    return CtrlEvalFindings(
+        rated,
+        scores,
+        analyses,
+        agreement_by_quality(rated, compared, analyses.aspect, seed),
+        agreement_by_system(rated, compared),
+        curves,
+        shown,
+        [case for aspect in rated_aspects(rated) for case in pick_cases(rated, compared, aspect)],
+    )
 
 
-def _by_number(
-    rated: RatedSet, relevance: Sequence[Evaluations], numbers: Sequence[int], seed: int
-) -> Mapping[int, tuple[float, float]]:
-    """Agreement of attribute relevance by the number of evaluators, all of them last."""
-    at = [i for i, example in enumerate(rated.examples) if "attribute_relevance" in example.ratings]
+def rated_aspects(rated: RatedSet) -> list[str]:
+    """The aspects that some text is rated for."""
+    return list(dict.fromkeys(aspect for example in rated.examples for aspect in example.ratings))
+
+
+def rated_at(rated: RatedSet, aspect: str) -> list[int]:
+    """The indices of the texts that are rated for an aspect."""
+    return [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
+
+
+def agreement_by_system(rated: RatedSet, scores: Mapping[str, Scores]) -> list[PartAgreement]:
+    """Agreement among the texts of each system, for every aspect (Figure 2).
+
+    Empty unless every text names its system, there are several systems, and enough texts are rated.
+    """
+    systems = [example.system for example in rated.examples]
+    if len(set(systems)) < 2 or None in systems:
+        return []
+    return [
+        agreement_among(rated, metric, found, aspect, str(system), [i for i in at if systems[i] == system])
+        for aspect in rated_aspects(rated)
+        if len(at := rated_at(rated, aspect)) >= FEWEST
+        for metric, found in scores.items()
+        for system in dict.fromkeys(systems)
+    ]
+
+
+def agreement_by_quality(rated: RatedSet, scores: Mapping[str, Scores], aspect: str, seed: int) -> QualityDrift | None:
+    """Agreement on four subsets, from mostly bad to mostly good texts (Figure 3); None for a set with few ratings."""
+    at = rated_at(rated, aspect)
+    if len(at) < FEWEST:
+        return None
+    ratings = np.array([rated.examples[i].ratings[aspect] for i in at])
+    subsets = biased_subsets(ratings, seed)
+    counts = {
+        float(level): [int((ratings[subset] == level).sum()) for subset in subsets] for level in np.unique(ratings)
+    }
+    agreements = [
+        agreement_among(rated, metric, found, aspect, str(j), [at[i] for i in subset])
+        for metric, found in scores.items()
+        for j, subset in enumerate(subsets)
+    ]
+    return QualityDrift(aspect, counts, agreements)
+
+
+def agreement_among(
+    rated: RatedSet, metric: str, scores: Scores, aspect: str, part: str, at: Sequence[int]
+) -> PartAgreement:
+    """Pearson's correlation with an aspect among the texts `at`, with an interval that draws whole groups."""
+    examples = [rated.examples[i] for i in at]
+    groups = [example.group for example in examples]
+    found = agreement(
+        aspect_values(scores, aspect)[list(at)],
+        [example.ratings[aspect] for example in examples],
+        groups=None if None in groups else groups,
+    )
+    return PartAgreement(metric, aspect, part, found.n, found.pearson)
+
+
+def agreement_by_number(rated: RatedSet, relevance: Sequence[Evaluations], numbers: Sequence[int], seed: int) -> Curve:
+    """Agreement of attribute relevance by the number of evaluators, all of them last (Figure 4)."""
+    at = rated_at(rated, RELEVANCE)
     if not at or not relevance:
         return {}
     scores, weights = (np.stack([getattr(relevance[i], name) for i in at]) for name in ("scores", "weights"))
-    ratings = np.array([rated.examples[i].ratings["attribute_relevance"] for i in at])
+    ratings = np.array([rated.examples[i].ratings[RELEVANCE] for i in at])
     available = scores.shape[1]
-    drawn = [number for number in numbers if number <= available]
-    drawn += [] if available in drawn else [available]
+    drawn = sorted({number for number in numbers if number < available} | {available})
     return number_of_evaluators(scores, weights, ratings, drawn, plain_pearson, seed)
+
+
+def pick_cases(rated: RatedSet, scores: Mapping[str, Scores], aspect: str) -> list[Case]:
+    """The two texts of one group whose ratings differ most, the better one first (Figures 6 and 7).
+
+    No score decides which pair is shown. Empty where no group has two different ratings.
+    """
+    at = rated_at(rated, aspect)
+    ratings = {i: rated.examples[i].ratings[aspect] for i in at}
+    groups: dict[str | None, list[int]] = {}
+    for i in at:
+        groups.setdefault(rated.examples[i].group, []).append(i)
+    pairs = [(max(g, key=ratings.__getitem__), min(g, key=ratings.__getitem__)) for name, g in groups.items() if name]
+    best, worst = max(pairs, key=lambda pair: ratings[pair[0]] - ratings[pair[1]], default=(0, 0))
+    if best == worst or ratings[best] == ratings[worst]:
+        return []
+    rank = dict(zip(at, best_first([ratings[i] for i in at]), strict=True))
+    columns = {metric: aspect_values(found, aspect) for metric, found in scores.items()}
+    ranks = {metric: best_first(values) for metric, values in columns.items()}
+    return [
+        Case(
+            aspect,
+            rated.examples[i],
+            rank[i],
+            {metric: (float(values[i]), ranks[metric][i]) for metric, values in columns.items()},
+        )
+        for i in (best, worst)
+    ]
+
+
+def best_first(values: Sequence[float] | np.ndarray) -> list[int]:
+    """The rank of each value, 1 for the highest. Equal values share the better rank; NaN comes last.
+
+    >>> best_first([0.5, 2.0, 0.5])
+    [2, 1, 2]
+    """
+    return [int(rank) for rank in rankdata(-np.nan_to_num(values, nan=-np.inf), method="min")]

@@ -3,58 +3,76 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.example import Example
 from ctrl_eval.metric import Evaluations
+from experiments.ctrl_eval.findings import Curve, PartAgreement, QualityDrift
 
 
-def plot_quality_drift(drift: Mapping[str, Sequence[float]], aspect: str) -> Figure:
-    """Pearson's correlation on four subsets, from mostly bad to mostly good texts (CTRLEval, Figure 3)."""
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    for metric, values in drift.items():
-        axes.plot(range(len(values)), values, marker="o", label=metric)
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.set_xticks(range(4), [f"{j}" for j in range(4)])
-    axes.set(
-        xlabel="biased subset (0: mostly badly rated, 3: mostly well rated)",
-        ylabel=f"Pearson with {aspect}",
-        title="Quality drift",
-    )
-    axes.legend(fontsize=8)
+def plot_quality_drift(drift: QualityDrift) -> Figure:
+    """Top: how many texts of each subset have each rating. Bottom: Pearson's r on the subset (CTRLEval, Figure 3)."""
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    upper, lower = figure.subplots(2, 1)
+    levels = list(drift.counts)
+    width = 0.8 / len(next(iter(drift.counts.values())))
+    for j, counts in enumerate(zip(*drift.counts.values(), strict=True)):
+        upper.bar(np.arange(len(levels)) + (j - 1.5) * width, counts, width, label=f"subset {j}")
+    upper.set_xticks(range(len(levels)), [f"{level:.2g}" for level in levels])
+    upper.set(xlabel=f"rating of {drift.aspect}", ylabel="texts", title="Quality drift")
+    upper.legend(fontsize=8)
+    _plot_parts(lower, drift.agreements, drift.aspect)
+    lower.set(xlabel="biased subset (0: mostly badly rated, 3: mostly well rated)")
+    _put_legend_beside(lower)
     return figure
 
 
-def plot_model_drift(drift: Mapping[str, Mapping[str, float]], aspect: str) -> Figure:
-    """Pearson's correlation among the texts of each system, a bar per metric (CTRLEval, Figure 2)."""
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    systems = list(next(iter(drift.values())))
-    width = 0.8 / len(drift)
-    for m, (metric, by_system) in enumerate(drift.items()):
-        places = np.arange(len(systems)) + (m - (len(drift) - 1) / 2) * width
-        axes.bar(places, [by_system[system] for system in systems], width, label=metric)
+def plot_model_drift(drift: Sequence[PartAgreement]) -> Figure:
+    """Pearson's r among the texts of each system, one panel per aspect, one bar per metric (CTRLEval, Figure 2)."""
+    aspects = list(dict.fromkeys(each.aspect for each in drift))
+    figure = Figure(figsize=(8, 3 * len(aspects)), layout="constrained")
+    panels = figure.subplots(len(aspects), 1, squeeze=False)[:, 0]
+    for panel, aspect in zip(panels, aspects, strict=True):
+        _plot_parts(panel, [each for each in drift if each.aspect == aspect], aspect)
+    _put_legend_beside(panels[0])
+    figure.suptitle("Model drift", fontsize=12)
+    return figure
+
+
+def _plot_parts(axes: Axes, agreements: Sequence[PartAgreement], aspect: str) -> None:
+    """One group of bars per part, one bar with its 95 % interval per metric."""
+    parts, metrics = (list(dict.fromkeys(getattr(each, name) for each in agreements)) for name in ("part", "metric"))
+    width = 0.8 / len(metrics)
+    for m, metric in enumerate(metrics):
+        found = [each.pearson for each in agreements if each.metric == metric]
+        values = np.array([each.value for each in found])
+        lengths = np.array([[each.value - each.low, each.high - each.value] for each in found]).T.clip(min=0)
+        places = np.arange(len(parts)) + (m - (len(metrics) - 1) / 2) * width
+        axes.bar(places, values, width, yerr=lengths, error_kw={"linewidth": 0.6}, label=metric, color=f"C{m}")
     axes.axhline(0, color="black", linewidth=0.6)
-    axes.set_xticks(range(len(systems)), systems)
-    axes.set(ylabel=f"Pearson with {aspect}", title="Model drift")
+    axes.set_xticks(range(len(parts)), parts)
+    axes.set(ylabel=f"Pearson with\n{aspect}")
+
+
+def _put_legend_beside(axes: Axes) -> None:
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
 
 
-def plot_number_of_evaluators(curve: Mapping[int, tuple[float, float]]) -> Figure:
-    """Mean and standard deviation of Pearson's correlation by the number of evaluators drawn (CTRLEval, Figure 4)."""
+def plot_number_of_evaluators(curves: Mapping[str, Curve]) -> Figure:
+    """Figure 4: mean and deviation of Pearson's r by the number of evaluators, one line per pattern function."""
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    numbers = list(curve)
-    means, deviations = (np.array([curve[n][k] for n in numbers]) for k in (0, 1))
-    axes.plot(numbers, means, marker="o")
-    axes.fill_between(numbers, means - deviations, means + deviations, alpha=0.2)
+    for metric, curve in curves.items():
+        means, deviations = np.array(list(curve.values())).T
+        axes.plot(list(curve), means, marker="o", label=metric)
+        axes.fill_between(list(curve), means - deviations, means + deviations, alpha=0.2)
     axes.set(
         xlabel="evaluators, drawn 20 times",
         ylabel="Pearson with attribute relevance",
         title="Number of evaluators (mean, one standard deviation)",
     )
+    axes.legend(fontsize=8)
     return figure
 
 

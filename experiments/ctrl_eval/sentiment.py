@@ -19,7 +19,14 @@ from data.rated import RatedSet
 from data.sentences import split_english
 from data.sets.attributes import LabelledData
 from discriminators.data_module import LabelledText
-from experiments.ctrl_eval.findings import Analyses, CtrlEvalFindings, analyse, score_weightings
+from experiments.ctrl_eval.findings import (
+    Analyses,
+    Case,
+    CtrlEvalFindings,
+    PartAgreement,
+    analyse,
+    score_weightings,
+)
 from experiments.ctrl_eval.plots import (
     plot_evaluators,
     plot_model_drift,
@@ -28,7 +35,7 @@ from experiments.ctrl_eval.plots import (
 )
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
-from experiments.runner.contracts import Outcome, Run, ScoredSet
+from experiments.runner.contracts import Outcome, Run, ScoredSet, Table
 from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
 from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
 from experiments.training.trained import Trained, folders_of
@@ -83,7 +90,7 @@ def ctrleval(
         folders = {label: judge.source for label, judge in judges.items()}
         baselines["discriminator"] = lambda: LabelDiscriminatorScore.from_pretrained(folders, device)
     baselines["word_count"] = WordCount
-    exchanged: dict[str, Callable[[], Metric]] = {}
+    exchanged: dict[str, Callable[[], CTRLEval]] = {}
     if pattern_functions:
         causal_table = _frequencies(run, language_model, texts[0])
         exchanged = {
@@ -100,17 +107,21 @@ def _findings(
     run: Run,
     rated: RatedSet,
     metric: CTRLEval,
-    exchanged: Mapping[str, Callable[[], Metric]],
+    exchanged: Mapping[str, Callable[[], CTRLEval]],
     baselines: Mapping[str, Callable[[], Metric]],
     analyses: Analyses,
 ) -> CtrlEvalFindings:
     """One rated set under every metric, which is loaded when its turn comes."""
     with run.timed(f"ctrleval {rated.name}"):
-        evaluations = metric.evaluations(rated.examples)
-        scores = score_weightings(metric, evaluations, rated)
-    for step, metrics in (("pattern functions", exchanged), ("baselines", baselines)):
-        with run.timed(f"{step} {rated.name}"):
-            scores |= {name: make().score(rated.examples) for name, make in metrics.items()}
+        evaluations = {"ctrleval": metric.evaluations(rated.examples)}
+        scores = score_weightings(metric, evaluations["ctrleval"])
+    with run.timed(f"pattern functions {rated.name}"):
+        for name, make in exchanged.items():
+            other = make()
+            evaluations[name] = other.evaluations(rated.examples)
+            scores[name] = other.scores_of(evaluations[name])
+    with run.timed(f"baselines {rated.name}"):
+        scores |= {name: make().score(rated.examples) for name, make in baselines.items()}
     return analyse(rated, scores, evaluations, analyses, run.seed)
 
 
@@ -133,6 +144,7 @@ def _outcome(
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, backbone=models["infiller"].identity),
         rows=[row for found in findings for row in evaluate(found.scores, found.rated)],
+        tables=[table for found in findings for table in _tables(found)],
         scored=[ScoredSet(found.rated, found.scores) for found in findings],
         plots={f"{name}_{found.rated.name}": figure for found in findings for name, figure in _plots(found).items()}
         | ({"training_curves": plots.training_curves(curves)} if curves else {}),
@@ -143,14 +155,51 @@ def _outcome(
     )
 
 
+def _tables(found: CtrlEvalFindings) -> list[Table]:
+    """Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
+    name = found.rated.name
+    r = "Pearson's r with its 95 % interval; n texts"
+    tables: list[Table] = []
+    if found.model_drift:
+        rows = [_part_row(each, "system") for each in found.model_drift]
+        tables.append(Table(f"Model drift on {name}", f"{r} of each system (Figure 2)", rows))
+    if found.quality_drift:
+        rows = [_part_row(each, "subset") for each in found.quality_drift.agreements]
+        what = f"{r} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)"
+        tables.append(Table(f"Quality drift on {name}", what, rows))
+    if found.number_of_evaluators:
+        rows = [
+            {"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation}
+            for metric, curve in found.number_of_evaluators.items()
+            for number, (mean, deviation) in curve.items()
+        ]
+        what = f"Pearson's r of attribute relevance, n = {len(found.rated.examples)}: mean and deviation of 20 draws"
+        tables.append(Table(f"Number of evaluators on {name}", f"{what} (Figure 4)", rows))
+    if found.cases:
+        what = "the two texts of one input whose ratings differ most; (rank) among all texts (Figures 6 and 7)"
+        tables.append(Table(f"Cases of {name}", what, [_case_row(case) for case in found.cases]))
+    return tables
+
+
+def _part_row(found: PartAgreement, part: str) -> dict[str, object]:
+    return {"metric": found.metric, "aspect": found.aspect, part: found.part, "n": found.n, "pearson": found.pearson}
+
+
+def _case_row(case: Case) -> dict[str, object]:
+    shown = {metric: f"{score:.4g} ({rank})" for metric, (score, rank) in case.scores.items()}
+    rating = f"{case.example.ratings[case.aspect]:.3g} ({case.rank})"
+    known = {"aspect": case.aspect, "id": case.example.id, "label": case.example.label or "", "rating": rating}
+    return {**known, **shown, "text": case.example.full_text}
+
+
 def _plots(found: CtrlEvalFindings) -> dict[str, Figure]:
     """Figures 2 to 5, as far as the set has what they need."""
-    aspect, example = found.analyses.aspect, found.rated.examples[found.analyses.example]
+    example = found.rated.examples[found.analyses.example]
     figures = {"scores": plots.scores_against_ratings(ScoredSet(found.rated, found.scores))}
     if found.quality_drift:
-        figures["quality_drift"] = plot_quality_drift(found.quality_drift, aspect)
+        figures["quality_drift"] = plot_quality_drift(found.quality_drift)
     if found.model_drift:
-        figures["model_drift"] = plot_model_drift(found.model_drift, aspect)
+        figures["model_drift"] = plot_model_drift(found.model_drift)
     if found.number_of_evaluators:
         figures["number_of_evaluators"] = plot_number_of_evaluators(found.number_of_evaluators)
     if found.evaluators is not None:

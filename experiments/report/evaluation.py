@@ -58,8 +58,13 @@ def published_scores(rated: RatedSet) -> dict[str, Scores]:
     return found
 
 
+def aspect_values(scored: Scores, aspect: str) -> NDArray[np.float64]:
+    """The scores of an aspect; those of the only aspect where the metric has no aspect of this name."""
+    return scored.values[aspect] if aspect in scored.values else next(iter(scored.values.values()))
+
+
 def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> AgreementRow:
-    values = scored.values[aspect] if aspect in scored.values else next(iter(scored.values.values()))
+    values = aspect_values(scored, aspect)
     at = [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
     examples = [rated.examples[i] for i in at]
     groups = [example.group for example in examples]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ctrl_eval.analysis import biased_subsets, model_drift, number_of_evaluators, quality_drift, quartiles
+from ctrl_eval.analysis import biased_subsets, number_of_evaluators, quartiles
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:
@@ -25,19 +25,6 @@ def test_a_biased_subset_takes_a_quartile_with_the_papers_probability() -> None:
         shares = [np.mean(np.isin(np.flatnonzero(quartiles(ratings) == i), subset)) for i in range(4)]
         assert shares == pytest.approx([1 / (abs(j - i) + 1) for i in range(4)], abs=0.05)
     assert all((subset == np.sort(subset)).all() for subset in subsets)
-
-
-def test_drift_correlates_within_each_part() -> None:
-    ratings = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
-    scores = {"metric": np.array([10.0, 20.0, 30.0, 3.0, 2.0, 1.0])}
-    assert model_drift(scores, ratings, ["a"] * 3 + ["b"] * 3, pearson) == {
-        "metric": {"a": pytest.approx(1.0), "b": pytest.approx(-1.0)}
-    }
-    many = np.random.default_rng(0).normal(size=200)
-    assert quality_drift({"same": many, "reversed": -many}, many, pearson, seed=0) == {
-        "same": pytest.approx([1.0] * 4),
-        "reversed": pytest.approx([-1.0] * 4),
-    }
 
 
 def test_more_noisy_evaluators_agree_better_and_vary_less() -> None:

@@ -2,10 +2,13 @@
 
 import random
 import re
+from typing import Any
 
 import pytest
 
-from ctrl_eval.gaps import choose_gap, gap_tasks
+from core.faults import SettingFault
+from ctrl_eval.gaps import TextGaps, choose_gap, gap_tasks
+from ctrl_eval.prompts import Prompts
 from language_models.infilling import sentinel_infilling
 from language_models.tiny import TinyT5
 
@@ -81,5 +84,10 @@ def test_label_words_are_removed_as_often_as_asked() -> None:
 def test_the_kinds_of_gaps_are_chosen_by_weight() -> None:
     gaps = {choose_gap(TEXT, random.Random(seed), split, kinds={"sentence": 1, "rest": 0}) for seed in range(200)}
     assert {TEXT[start:end] for start, end in gaps} == set(split(TEXT))
-    with pytest.raises(ValueError, match=r"kinds of gaps are sentence, beginning, rest, words, but got line"):
-        choose_gap(TEXT, random.Random(0), split, kinds={"line": 1})
+
+
+@pytest.mark.parametrize("setting", [{"kinds": {"line": 1}}, {"kinds": {"words": -1}}, {"label_share": 1.1}])
+def test_wrong_settings(setting: dict[str, Any]) -> None:
+    prompts = Prompts(("<text> <mask>",), ("a", "b"), (("c", "d"),))
+    with pytest.raises(SettingFault, match=r"must be .*(sentence|greater|less)"):
+        TextGaps(prompts, **setting)

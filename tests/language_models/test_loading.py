@@ -43,7 +43,7 @@ def test_every_kind_of_model_says_so(tmp_path: Path, load: Callable[[str], Any])
         load("no/such")
     assert (found.value.name, found.value.fetchable) == ("no/such", True)
     assert str(found.value).startswith(
-        "no/such: there is no such folder, and no such model was kept from the model hub"
+        "no/such: there is no such folder, the model is not in the cache, and the model hub"
     )
     for name in (str(tmp_path / "no" / "such"), "../no/such"):
         with pytest.raises(MissingModel, match="there is no such folder, and the model hub has no such names") as found:

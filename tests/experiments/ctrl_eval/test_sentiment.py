@@ -52,9 +52,18 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
-    rows = {(row["metric"], row["aspect"]) for row in results["table"]}
+    agreement = [row for row in results["table"] if "spearman" in row]
+    rows = {(row["metric"], row["aspect"]) for row in agreement}
     assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
-    assert {(row["set"], row["n"], row["synthetic"]) for row in results["table"]} == {(f"builtin_{name}", 24, True)}
+    assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {(f"builtin_{name}", 24, True)}
+    drift = {(row["metric"], row["aspect"], row["system"]) for row in results["table"] if "system" in row}
+    systems = ("steady", "fluent", "faithful", "obedient")
+    compared = [metric for metric in METRICS if not metric.startswith("ctrleval_")]
+    assert drift == {(metric, aspect, system) for metric in compared for aspect in ASPECTS for system in systems}
+    curves = {row["metric"] for row in results["table"] if "evaluators" in row}
+    assert curves == {"ctrleval", "ctrleval_bartscore_pf", "ctrleval_ppl_pf"}
+    cases = [row for row in results["table"] if "rating" in row]
+    assert [row["aspect"] for row in cases] == [aspect for aspect in ASPECTS for _ in range(2)]
     figures = ("scores", "quality_drift", "model_drift", "number_of_evaluators", "evaluators")
     expected = {f"{figure}_builtin_{name}" for figure in figures} | {"training_curves"}
     assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == expected

@@ -9,7 +9,7 @@ import pytest
 from data.files import write_examples
 from data.sets.attributes import builtin_reviews
 
-WHY = "there is no such folder, and no such model was kept from the model hub, which is not asked now"
+WHY = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
 OWN = ("data.path=in.jsonl", "output=out.jsonl")
 
 
