@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cdm.momentum import contrastive_momentum
 from cdm.pair import Pair, turns_of
-from cdm.segments import Gap, infilling_task
+from cdm.segments import Gap
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores, fields
@@ -23,7 +23,7 @@ from core.settings import check_choice
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
 
-VERSION = 1  # of fitted poolers: raised whenever the same pair and dialogues would give another
+VERSION = 2  # of steps and poolers: raised whenever the same pair and dialogues would give others
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
@@ -53,17 +53,17 @@ def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget:
     """Masks every utterance in turn and scores it, with the token that ends it, under both models."""
     tokenised = pair.tokenise(dialogues)
     infilling = tokenised.infilling
-    given = len(infilling.before)
+    before = len(infilling.before)
     owners: list[tuple[int, int, int]] = []
     pairs: list[tuple[Sequence[int], Sequence[int]]] = []
     for d, turns in enumerate(tokenised.dialogues):
         for t, turn in enumerate(turns):
-            if turn:
-                task = infilling_task(turns, Gap(t, 0, len(turn)), infilling, tokenised.separator, tokenised.longest)
+            if turn and t >= tokenised.given:
+                task = tokenised.task(turns, Gap(t, 0, len(turn)))
                 owners.append((d, t, task.dropped))
                 pairs.append((task.source, infilling.target(task.segment)))
     amateur, expert = (
-        [row[given:].astype(np.float64) for row in target_log_probabilities(lm, pairs, token_budget=token_budget)]
+        [row[before:].astype(np.float64) for row in target_log_probabilities(lm, pairs, token_budget=token_budget)]
         for lm in (pair.amateur, pair.expert)
     )
     rows_of: list[list[int]] = [[] for _ in dialogues]
@@ -79,6 +79,27 @@ def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget:
         )
         for rows in rows_of
     ]
+
+
+def save_steps(path: Path, steps: Sequence[Steps]) -> None:
+    """Writes the steps of some dialogues as one .npz file."""
+    np.savez(
+        path,
+        amateur=np.concatenate([s.amateur for s in steps]),
+        expert=np.concatenate([s.expert for s in steps]),
+        turn=np.concatenate([s.turn for s in steps]),
+        lengths=np.array([len(s.turn) for s in steps]),
+        dropped=np.array([s.dropped for s in steps]),
+    )
+
+
+def load_steps(path: Path) -> list[Steps]:
+    """Reads what `save_steps` wrote."""
+    with np.load(path) as stored:
+        ends = np.cumsum(stored["lengths"])[:-1]
+        amateur, expert, turn = (np.split(stored[name], ends) for name in ("amateur", "expert", "turn"))
+        dropped = stored["dropped"].tolist()
+    return [Steps(*parts) for parts in zip(amateur, expert, turn, dropped, strict=True)]
 
 
 QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)

@@ -18,12 +18,12 @@ from discriminators.discriminator import SETTINGS, Discriminator
 
 
 def labelled(negatives: Negatives) -> list[LabelledText]:
-    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are one group."""
+    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are a pair."""
     pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
     return [
-        LabelledText(segments, label, group=str(i))
+        LabelledText(segments, label, group=str(i), pair=other)
         for i, positive, negative in pairs
-        for segments, label in ((positive, 1), (negative, 0))
+        for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
     ]
 
 

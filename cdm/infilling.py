@@ -1,14 +1,15 @@
 """What an infilling model learns; amateur and expert are two such models (CDM, Algorithm 1, lines 1-2)."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cdm.segments import InfillingTask, Turns, training_task
-from core.settings import Count, checked_dataclass
+from cdm.segments import Gap, InfillingTask, Turns, infilling_task, training_gap
+from core.settings import Count, Size, checked_dataclass
 from language_models.infilling import Infilling, sentinel_infilling
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.training import Batch, Task, seq2seq_batch
@@ -18,20 +19,39 @@ SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with a
 
 @dataclass(frozen=True)
 class TokenisedDialogues:
-    """Dialogues as token ids by one tokenizer, with how it writes gaps and joins turns."""
+    """Dialogues as token ids by one tokenizer, with how it writes gaps and joins turns.
+
+    Attributes:
+        longest: source tokens that a model reads.
+        given: the first turns, which have no gap (the concepts of a CommonGen sentence).
+    """
 
     dialogues: Sequence[Turns]
     infilling: Infilling
     separator: int
     longest: int
+    given: int
+
+    def task(self, turns: Turns, gap: Gap) -> InfillingTask:
+        """The task of filling the gap of a dialogue."""
+        return infilling_task(turns, gap, self.infilling, self.separator, self.longest)
 
     def tasks(self, seed: int) -> list[InfillingTask]:
-        """A random gap in every dialogue; the same for the same seed."""
-        rng = random.Random(seed)
-        return [training_task(turns, rng, self.infilling, self.separator, self.longest) for turns in self.dialogues]
+        """A random gap in every dialogue, by the seed, the dialogue's tokens and how often it came before.
+
+        Two models see the same gaps: one that learns fewer gaps of each dialogue sees the first ones of the other.
+        """
+        seen: Counter[str] = Counter()
+        found: list[InfillingTask] = []
+        for turns in self.dialogues:
+            content = str(turns)
+            rng = random.Random(f"{seed}/{seen[content]}/{content}")
+            seen[content] += 1
+            found.append(self.task(turns, training_gap(turns, rng, self.given)))
+        return found
 
 
-def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int) -> TokenisedDialogues:
+def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own."""
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
@@ -40,6 +60,7 @@ def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int) ->
         sentinel_infilling(lm.tokenizer),
         lm.tokenizer.get_vocab()[SEPARATOR],
         longest,
+        given,
     )
 
 
@@ -54,24 +75,27 @@ def held_out_nll(lm: Seq2SeqLM, infilling: Infilling, tasks: Sequence[InfillingT
 
 
 @checked_dataclass
-class DialogueGaps:
+class Gaps:
     """A model learns to fill a random gap in every dialogue.
 
     Attributes:
-        longest: source tokens that the model reads, saved with it; longer dialogues are read in windows.
+        longest: source tokens that the model reads; longer dialogues are read in windows.
+        given: the first turns, which have no gap (the concepts of a CommonGen sentence). Both are saved with the model.
     """
 
     longest: Count
+    given: Size = 0
 
     def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> Seq2SeqLM:
         """The model before training; its tokenizer knows the turns and their separator."""
         lm = model.build([turn for turns in dialogues for turn in turns], (SEPARATOR,), seed)
         lm.tokenizer.model_max_length = self.longest
+        lm.model.config.given_turns = self.given
         return lm
 
     def tasks(self, lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
         """The tasks of an epoch by its seed."""
-        tokenised = tokenise(lm, dialogues, self.longest)
+        tokenised = tokenise(lm, dialogues, self.longest, self.given)
         fills = tokenised.infilling
         return lambda seed: [
             Task(task.source, fills.target(task.segment), len(fills.before)) for task in tokenised.tasks(seed)

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from cdm.infilling import TokenisedDialogues
 from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Strategy, Turns, fill, infilling_task, manipulations, random_gap
-from data.builtin.damage import by_word_count, repeat_turn, replace_turn, swap_turns
+from cdm.segments import Strategy, Turns, fill, manipulations, random_gap
 
-VERSION = 2  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
+VERSION = 3  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
 
 
@@ -31,6 +30,7 @@ class Negatives:
         indices: which of the given dialogues each of them comes from.
         failures: how many dialogues came out as they were, or with an empty turn, in every attempt and were left out.
         unclosed: how many redrawn segments did not end within the longest length in any attempt and stand cut.
+        dropped: how many source tokens around the redrawn segments did not fit into the models' window.
     """
 
     positives: tuple[Dialogue, ...]
@@ -38,6 +38,7 @@ class Negatives:
     indices: tuple[int, ...]
     failures: int
     unclosed: int = 0
+    dropped: int = 0
 
 
 def sample_negatives(
@@ -62,14 +63,14 @@ def sample_negatives(
     positives = decode_dialogues(pair.amateur, tokenised.dialogues)
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
-    unclosed = 0
+    unclosed = dropped = 0
     rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
     plans = [manipulations(strategy, rng) for rng in rngs]
     failed: set[int] = set()
     for round_, plan in enumerate(_transposed(plans)):
         waiting = [i for i in plan if i not in failed]
         for attempt in range(attempts):
-            drawn, is_closed = _redrawn(
+            draws = _draw(
                 pair,
                 tokenised,
                 [current[i] for i in waiting],
@@ -81,18 +82,17 @@ def sample_negatives(
                 token_budget,
             )
             before = decode_dialogues(pair.amateur, [current[i] for i in waiting])
-            after = decode_dialogues(pair.amateur, drawn)
-            is_last = attempt == attempts - 1
-            changed = [
-                b != a != positives[i] and all(a) and (closed or is_last)
-                for i, b, a, closed in zip(waiting, before, after, is_closed, strict=True)
-            ]
-            unclosed += sum(good and not closed for good, closed in zip(changed, is_closed, strict=True))
-            for i, turns, good in zip(waiting, drawn, changed, strict=True):
-                if good:
-                    current[i] = turns
-            advance(sum(changed))
-            waiting = [i for i, good in zip(waiting, changed, strict=True) if not good]
+            after = decode_dialogues(pair.amateur, [draw.turns for draw in draws])
+            refused: list[int] = []
+            for i, b, a, draw in zip(waiting, before, after, draws, strict=True):
+                if b != a != positives[i] and all(a) and (draw.is_closed or attempt == attempts - 1):
+                    current[i] = draw.turns
+                    unclosed += not draw.is_closed
+                    dropped += draw.dropped
+                else:
+                    refused.append(i)
+            advance(len(waiting) - len(refused))
+            waiting = refused
             if not waiting:
                 break
         failed.update(waiting)
@@ -103,6 +103,7 @@ def sample_negatives(
         indices=tuple(kept),
         failures=len(failed),
         unclosed=unclosed,
+        dropped=dropped,
     )
 
 
@@ -116,7 +117,21 @@ def _uniforms(seed: int, dialogue: int, round_: int, attempt: int, longest: int)
     return np.random.default_rng((seed, dialogue, round_, attempt)).random(longest)
 
 
-def _redrawn(
+@dataclass(frozen=True)
+class _Draw:
+    """A dialogue with one segment drawn again.
+
+    Attributes:
+        is_closed: whether the segment ended by itself.
+        dropped: source tokens that did not fit into the models' window.
+    """
+
+    turns: Turns
+    is_closed: bool
+    dropped: int
+
+
+def _draw(
     pair: Pair,
     tokenised: TokenisedDialogues,
     dialogues: Sequence[Turns],
@@ -126,48 +141,15 @@ def _redrawn(
     sampling: Sampling,
     longest_segment: int,
     token_budget: int,
-) -> tuple[list[Turns], list[bool]]:
-    """Each dialogue with one gap drawn again, and whether the new segment ended by itself."""
+) -> list[_Draw]:
+    """Each dialogue with one random gap drawn again."""
     gaps = [
-        random_gap(turns, rng, whole, longest_segment)
+        random_gap(turns, rng, whole, longest_segment, tokenised.given)
         for turns, rng, whole in zip(dialogues, rngs, utterance, strict=True)
     ]
-    sources = [
-        infilling_task(turns, gap, tokenised.infilling, tokenised.separator, pair.longest).source
-        for turns, gap in zip(dialogues, gaps, strict=True)
+    tasks = [tokenised.task(turns, gap) for turns, gap in zip(dialogues, gaps, strict=True)]
+    segments = sample_segments(pair, [t.source for t in tasks], sampling, uniforms, pair.never_drawn, token_budget)
+    return [
+        _Draw(fill(turns, gap, segment), len(segment) < uniforms.shape[1], task.dropped)
+        for turns, gap, segment, task in zip(dialogues, gaps, segments, tasks, strict=True)
     ]
-    segments = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn, token_budget)
-    drawn: list[Turns] = [
-        fill(turns, gap, segment) for turns, gap, segment in zip(dialogues, gaps, segments, strict=True)
-    ]
-    return drawn, [len(segment) < uniforms.shape[1] for segment in segments]
-
-
-def manipulated_negatives(dialogues: Sequence[Sequence[str]], seed: int) -> Negatives:
-    """Negatives without any model: one to four foreign, swapped or repeated turns (after Mesgar et al. 2019).
-
-    What a pooler learns from where nobody annotated dialogues; dialogues that allow no such change are left out.
-    """
-    positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
-    pool = by_word_count(turn for turns in positives for turn in turns)
-    found: dict[int, Dialogue] = {}
-    for i, positive in enumerate(positives):
-        rng = random.Random(f"manipulated/{seed}/{i}")
-        turns, free = positive, list(range(len(positive)))
-        for _ in range(rng.randint(1, 4)):
-            kind = rng.choice(("foreign", "swapped", "repeated"))
-            if kind == "foreign":
-                changed = replace_turn(turns, rng, free, pool)
-            else:
-                changed = (swap_turns if kind == "swapped" else repeat_turn)(turns, rng, free)
-            if changed is not None:
-                free = [t for t in free if changed[t] == turns[t]]
-                turns = changed
-        if turns != positive:
-            found[i] = turns
-    return Negatives(
-        positives=tuple(positives[i] for i in found),
-        negatives=tuple(found.values()),
-        indices=tuple(found),
-        failures=len(positives) - len(found),
-    )

@@ -40,13 +40,14 @@ class PartialOrder:
 class Pair:
     """Amateur and expert over one vocabulary.
 
-    `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns.
-    Raises SettingFault where the tokenizers differ.
+    `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
+    `given` turns are read and never filled in. Raises SettingFault where the tokenizers differ.
     """
 
     amateur: Seq2SeqLM
     expert: Seq2SeqLM
     longest: int = 512
+    given: int = 0
 
     def __post_init__(self) -> None:
         ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
@@ -63,9 +64,9 @@ class Pair:
     def from_pretrained(
         cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
     ) -> "Pair":
-        """Loads two trained infilling models; how much they read stands with the amateur's tokenizer."""
+        """Loads two infilling models that learned `Gaps`; `longest` and `given` are saved with the amateur."""
         first, second = (Seq2SeqLM.from_pretrained(name, device, dtype) for name in (amateur, expert))
-        return cls(first, second, longest=first.tokenizer.model_max_length)
+        return cls(first, second, first.tokenizer.model_max_length, first.model.config.given_turns)
 
     @property
     def infilling(self) -> Infilling:
@@ -85,7 +86,7 @@ class Pair:
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         """Every turn as token ids."""
-        return tokenise(self.amateur, dialogues, self.longest)
+        return tokenise(self.amateur, dialogues, self.longest, self.given)
 
     def partial_order(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
         """Compares both models on the same held-out tasks; logs a warning where the expert is not better."""

@@ -28,19 +28,19 @@ class Gap:
 
 @dataclass(frozen=True)
 class InfillingTask:
-    """A source with a mask in the gap, what stood there, and how many tokens a window left out of the source."""
+    """A source with a mask in the gap, what stood there, and how many tokens did not fit into the source."""
 
     source: tuple[int, ...]
     segment: tuple[int, ...]
     dropped: int = 0
 
 
-def random_gap(turns: Turns, rng: random.Random, utterance: bool, longest_segment: int = 20) -> Gap:
+def random_gap(turns: Turns, rng: random.Random, utterance: bool, longest_segment: int = 20, given: int = 0) -> Gap:
     """A whole random utterance, or a random segment of at most `longest_segment` tokens inside one.
 
-    Raises ValueError for a dialogue without tokens.
+    The first `given` turns have no gap. Raises ValueError where no other turn has tokens.
     """
-    filled = [i for i, turn in enumerate(turns) if turn]
+    filled = [i for i, turn in enumerate(turns) if turn and i >= given]
     if not filled:
         raise ValueError("a gap needs a dialogue with at least one token")
     turn = filled[rng.randrange(len(filled))]
@@ -96,22 +96,20 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
     """
-    kept = window(turns, gap, longest)
+    room = longest - len(infilling.end)
+    kept = window(turns, gap, room)
     masked = fill(turns, gap, [infilling.mask])
     source = join_ids([masked[i] for i in kept], separator)
     dropped = sum(len(turn) + 1 for i, turn in enumerate(turns) if i not in kept)
-    if len(source) > longest:  # then the window is the gap's turn alone
-        right = min(len(source) - gap.start - 1, max((longest - 1) // 2, longest - 1 - gap.start))
-        left = longest - 1 - right
-        dropped += len(source) - longest
+    if len(source) > room:  # then the window is the gap's turn alone
+        right = min(len(source) - gap.start - 1, max((room - 1) // 2, room - 1 - gap.start))
+        left = room - 1 - right
+        dropped += len(source) - room
         source = source[gap.start - left : gap.start + 1 + right]
     turn = turns[gap.turn]
-    return InfillingTask(tuple(source), tuple(turn[gap.start : gap.stop]), dropped)
+    return InfillingTask((*source, *infilling.end), tuple(turn[gap.start : gap.stop]), dropped)
 
 
-def training_task(
-    turns: Turns, rng: random.Random, infilling: Infilling, separator: int, longest: int, longest_segment: int = 20
-) -> InfillingTask:
-    """A task for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    gap = random_gap(turns, rng, utterance=rng.random() < 1 / 3, longest_segment=longest_segment)
-    return infilling_task(turns, gap, infilling, separator, longest)
+def training_gap(turns: Turns, rng: random.Random, given: int = 0) -> Gap:
+    """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
+    return random_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given)

@@ -28,19 +28,23 @@ class LabelledText:
         segments: the turns of a dialogue, or source and output.
         label: 1 for human or good, 0 for machine or damaged.
         group: the input that the text answers or was made from; a group is never on both sides of the split.
+        pair: where the text was made from another one, or another one from it, that text, segment for segment.
 
-    Raises ValueError for another label, and for a string in the place of segments.
+    Raises ValueError for another label, for a string in the place of segments, and for a pair of other length.
     """
 
     segments: tuple[str, ...]
     label: int
     group: str
+    pair: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.label not in (0, 1):
             raise ValueError(f"a label must be 0 or 1, but is {self.label!r}")
         if isinstance(self.segments, str):
             raise ValueError(f"a text is a sequence of segments, but got a string: pass ({self.segments[:20]!r},)")
+        if self.pair is not None and len(self.pair) != len(self.segments):
+            raise ValueError(f"a pair has equally many segments, but got {len(self.segments)} and {len(self.pair)}")
 
 
 def split_by_group(
@@ -195,5 +199,5 @@ class DiscriminatorData(LightningDataModule):
 
 
 def _batches(texts: Sequence[LabelledText], tokens: Tokens, truncation: Truncation) -> RowBatches:
-    rows, _ = read([t.segments for t in texts], tokens, truncation)
+    rows, _ = read([t.segments for t in texts], tokens, truncation, [t.pair for t in texts])
     return RowBatches(rows, np.array([t.label for t in texts], dtype=np.float32), tokens.layout.pad)

@@ -78,66 +78,104 @@ def clean(segment: str) -> str:
     return " ".join(segment.split())
 
 
-def windows(segments: Sequence[Sequence[int]], separator: int, room: int) -> tuple[list[list[int]], int]:
+def windows(
+    segments: Sequence[Sequence[int]], separator: int, room: int, lengths: Sequence[int] | None = None
+) -> tuple[list[list[int]], int]:
     """Neighbouring whole segments packed from the left into as few sequences of at most `room` ids as that gives.
 
-    A segment that is longer than `room` by itself is cut. Returns the sequences and the number of tokens cut.
+    A segment that is longer than `room` by itself is cut. `lengths` are what each segment counts for, at least its own
+    length and by default this: the two sides of a pair count for the longer one and are so cut alike. Returns the
+    sequences and the number of tokens cut.
 
     >>> windows([[5, 6], [7], [8, 9, 9, 9, 9]], separator=1, room=4)
     ([[5, 6, 1, 7], [8, 9, 9, 9]], 1)
+    >>> windows([[5, 6], [7]], separator=1, room=4, lengths=[3, 1])
+    ([[5, 6], [7]], 0)
     """
     packed: list[list[int]] = []
-    dropped = 0
-    for segment in segments:
-        kept = list(segment[:room])
+    dropped = used = 0
+    for segment, length in zip(segments, lengths or [len(s) for s in segments], strict=True):
+        kept, counted = list(segment[:room]), min(length, room)
         dropped += len(segment) - len(kept)
-        if packed and len(packed[-1]) + 1 + len(kept) <= room:
+        if packed and used + 1 + counted <= room:
             packed[-1] += [separator, *kept]
+            used += 1 + counted
         else:
             packed.append(kept)
+            used = counted
     return packed, dropped
 
 
-def read(texts: Sequence[Segments], tokens: Tokens, truncation: Truncation) -> tuple[list[TokenRow], NDArray[np.int64]]:
+def read(
+    texts: Sequence[Segments],
+    tokens: Tokens,
+    truncation: Truncation,
+    pairs: Sequence[Segments | None] | None = None,
+) -> tuple[list[TokenRow], NDArray[np.int64]]:
     """Rows of all texts, in the order of the texts, and per text how many tokens were cut.
 
     A text that does not fit is refused (`error`), cut at its end with a warning (`warn`; separators count as tokens),
     or read in windows of neighbouring whole segments (`window`). The score of a text is the mean over its rows
     weighted by their tokens, so that a short last window counts for what it holds.
 
+    `pairs` are for training: the other side of each text, segment for segment, or None. Both sides are cut alike, and
+    a row that both sides have is left out of both, because nothing in it tells them apart.
+
     Raises ValueError for a text without a segment that is not blank, for a string in the place of segments, and, with
     `error`, for a text that does not fit.
     """
     check_choice("truncation", truncation, Truncation)
-    cleaned = [_checked(i, text) for i, text in enumerate(texts)]
-    encoded = iter(tokens.encode([segment for text in cleaned for segment in text]))
+    encoded = _encode(texts, tokens)
+    others = iter(_encode([pair for pair in pairs or () if pair is not None], tokens))
     layout, room = tokens.layout, tokens.layout.room
     rows: list[TokenRow] = []
     dropped = np.zeros(len(texts), dtype=np.int64)
-    for i, text in enumerate(cleaned):
-        segments = [next(encoded) for _ in text]
-        bodies = [join_ids(segments, layout.separator)]
-        length = len(bodies[0])
+    undamaged = 0
+    for i, segments in enumerate(encoded):
+        length = len(join_ids(segments, layout.separator))
         if length > room and truncation == "error":
             raise ValueError(
-                f"a text must fit into {layout.max_tokens} tokens, but text {i} ({text[0][:30]!r}...) has "
+                f"a text must fit into {layout.max_tokens} tokens, but text {i} ({texts[i][0][:30]!r}...) has "
                 f"{length} and {layout.max_tokens - room} special ones; set truncation to window (scores averaged over "
                 "windows of whole segments) or warn (cut at the end)"
             )
-        if length > room and truncation == "warn":
-            bodies, dropped[i] = [bodies[0][:room]], length - room
-        elif length > room:
-            bodies, dropped[i] = windows(segments, layout.separator, room)
-        total = sum(map(len, bodies))
-        if total == 0:
+        other = next(others) if pairs and pairs[i] is not None else None
+        bodies, dropped[i] = _bodies(segments, other or segments, layout, truncation)
+        if other is not None:
+            against, _ = _bodies(other, segments, layout, truncation)
+            damaged = [body for body, same in zip(bodies, against, strict=True) if body != same]
+            undamaged += len(bodies) - len(damaged)
+            bodies = damaged
+        elif not any(bodies):
             raise ValueError(f"a text needs at least one token, but text {i} has none: {texts[i]!r}")
+        total = sum(map(len, bodies))
         rows += [
             TokenRow(np.array([*layout.start, *body, *layout.end], dtype=np.int64), i, len(body) / total)
             for body in bodies
         ]
     if dropped.any():
         log.warning("%d of %d texts lost tokens (%d in all)", np.count_nonzero(dropped), len(texts), dropped.sum())
+    if undamaged:
+        log.info("%d windows that both sides of a pair have are left out", undamaged)
     return rows, dropped
+
+
+def _encode(texts: Sequence[Segments], tokens: Tokens) -> list[list[list[int]]]:
+    cleaned = [_checked(i, text) for i, text in enumerate(texts)]
+    ids = iter(tokens.encode([segment for text in cleaned for segment in text]))
+    return [[next(ids) for _ in text] for text in cleaned]
+
+
+def _bodies(
+    segments: Sequence[Sequence[int]], other: Sequence[Sequence[int]], layout: Layout, truncation: Truncation
+) -> tuple[list[list[int]], int]:
+    """What stands between start and end of each row of a text that is cut like its other side; the tokens cut."""
+    room = layout.room
+    lengths = [max(map(len, sides)) for sides in zip(segments, other, strict=True)]
+    joined = join_ids(segments, layout.separator)
+    if truncation == "window" and sum(lengths) + len(lengths) - 1 > room:
+        return windows(segments, layout.separator, room, lengths)
+    return [joined[:room]], max(0, len(joined) - room)
 
 
 def _checked(index: int, text: Segments) -> list[str]:

@@ -176,15 +176,14 @@ class DiscriminatorTraining(LightningModule):
     def on_validation_epoch_end(self) -> None:
         # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
         sums = self.trainer.strategy.reduce(self.found, reduce_op="sum")
-        logits = sums[0] / sums[1]
+        was_read = sums[1] > 0  # a text without a window that its pair lacks is not read
+        logits, labels = sums[0, was_read] / sums[1, was_read], self.labels[was_read]
         if not logits.isfinite().all():
             raise FloatingPointError("held-out logits must be finite, but are not: lower the learning rate")
         values = {
-            "val/loss": discriminator_loss(logits, self.labels) / len(logits),
-            "val/accuracy": ((logits > 0) == (self.labels > 0.5)).float().mean(),
-            "val/auc": torch.tensor(
-                roc_auc_score(self.labels.cpu().numpy(), logits.cpu().numpy()), dtype=torch.float32
-            ),
+            "val/loss": discriminator_loss(logits, labels) / len(logits),
+            "val/accuracy": ((logits > 0) == (labels > 0.5)).float().mean(),
+            "val/auc": torch.tensor(roc_auc_score(labels.cpu().numpy(), logits.cpu().numpy()), dtype=torch.float32),
         }
         self.log_dict({k: v.to(self.device) for k, v in values.items()}, sync_dist=True)
 

@@ -10,7 +10,7 @@ from core.faults import SettingFault
 
 @dataclass(frozen=True)
 class Infilling:
-    """Source: text with `mask` in the gap. Target: `before`, the missing tokens, `after`.
+    """Source: text with `mask` in the gap, then `end`. Target: `before`, the missing tokens, `after`.
 
     The tokens of `before` are given to the model and never scored; `after` ends the segment and is scored.
     """
@@ -18,6 +18,7 @@ class Infilling:
     mask: int
     before: tuple[int, ...]
     after: tuple[int, ...]
+    end: tuple[int, ...]
 
     def target(self, segment: Sequence[int]) -> list[int]:
         """The target ids for a missing segment."""
@@ -27,6 +28,8 @@ class Infilling:
 def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
     """T5's convention: `<extra_id_0>` in the source, `<extra_id_0> segment <extra_id_1>` as the target.
 
+    The source ends with the tokenizer's end token (`</s>`), as in T5's pretraining.
+
     Raises SettingFault for a tokenizer without these sentinels.
     """
     first, second = (tokenizer.convert_tokens_to_ids(f"<extra_id_{i}>") for i in range(2))
@@ -35,7 +38,7 @@ def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
             "infilling needs a tokenizer with the sentinels <extra_id_0> and <extra_id_1> (the T5 family), "
             f"but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has none"
         )
-    return Infilling(mask=first, before=(first,), after=(second,))
+    return Infilling(mask=first, before=(first,), after=(second,), end=(tokenizer.eos_token_id,))
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
-from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, dialogue_steps, pooled_scores
+from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, pooled_scores
 from cdm.generative import GenerativeCDM, labelled
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
@@ -20,7 +21,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from experiments.cdm.plots import plot_momentum
-from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_negatives, kept_pooler
+from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_negatives, kept_pooler, kept_steps
 from experiments.report import plots
 from experiments.report.evaluation import evaluate, published_scores
 from experiments.runner.contracts import Outcome, Run, ScoredSet
@@ -46,7 +47,8 @@ class CdmFindings:
 
     Attributes:
         trained: the pair.
-        order: whether the expert is the better one.
+        order: whether the expert is the better one, on dialogues that chose no checkpoint.
+        windowed: the share of training gaps whose source does not hold the whole dialogue.
         negatives: what the discriminators learned.
         discriminators: by name, as trained.
         pooler: the folder of the classifier pooler.
@@ -55,6 +57,7 @@ class CdmFindings:
 
     trained: TrainedPair
     order: PartialOrder
+    windowed: float
     negatives: Negatives
     discriminators: Mapping[str, Trained]
     pooler: Path
@@ -83,12 +86,14 @@ def cdm_dialogue(
         device: where the trained models score and sample; the trainer's settings say where they train.
     """
     train, held_out = turns_of(data.train), turns_of(data.held_out)
-    weaker = trained_language_model(run, "amateur", amateur, train, held_out)
-    stronger = trained_language_model(run, "expert", expert, train, held_out)
+    chooses, checks = held_out[::2], held_out[1::2]
+    weaker = trained_language_model(run, "amateur", amateur, train, chooses)
+    stronger = trained_language_model(run, "expert", expert, train, chooses)
     pair = Pair.from_pretrained(weaker.source, stronger.source, device=device)
     trained = TrainedPair(weaker, stronger, pair)
     with run.timed("partial order"):
-        order = pair.partial_order(pair.tokenise(held_out).tasks(run.seed))
+        order = pair.partial_order(pair.tokenise(checks).tasks(run.seed))
+        windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
     sampled = kept_negatives(run, trained, train, negatives)
     judges = {
         name: trained_discriminator(run, f"discriminator_{name}", plan, labelled(sampled), run.seed)
@@ -98,8 +103,8 @@ def cdm_dialogue(
     fitted = ClassifierPooler.load(pooler_folder / "pooler.json")
     generative = {name: GenerativeCDM.from_pretrained(judge.source, device) for name, judge in judges.items()}
     generative = {f"{generative_row(negatives.sampling.gamma)}_{name}": metric for name, metric in generative.items()}
-    rated = tuple(_rated(run, each, pair, fitted, generative) for each in data.rated)
-    return _outcome(run, data, negatives, CdmFindings(trained, order, sampled, judges, pooler_folder, rated))
+    rated = tuple(_rated(run, each, trained, fitted, generative) for each in data.rated)
+    return _outcome(run, data, negatives, CdmFindings(trained, order, windowed, sampled, judges, pooler_folder, rated))
 
 
 def generative_row(gamma: float) -> str:
@@ -119,11 +124,10 @@ def word_count_auc(negatives: Negatives) -> float:
 
 
 def _rated(
-    run: Run, rated: RatedSet, pair: Pair, pooler: ClassifierPooler, generative: Mapping[str, GenerativeCDM]
+    run: Run, rated: RatedSet, trained: TrainedPair, pooler: ClassifierPooler, generative: Mapping[str, GenerativeCDM]
 ) -> RatedDialogues:
     """One rated set under every metric."""
-    with run.timed(f"momentum {rated.name}"):
-        steps = dialogue_steps(pair, turns_of(rated.examples))
+    steps = kept_steps(run, trained, rated.name, turns_of(rated.examples))
     with run.timed(f"scoring {rated.name}"):
         scores = {name: metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
@@ -183,6 +187,8 @@ def _outcome(run: Run, data: DialogueData, plan: NegativesPlan, found: CdmFindin
             "expert parameters": pair.expert.parameters,
             "negatives": len(found.negatives.negatives),
             "redrawn segments that are cut": unclosed,
+            "source tokens left out while sampling negatives": found.negatives.dropped,
+            "share of training gaps read in a window of their dialogue": found.windowed,
             "AUC of word count, positives against negatives (0.5 is chance)": length_auc,
         },
         synthetic=data.synthetic,

@@ -1,17 +1,17 @@
-"""What CDM keeps as stages beside trained models: the sampled negatives and the fitted pooler."""
+"""What CDM keeps as stages beside trained models: sampled negatives, the fitted pooler, momentum of rated sets."""
 
 import json
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from cdm import discriminative, negatives
-from cdm.discriminative import ClassifierPooler, dialogue_steps
-from cdm.negatives import Negatives, manipulated_negatives, sample_negatives
+from cdm.discriminative import ClassifierPooler, Steps, dialogue_steps, load_steps, save_steps
+from cdm.negatives import Negatives, sample_negatives
 from cdm.pair import Pair
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
@@ -40,17 +40,15 @@ class NegativesPlan:
 
 @checked_dataclass
 class PoolerPlan:
-    """What the classifier pooler learns from.
+    """What the classifier pooler learns from: whole held-out dialogues and their negatives of Generative CDM.
 
     Attributes:
-        negatives: `manipulated` (foreign, swapped and repeated turns) or `sampled` (Generative CDM's own).
+        dialogues: how many held-out dialogues, at most.
         strength: scikit-learn's C.
-        turns: as in NegativesPlan.
     """
 
-    negatives: Literal["manipulated", "sampled"] = "manipulated"
+    dialogues: Count
     strength: Positive = 0.1
-    turns: Annotated[int, Field(ge=2)] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,7 @@ class TrainedPair:
             "amateur": self.amateur.identity,
             "expert": self.expert.identity,
             "longest": self.pair.longest,
+            "given": self.pair.given,
         }
 
 
@@ -93,33 +92,47 @@ def kept_negatives(
         folder = run.stages.get("negatives", depends, build, version=negatives.VERSION)
     stored = json.loads((folder / "negatives.json").read_text("utf-8"))
     positives, damaged = (tuple(map(tuple, stored[key])) for key in ("positives", "negatives"))
-    return Negatives(positives, damaged, tuple(stored["indices"]), stored["failures"], stored["unclosed"])
+    counts = {name: stored[name] for name in ("failures", "unclosed", "dropped")}
+    return Negatives(positives, damaged, tuple(stored["indices"]), **counts)
 
 
 def kept_pooler(
     run: Run, trained: TrainedPair, held_out: Sequence[Sequence[str]], plan: PoolerPlan, sampled: NegativesPlan
 ) -> Path:
-    """The folder of the classifier pooler, which learns held-out dialogues against damaged ones, never rated ones."""
-    chosen = windows(held_out, plan.turns, run.seed)
+    """The folder of the classifier pooler, which learns held-out dialogues against their negatives, never rated ones.
+
+    The dialogues are whole, as rated ones are.
+    """
+    chosen = windows(held_out, None, run.seed)[: plan.dialogues]
 
     def build(folder: Path) -> None:
-        if plan.negatives == "manipulated":
-            found = manipulated_negatives(chosen, run.seed)
-        else:
-            found = sample_negatives(trained.pair, chosen, sampled.strategy, sampled.sampling, run.seed)
+        found = sample_negatives(trained.pair, chosen, sampled.strategy, sampled.sampling, run.seed)
         good, damaged = (dialogue_steps(trained.pair, texts) for texts in (found.positives, found.negatives))
         ClassifierPooler.fit(good, damaged, plan.strength).save(folder / "pooler.json")
 
     depends = {
         **trained.identity,
-        "plan": plan,
-        "sampled": sampled if plan.negatives == "sampled" else None,
+        "strength": plan.strength,
+        "strategy": sampled.strategy,
+        "sampling": sampled.sampling,
         "negatives version": negatives.VERSION,
         "held_out": fingerprint(chosen),
         "seed": run.seed,
     }
     with run.timed("fitting the pooler"):
         return run.stages.get("pooler", depends, build, version=discriminative.VERSION)
+
+
+def kept_steps(run: Run, trained: TrainedPair, name: str, dialogues: Sequence[Sequence[str]]) -> list[Steps]:
+    """The log-probabilities of all tokens of a rated set under the pair."""
+
+    def build(folder: Path) -> None:
+        save_steps(folder / "steps.npz", dialogue_steps(trained.pair, dialogues))
+
+    depends = {**trained.identity, "dialogues": fingerprint(dialogues)}
+    with run.timed(f"momentum {name}"):
+        folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
+        return load_steps(folder / "steps.npz")
 
 
 def windows(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:

@@ -12,8 +12,10 @@ from cdm.discriminative import (
     DiscriminativeCDM,
     Steps,
     dialogue_steps,
+    load_steps,
     momentum_features,
     pool,
+    save_steps,
     summary,
 )
 from cdm.pair import SEPARATOR, Pair
@@ -34,7 +36,7 @@ def test_steps_equal_one_turn_at_a_time(pair: Pair) -> None:
     expected = []
     for t in range(3):
         masked = [[mask] if i == t else turn for i, turn in enumerate(ids)]
-        source = [*masked[0], separator, *masked[1], separator, *masked[2]]
+        source = [*masked[0], separator, *masked[1], separator, *masked[2], *pair.infilling.end]
         target = before + ids[t] + after
         with torch.no_grad():
             logits = pair.expert.model(
@@ -54,6 +56,16 @@ def test_scores_do_not_depend_on_batch_or_order(pair: Pair, dialogues: list[tupl
     np.testing.assert_allclose(found.values["quality"][::-1], expected.values["quality"], atol=1e-5)
     assert found.dropped_tokens[::-1] == expected.dropped_tokens
     assert max(expected.dropped_tokens) > 0  # the pair reads 60 tokens, so that long dialogues need windows
+
+
+def test_kept_steps_are_the_same(pair: Pair, dialogues: list[tuple[str, ...]], tmp_path: Path) -> None:
+    found = dialogue_steps(pair, [*dialogues[:3], ("", "hi")])
+    save_steps(tmp_path / "steps.npz", found)
+    for kept, one in zip(load_steps(tmp_path / "steps.npz"), found, strict=True):
+        assert (kept.amateur == one.amateur).all()
+        assert (kept.expert == one.expert).all()
+        assert (kept.turn == one.turn).all()
+        assert kept.dropped == one.dropped
 
 
 def test_poolings_by_hand() -> None:

@@ -10,7 +10,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from cdm.infilling import SEPARATOR, DialogueGaps, held_out_nll, tokenise
+from cdm.infilling import SEPARATOR, Gaps, held_out_nll, tokenise
 from cdm.pair import Pair
 from data.builtin.dialogues import generate_dialogues
 from language_models.seq2seq import Seq2SeqLM
@@ -20,7 +20,7 @@ from language_models.training import Schedule, train_language_model
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
-GAPS = DialogueGaps(longest=80)
+GAPS = Gaps(longest=80)
 
 
 class Killed(pl.Callback):
@@ -76,6 +76,15 @@ def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
     assert curves[0] == curves[1]
 
 
+def test_amateur_and_expert_learn_the_same_gaps() -> None:
+    lm = GAPS.build(PLAN, DIALOGUES, seed=0)
+    once, thrice = (GAPS.tasks(lm, [turns for turns in DIALOGUES[:9] for _ in range(n)])(7) for n in (1, 3))
+    assert thrice[::3] == once
+    assert thrice[1::3] != once
+    assert GAPS.tasks(lm, DIALOGUES[5:9])(7) == once[5:]  # whatever else is learned
+    assert all(task.source[-1] == lm.tokenizer.eos_token_id for task in once)  # as T5 was pretrained
+
+
 def test_the_partial_order_is_checked_and_said(
     pair: Pair, dialogues: list[tuple[str, ...]], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,6 +111,8 @@ def test_a_pair_needs_one_tokenizer(pair: Pair) -> None:
 
 def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> None:
     pair.amateur.tokenizer.model_max_length = 60
+    pair.amateur.model.config.given_turns = 1
     pair.amateur.save_pretrained(tmp_path / "amateur")
     pair.expert.save_pretrained(tmp_path / "expert")
-    assert Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert").longest == 60
+    loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
+    assert (loaded.longest, loaded.given) == (60, 1)

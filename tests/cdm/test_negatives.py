@@ -1,12 +1,13 @@
 """Negatives differ from their positives where they were manipulated, and nowhere else."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
 from cdm.generative import labelled
-from cdm.negatives import manipulated_negatives, sample_negatives
+from cdm.negatives import Negatives, sample_negatives
 from cdm.pair import Pair
 from cdm.sampling import Sampling
 
@@ -75,16 +76,18 @@ def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monke
         assert (len(draws), found.unclosed, found.failures) == (tried, unclosed, 0)
 
 
-def test_manipulated_negatives_have_foreign_swapped_or_repeated_turns(dialogues: list[tuple[str, ...]]) -> None:
-    found = manipulated_negatives(dialogues, seed=0)
-    everything = {turn for turns in dialogues for turn in turns}
-    assert len(found.negatives) == len(dialogues)
-    for positive, negative in zip(found.positives, found.negatives, strict=True):
-        assert positive != negative
-        assert len(positive) == len(negative)
-        assert set(negative) <= everything
+def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    found = sample_negatives(pair, dialogues[:10], "utterance-single", SAMPLING, seed=1)
+    whole = sample_negatives(replace(pair, longest=500), dialogues[:10], "utterance-single", SAMPLING, seed=1)
+    assert found.dropped > 0
+    assert whole.dropped == 0
 
 
-def test_a_dialogue_and_its_negative_are_one_group(dialogues: list[tuple[str, ...]]) -> None:
-    texts = labelled(manipulated_negatives(dialogues[:3], seed=0))
-    assert [(t.label, t.group) for t in texts] == [(1, "0"), (0, "0"), (1, "1"), (0, "1"), (1, "2"), (0, "2")]
+def test_a_dialogue_and_its_negative_are_one_group() -> None:
+    texts = labelled(Negatives((("a", "b"), ("c",)), (("a", "x"), ("d",)), (0, 2), 0))
+    assert [(t.segments, t.label, t.group, t.pair) for t in texts] == [
+        (("a", "b"), 1, "0", ("a", "x")),
+        (("a", "x"), 0, "0", ("a", "b")),
+        (("c",), 1, "2", ("d",)),
+        (("d",), 0, "2", ("c",)),
+    ]

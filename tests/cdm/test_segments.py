@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -15,13 +16,13 @@ from cdm.segments import (
     infilling_task,
     manipulations,
     random_gap,
-    training_task,
+    training_gap,
     window,
 )
 from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
-INFILLING = Infilling(mask=1, before=(1,), after=(2,))
+INFILLING = Infilling(mask=1, before=(1,), after=(2,), end=())
 SEPARATOR = 3
 turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1, max_size=8).filter(
     lambda turns: any(turns)
@@ -77,10 +78,19 @@ def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
     assert right.source == (146, 147, 148, 1)
 
 
+def test_the_end_token_stands_behind_the_source_and_takes_its_room() -> None:
+    ending = replace(INFILLING, end=(9,))
+    turns = [[10] * 4, [11] * 4, [12] * 4]
+    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, longest=6).source == (1, 9)
+    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, longest=7).source == (10, 10, 10, 10, 3, 1, 9)
+    giant = infilling_task([list(range(100, 150))], Gap(0, 20, 22), ending, SEPARATOR, longest=8)
+    assert giant.source == (117, 118, 119, 1, 122, 123, 124, 9)
+
+
 def test_a_third_of_training_gaps_are_whole_utterances() -> None:
     rng = random.Random(0)
     turns = [list(range(10, 40)), list(range(40, 70))]
-    whole = sum(len(training_task(turns, rng, INFILLING, SEPARATOR, 100).segment) == 30 for _ in range(3000))
+    whole = sum((gap := training_gap(turns, rng)).stop - gap.start == 30 for _ in range(3000))
     assert whole == pytest.approx(1000, abs=90)  # a segment has 20 tokens at most
 
 
@@ -97,6 +107,10 @@ def test_strategies() -> None:
     assert len(get_args(Strategy)) == 4
     with pytest.raises(ValueError, match="amr-multi"):
         manipulations("amr-multi", rng)  # pyright: ignore[reportArgumentType]
+
+
+def test_given_turns_have_no_gap() -> None:
+    assert {random_gap([[1], [2], [3]], random.Random(i), utterance=True, given=1).turn for i in range(20)} == {1, 2}
 
 
 def test_a_dialogue_without_tokens_has_no_gap() -> None:

@@ -55,6 +55,23 @@ def test_windows_are_whole_segments_weighted_by_their_tokens():
     assert dropped.tolist() == [2]
 
 
+def test_a_window_is_negative_only_if_it_was_redrawn():
+    positive, negative = ("ab", "c", "de", "f"), ("ab", "c", "xyz", "f")
+    rows, dropped = read([positive, negative, ("ab", "c")], Letters(6), "window", [negative, positive, None])
+    assert [(spelled(r), r.text, r.weight) for r in rows] == [
+        ("<de|", 0, 1.0),
+        ("<xyz|", 1, 1.0),
+        ("<ab|c|", 2, 1.0),
+    ]
+    assert dropped.tolist() == [0, 0, 0]
+
+
+def test_the_sides_of_a_pair_are_cut_alike():
+    short, long = ("a", "b", "c"), ("a", "bxyz", "c")
+    rows, _ = read([short, long], Letters(8), "window", [long, short])
+    assert [spelled(r) for r in rows] == ["<a|b|", "<a|bxyz|"]  # alone the short one would fit as a whole
+
+
 @given(st.lists(st.lists(st.integers(3, 9), max_size=9), min_size=1, max_size=8), st.integers(1, 8))
 def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]], room: int):
     packed, dropped = windows(segments, separator=1, room=room)

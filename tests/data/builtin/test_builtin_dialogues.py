@@ -63,6 +63,15 @@ def digest(examples: Iterable[Example]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+def test_dialogues_to_train_on_are_made_without_damages(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = generate_dialogues(20, seed=1)
+    for name in ("swap_turns", "replace_turn", "garble_words", "repeat_turn", "contradict_fact", "by_word_count"):
+        monkeypatch.delattr(f"data.builtin.dialogues.{name}")
+    assert generate_dialogues(20, seed=1) == expected
+    with pytest.raises(NameError):
+        rated_dialogues(20, seed=1)
+
+
 # ---- generation ----------------------------------------------------------------------------------------------------
 
 

@@ -54,6 +54,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
         "amateur",
         "expert",
         "negatives",
+        "momentum",
         "discriminator_bilstm",
         "pooler",
     }
