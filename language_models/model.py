@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from language_models.identity import weights_fingerprint
 from language_models.loading import loaded
 
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
@@ -53,6 +55,11 @@ class LanguageModel:
         """How many tokens the model reads, or writes, at once."""
         positions = getattr(self.model.config, "max_position_embeddings", None)  # T5 counts distances instead
         return min(self.tokenizer.model_max_length, positions or UNLIMITED)
+
+    @cached_property
+    def weights(self) -> str:
+        """A fingerprint of the weights, computed once: they must not change afterwards."""
+        return weights_fingerprint(self.model)
 
     @property
     def parameters(self) -> int:

@@ -12,7 +12,6 @@ same byte for byte in any batch and any order, for models in float32 or float64.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from tqdm import tqdm
@@ -20,7 +19,6 @@ from tqdm import tqdm
 from core.faults import ExampleFaults
 from language_models.batching import batches_by_budget, halving_on_out_of_memory
 from language_models.causal import CausalLM
-from language_models.identity import weights_fingerprint
 from mars.cloze import Augmentation, Augmented, Fill, Job
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
@@ -47,11 +45,7 @@ class SelfPlanningAugmenter:
     @property
     def depends(self) -> dict[str, Any]:
         """What a filled reference depends on beside its job."""
-        return {"augmenter": "self_planning", "model": self._weights, **asdict(self.settings)}
-
-    @cached_property
-    def _weights(self) -> str:
-        return weights_fingerprint(self.lm.model)
+        return {"augmenter": "self_planning", "model": self.lm.weights, **asdict(self.settings)}
 
     def but(self, **changes: Any) -> "SelfPlanningAugmenter":
         """The same model with other settings."""

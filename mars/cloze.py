@@ -15,7 +15,6 @@ class Augmentation:
         planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
         xi: temperature of the planning.
         largest_shift: how far a step moves the logit that it moves most.
-        eta: length of a step instead, as the paper writes it (0.02, which moves no logit noticeably).
         max_guess: sigma, how many tokens more than masked words are tried.
         reward: how Eq. 5 is read.
         use_context: whether the model reads the context first.
@@ -24,7 +23,6 @@ class Augmentation:
     planning_steps: Size = 3
     xi: Positive = 1.3
     largest_shift: Positive = 1.0
-    eta: Positive | None = None
     max_guess: Size = 3
     reward: Rule = "log_probability"
     use_context: bool = True

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from language_models.causal import CausalLM
 from language_models.seq2seq import chosen_log_probabilities
-from mars.slots import Reading, hidden_alone, joined, onward, output_embeddings
+from mars.slots import Reading, hidden_alone, joined, onward
 
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
@@ -106,13 +106,18 @@ def with_following(fill: Sequence[float], following: Sequence[float], lengths: S
 
 
 def perplexities_alone(
-    lm: CausalLM, before: Sequence[int], fill: Sequence[int], after: Sequence[int], lengths: Sequence[int]
+    lm: CausalLM,
+    embeddings: Float[Tensor, "vocabulary dim"],
+    before: Sequence[int],
+    fill: Sequence[int],
+    after: Sequence[int],
+    lengths: Sequence[int],
 ) -> list[float]:
     """PPL(t_1 ... t_m T | s) of each length m, one at a time and each read from the beginning.
 
-    Slow, and equal in any batch; infinite for lengths that are not judged.
+    Slow, but the same in any batch. Lengths that are not judged have an infinite perplexity.
     """
-    embeddings, found = output_embeddings(lm), [math.inf] * len(fill)
+    found = [math.inf] * len(fill)
     for m in lengths:
         scored = [*fill[:m], *after]
         hidden = hidden_alone(lm, [*before, *scored[:-1]])[len(before) - 1 :]

@@ -186,7 +186,7 @@ class _Batch:
         """The tokens, their log-probabilities under the plain model, KL from it, and which tokens are a close call."""
         filler, s = self.filler, self.filler.settings
         words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
-        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.largest_shift, s.eta, s.reward)
+        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.largest_shift, s.reward)
         token, close = pick(planned.logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")
@@ -240,8 +240,9 @@ class _Batch:
         """The best length of a fill, and the perplexity of every length."""
         perplexities = with_following(row.scores, following, row.whole)
         if judging.is_close_call(perplexities):
-            alone = judging.perplexities_alone
-            perplexities = alone(self.filler.lm, row.text, row.fill, row.blank.after, row.whole)
+            filler, after = self.filler, row.blank.after
+            read_alone = judging.perplexities_alone
+            perplexities = read_alone(filler.lm, filler.embeddings, row.text, row.fill, after, row.whole)
         return judging.best_length(perplexities), perplexities
 
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from core.faults import ExampleFaults
-from language_models.identity import weights_fingerprint
 from language_models.masked import MaskedLM, most_likely_at_masks
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
@@ -28,11 +26,7 @@ class NaiveAugmenter:
     @property
     def depends(self) -> dict[str, str | bool]:
         """What a filled reference depends on beside its job."""
-        return {"augmenter": "naive", "model": self._weights, "use_context": self.use_context}
-
-    @cached_property
-    def _weights(self) -> str:
-        return weights_fingerprint(self.lm.model)
+        return {"augmenter": "naive", "model": self.lm.weights, "use_context": self.use_context}
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The references with their blanks filled; without a blank as they are. A fill has no perplexity.

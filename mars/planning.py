@@ -35,13 +35,11 @@ class Direction(NamedTuple):
         gradient: xi times the gradient by the hidden states.
         shrink: by how much a step is shorter because the reward is nearly satisfied; at least 1.
         least_shift: the least size of what the gradient moves a logit by; 0 without words.
-        least_norm: the least size of the gradient; 0 without words.
     """
 
     gradient: Float[Tensor, "rows dim"]
     shrink: Float[Tensor, " rows"]
     least_shift: Float[Tensor, " rows"]
-    least_norm: Float[Tensor, " rows"]
 
 
 def reward_gradient(
@@ -59,26 +57,24 @@ def reward_gradient(
     v = e / |e| and n = sum_w E_w / |E_w|. As e u = 0, it is taken as sum_j p_j (E_j u - e u) (E_j - e), so that no
     large terms cancel where p is nearly certain.
     """
-    p = (logits / xi).softmax(-1).to(embeddings.dtype)
+    p = (logits / xi).softmax(-1)
     expected = p @ embeddings
     targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]
-    lengths = targets.to(logits.dtype).norm(dim=-1)
+    lengths = targets.norm(dim=-1)
     if rule == "log_probability":
         g = targets.sum(-2) - (words != NO_WORD).sum(-1, keepdim=True) * expected
         one = torch.ones_like(logits[:, 0])
-        return Direction(g, one, SATISFIED * lengths.square().sum(-1), SATISFIED * lengths.sum(-1))
+        return Direction(g, one, SATISFIED * lengths.square().sum(-1))
     wanted, unit = normalize(targets, dim=-1).sum(-2), expected / _length(expected)
     across = wanted - (wanted * unit).sum(-1, keepdim=True) * unit
     along = (across / _length(expected)) @ embeddings.T
     weights = p * (along - (p * along).sum(-1, keepdim=True))
-    sine = (across.norm(dim=-1) / _length(wanted)[:, 0]).to(logits.dtype)
+    sine = across.norm(dim=-1) / _length(wanted)[:, 0]
     possible = (p @ embeddings.square().sum(-1)) * (wanted.norm(dim=-1) / _length(expected)[:, 0])
-    least = CERTAIN * possible.to(logits.dtype)
     return Direction(
         weights @ embeddings - weights.sum(-1, keepdim=True) * expected,
         (SATISFIED / sine.clamp(min=SATISFIED**3)).clamp(min=1),
-        least * lengths.amax(-1),
-        least,
+        CERTAIN * possible * lengths.amax(-1),
     )
 
 
@@ -89,30 +85,24 @@ def plan(
     steps: int = 3,
     xi: float = 1.3,
     largest_shift: float = 1.0,
-    eta: float | None = None,
     rule: Rule = "log_probability",
 ) -> Planned:
     """Eq. 6: `steps` steps of the hidden states up the reward's gradient.
 
-    Each step moves the logit that it moves most by `largest_shift`. With `eta` it has this length instead, as the paper
-    writes it (its 0.02 moves no logit noticeably). Where the reward is nearly satisfied the gradient vanishes, and
-    scaled up it would be rounding errors: below `SATISFIED` of its possible size (for `cosine`: of the sine between the
-    expected embedding and the words) the step shrinks with it. Rows without words and `steps=0` give the plain model.
+    Each step moves the logit that it moves most by `largest_shift`. The paper's steps have the length 0.02, which moves
+    no logit noticeably. Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify
+    rounding errors. Below `SATISFIED` of its possible size (for `cosine`: of the sine between the expected embedding
+    and the words) the step therefore shrinks with it. Rows without words and `steps=0` give the plain model.
     """
-    exact = torch.promote_types(hidden.dtype, torch.float32)
-    plain = (hidden @ embeddings.T).to(exact)
+    plain = hidden @ embeddings.T
     logits, moved = plain, hidden
     for _ in range(steps if words.numel() else 0):
         direction = reward_gradient(logits, embeddings, words, xi, rule)
         g = direction.gradient
-        shift = (g @ embeddings.T).to(exact)
-        if eta is None:
-            size, least, length = shift.abs().amax(-1), direction.least_shift, largest_shift
-        else:
-            size, least, length = g.to(exact).norm(dim=-1), direction.least_norm, eta
-        size = (size * direction.shrink).maximum(least)
-        factor = torch.where(size > 0, length / size, 0)[:, None]
-        moved = moved + (factor * g).to(hidden.dtype)
+        shift = g @ embeddings.T
+        size = (shift.abs().amax(-1) * direction.shrink).maximum(direction.least_shift)
+        factor = torch.where(size > 0, largest_shift / size, 0)[:, None]
+        moved = moved + factor * g
         logits = logits + factor * shift
     return Planned(moved, logits, plain)
 

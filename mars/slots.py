@@ -22,6 +22,8 @@ from language_models.batching import pad
 from language_models.causal import CausalLM
 from language_models.seq2seq import output_layer_given
 
+BLOCK = 256  # tokens of a row in one pass
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -41,6 +43,10 @@ class Reading:
     prefix: Sequence[int]
     own: Sequence[int]
 
+    def part(self, start: int, stop: int) -> "Reading":
+        """Some of the tokens; the ones before them are read first."""
+        return Reading(*(each[start:stop] for each in (self.ids, self.slots, self.positions, self.prefix, self.own)))
+
 
 def onward(ids: Sequence[int], length: int) -> Reading:
     """The tokens after the `length` that the row holds.
@@ -54,13 +60,7 @@ def onward(ids: Sequence[int], length: int) -> Reading:
 
 def joined(first: Reading, second: Reading) -> Reading:
     """Both in one pass."""
-    return Reading(
-        [*first.ids, *second.ids],
-        [*first.slots, *second.slots],
-        [*first.positions, *second.positions],
-        [*first.prefix, *second.prefix],
-        [*first.own, *second.own],
-    )
+    return Reading(*([*getattr(first, name), *getattr(second, name)] for name in first.__annotations__))
 
 
 @dataclass
@@ -128,11 +128,17 @@ class Slots:
     def read(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:
         """The last hidden states of the tokens that the rows read.
 
-        Rows that read fewer tokens than others are filled up; their last hidden states mean nothing.
+        Rows that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings are
+        read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
         """
+        longest = max(len(reading.ids) for reading in readings)
+        blocks = [[r.part(start, start + BLOCK) for r in readings] for start in range(0, longest, BLOCK)]
+        return torch.cat([self._read_block(block, rows) for block in blocks], dim=1)
+
+    def _read_block(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:
         device, turn = self.lm.device, self.turn
         slots = pad([r.slots for r in readings], turn.capacity, device)
-        turn.width = 1 + max(max(r.slots) for r in readings)
+        turn.width = 1 + max(max(r.slots, default=0) for r in readings)
         turn.slots = slots
         chosen = torch.tensor(list(rows), device=device)
         turn.reads = chosen[:, None]
@@ -180,7 +186,12 @@ def hidden_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
 def _last_hidden(lm: CausalLM, **inputs: Any) -> Float[Tensor, "rows time dim"]:
     with output_layer_given(lm.model, lambda hidden: hidden[:, :0]) as seen:
         lm.model(**inputs)
-    return seen[0]
+    return _exact(seen[0])
+
+
+def _exact(numbers: Tensor) -> Tensor:
+    """At least float32: a product with the vocabulary in bfloat16 would round many logits to one."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 @torch.inference_mode()
@@ -215,5 +226,5 @@ def check_model(lm: CausalLM) -> None:
 
 
 def output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
-    """E of the planning: the weight of the output layer, with tied embeddings that of the input too."""
-    return lm.model.get_output_embeddings().weight.detach()
+    """E of the planning: the weight of the output layer, which is also that of the input layer where they are tied."""
+    return _exact(lm.model.get_output_embeddings().weight.detach())

@@ -397,7 +397,6 @@ def test_damaged_weights_are_named(lm: CausalLM) -> None:
         ({"planning_steps": "x"}, "planning_steps must be a valid integer, but is 'x'"),
         ({"max_guess": -1}, "max_guess must be greater than or equal to 0, but is -1"),
         ({"xi": 0.0}, "xi must be greater than 0, but is 0.0"),
-        ({"eta": -0.1}, "eta must be greater than 0, but is -0.1"),
     ],
 )
 def test_settings_out_of_range(values: dict[str, Any], message: str) -> None:

@@ -1,5 +1,6 @@
 """Judging: the exact cases by hand, one pass against full recomputation, other architectures, ties."""
 
+import copy
 import math
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     BloomConfig,
@@ -33,7 +35,9 @@ from mars.judging import (
     perplexity,
     with_following,
 )
-from mars.slots import Slots, check_model, joined, onward, output_embeddings
+from mars.lockstep import pick
+from mars.planning import plan
+from mars.slots import Slots, check_model, hidden_alone, joined, onward, output_embeddings
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
 WIDE: dict[str, Any] = {
@@ -97,7 +101,11 @@ def test_the_judge_by_hand(counting: CausalLM) -> None:
     found = perplexities(counting, [0], [1, 2, 3, 4], [3])
     np.testing.assert_allclose(found, [6.6667, 1.1111, 2.7217, 2.2752], atol=1e-4)
     assert best_length(found) == 2
-    np.testing.assert_allclose(perplexities_alone(counting, [0], [1, 2, 3, 4], [3], [1, 2, 3, 4]), found, rtol=1e-5)
+    np.testing.assert_allclose(
+        perplexities_alone(counting, output_embeddings(counting), [0], [1, 2, 3, 4], [3], [1, 2, 3, 4]),
+        found,
+        rtol=1e-5,
+    )
 
 
 def test_a_uniform_model_takes_the_shortest(uniform: CausalLM) -> None:
@@ -118,7 +126,9 @@ def test_one_pass_equals_full_recomputation(lm: CausalLM, seed: int) -> None:
     expected = recomputed(lm, before, fill, after)
     np.testing.assert_allclose(perplexities(lm, before, fill, after), expected, rtol=1e-5)
     lengths = list(range(1, len(fill) + 1))
-    np.testing.assert_allclose(perplexities_alone(lm, before, fill, after, lengths), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        perplexities_alone(lm, output_embeddings(lm), before, fill, after, lengths), expected, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -144,6 +154,43 @@ def test_logits_with_a_bias_are_refused(lm: CausalLM) -> None:
         other.model.lm_head.bias.uniform_(-1, 1)
     with pytest.raises(ValueError, match="the logits of GPTJForCausalLM differ by"):
         check_model(other)
+
+
+def test_bfloat16_logits_are_products_in_float32(lm: CausalLM) -> None:
+    """In bfloat16 many of the highest logits would be equal."""
+    half = CausalLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
+    hidden, embeddings = hidden_alone(half, [5, 9, 30, 2, 7]), output_embeddings(half)
+    exact = hidden.double() @ half.model.lm_head.weight.double().T
+    planned = plan(hidden, embeddings, torch.zeros(5, 0, dtype=torch.long))
+    torch.testing.assert_close(planned.logits.double(), exact, rtol=1e-5, atol=1e-5)
+    token, _ = pick(planned.logits, torch.ones_like(exact, dtype=torch.bool))
+    assert token.tolist() == exact.argmax(-1).tolist()
+    found = log_probabilities(embeddings, hidden, token.tolist())
+    np.testing.assert_allclose(found, exact.log_softmax(-1).amax(-1).tolist(), atol=1e-5)
+
+
+def test_long_texts_are_read_in_blocks(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows = [rng.integers(4, 300, n).tolist() for n in (50, 7, 33)]
+
+    def read() -> list[Tensor]:
+        slots = Slots(lm, rows=3, capacity=50)
+        hidden = slots.read([onward(row, 0) for row in rows], range(3))
+        return [states[: len(row)] for states, row in zip(hidden, rows, strict=True)]
+
+    whole = read()
+    widths: list[int] = []
+    forward = lm.model.forward
+
+    def recorded(*args: object, attention_mask: Tensor, **kwargs: object) -> object:
+        widths.append(attention_mask.shape[-2])
+        return forward(*args, attention_mask=attention_mask, **kwargs)
+
+    monkeypatch.setattr(lm.model, "forward", recorded)
+    monkeypatch.setattr("mars.slots.BLOCK", 16)
+    for states, expected in zip(read(), whole, strict=True):
+        torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-4)
+    assert widths == [16, 16, 16, 2]
 
 
 def test_the_layout_of_a_pass() -> None:

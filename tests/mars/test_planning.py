@@ -73,14 +73,6 @@ def test_each_step_moves_the_largest_logit_by_the_set_amount(rule: Rule) -> None
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_length_in_absolute_terms(rule: Rule) -> None:
-    hidden, embeddings, words = random_case(2)
-    planned = plan(hidden, embeddings, words, steps=1, eta=0.02, rule=rule)
-    g = reward_gradient(hidden @ embeddings.T, embeddings, words, rule=rule).gradient
-    torch.testing.assert_close(planned.hidden, hidden + 0.02 * g / g.norm(dim=-1, keepdim=True))
-
-
-@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(5))
 def test_planning_brings_the_words_closer(rule: Rule, seed: int) -> None:
     hidden, embeddings, words = random_case(seed)
@@ -121,14 +113,14 @@ def test_rows_do_not_see_one_another(rule: Rule) -> None:
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.floats(0.0, 200.0), st.sampled_from(RULES), st.sampled_from([None, 0.02]))
-def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float, rule: Rule, eta: float | None) -> None:
+@given(st.floats(0.0, 200.0), st.sampled_from(RULES))
+def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float, rule: Rule) -> None:
     """Where p is almost all on the word to come, float32 and float64 plan alike."""
     hidden, embeddings, _ = random_case(6, rows=1)
     words = torch.tensor([[3]])
     hidden = hidden + certainty * embeddings[3]
-    exact = plan(hidden, embeddings, words, eta=eta, rule=rule)
-    rounded = plan(hidden.float(), embeddings.float(), words, eta=eta, rule=rule)
+    exact = plan(hidden, embeddings, words, rule=rule)
+    rounded = plan(hidden.float(), embeddings.float(), words, rule=rule)
     moved = [(p.logits - p.plain).double() for p in (exact, rounded)]
     torch.testing.assert_close(moved[0], moved[1], atol=2e-3, rtol=0)
     assert moved[1].isfinite().all()
