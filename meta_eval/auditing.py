@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, bootstrap, restrict
+from meta_eval.intervals import Resampling, grouped_bootstrap, restrict
 
 COUNTS_WORDS_FROM = 0.3  # a metric follows length beyond quality when this much correlation is certain
 
@@ -113,7 +113,7 @@ def audit_length(
         if reason is not None:
             return Estimate.undefined(reason)
         units = restrict(layout, at)
-        return bootstrap(lambda s, i: spearman(x[at], other[at], _cells(units, s, i)), units, resampling)[0]
+        return grouped_bootstrap(lambda s, i: spearman(x[at], other[at], _cells(units, s, i)), units, resampling)[0]
 
     def partial(other: Floats, fixed: Floats) -> Estimate:
         reason = _constant(scores=x[rated], ratings=y[rated], word_counts=z[rated])
@@ -122,7 +122,7 @@ def audit_length(
         if reason is not None:
             return Estimate.undefined(reason)
         units = restrict(layout, rated)
-        found = bootstrap(
+        found = grouped_bootstrap(
             lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], _cells(units, s, i)), units, resampling
         )[0]
         if math.isnan(found.value):
@@ -191,7 +191,9 @@ def audit_edit(before: ArrayLike, after: ArrayLike, *, resampling: Resampling | 
 
 
 def _mean(values: Floats, resampling: Resampling | None) -> Estimate:
-    return bootstrap(lambda _, w: w @ values / w.sum(axis=-1), lay_out(len(values)), resampling or Resampling())[0]
+    return grouped_bootstrap(
+        lambda _, w: w @ values / w.sum(axis=-1), lay_out(len(values)), resampling or Resampling()
+    )[0]
 
 
 def _too_few(scores: Floats) -> str | None:

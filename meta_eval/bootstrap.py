@@ -1,13 +1,15 @@
 """Percentile bootstrap intervals of any statistic of weighted examples."""
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 BATCH = 4_000_000  # weights held at once: 32 MB
 
 
@@ -85,15 +87,32 @@ def bootstrap(
     if number < 2:
         reason = "all examples are of one group: an interval needs at least 2 groups to draw"
         return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
-    rng, batch = np.random.default_rng(seed), max(1, BATCH // n)
-    parts = [
-        statistics(draw_counts(rng, min(batch, resamples - start), number)[:, units])
-        for start in range(0, resamples, batch)
-    ]
+    parts = list(resample(lambda weights: statistics(weights[:, units]), [number], [True], n, resamples, seed))
     return {
         name: _with_interval(value, np.concatenate([part[name] for part in parts]), confidence)
         for name, value in values.items()
     }
+
+
+def resample(
+    statistic: Callable[..., T], counts: Sequence[int], drawn: Sequence[bool], n: int, resamples: int, seed: int
+) -> Iterator[T]:
+    """A statistic on batches of resamples; it takes one array of weights, of shape (rows, count), per kind of unit.
+
+    Args:
+        counts: how many units there are of each kind.
+        drawn: whether units of a kind are drawn; otherwise each has a weight of one.
+        n: the examples that the statistic holds weights for; batches are as large as `BATCH` allows.
+    """
+    rng, batch = np.random.default_rng(seed), max(1, BATCH // n)
+    for start in range(0, resamples, batch):
+        rows = min(batch, resamples - start)
+        yield statistic(
+            *(
+                draw_counts(rng, rows, count) if is_drawn else np.ones((rows, count))
+                for count, is_drawn in zip(counts, drawn, strict=True)
+            )
+        )
 
 
 def draw_counts(rng: np.random.Generator, resamples: int, units: int) -> Floats:

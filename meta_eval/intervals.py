@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from meta_eval.agreement import scored_by_all
-from meta_eval.bootstrap import BATCH, Estimate, Floats, draw_counts, percentile_interval
+from meta_eval.bootstrap import BATCH, Estimate, Floats, percentile_interval, resample
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
 Drawn = Literal["inputs", "systems", "both"]
@@ -88,7 +88,7 @@ def grouped_estimate(
     if reason is not None:
         return Grouped(Estimate.undefined(reason), len(x), 0, 0)
     groups, undefined = undefined_groups(x, y, present, grouping)
-    estimate, _ = bootstrap(
+    estimate, _ = grouped_bootstrap(
         lambda systems, inputs: group(statistic, x, y, present, grouping, systems, inputs),
         present,
         resampling or Resampling(),
@@ -96,7 +96,7 @@ def grouped_estimate(
     return Grouped(estimate, len(x), groups, undefined)
 
 
-def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
+def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
     """The value of a statistic with its interval, and its values on the resamples where it is defined.
 
     When more than 1 - confidence of the resamples leave it undefined, the interval is NaN with that reason.
@@ -112,15 +112,9 @@ def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tu
             reason = f"an interval over {unit} needs at least {FEWEST_UNITS} of them, but there are {counts[unit]}"
             return Estimate(value, math.nan, math.nan, reason), nothing
 
-    rng, batch = np.random.default_rng(resampling.seed), max(1, BATCH // len(layout.inputs))
-    found = []
-    for start in range(0, resampling.resamples, batch):
-        rows = min(batch, resampling.resamples - start)
-        weights = [
-            draw_counts(rng, rows, count) if unit in drawn else np.ones((rows, count)) for unit, count in counts.items()
-        ]
-        found.append(statistic(*weights))
-    values = np.concatenate(found)
+    n, is_drawn = len(layout.inputs), [unit in drawn for unit in counts]
+    parts = resample(statistic, list(counts.values()), is_drawn, n, resampling.resamples, resampling.seed)
+    values = np.concatenate(list(parts))
     values = values[~np.isnan(values)]
     missing = resampling.resamples - len(values)
     if missing > (1 - resampling.confidence) * resampling.resamples:
@@ -129,7 +123,7 @@ def bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tu
     if resampling.method == "percentile":
         low, high = percentile_interval(values, resampling.confidence)
         return Estimate(value, low, high), values
-    left_out = _jackknife(statistic, counts, resampling.over, batch)
+    left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
     low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], resampling.confidence)
     reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
     return Estimate(value, low, high, reason), values

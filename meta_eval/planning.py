@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from meta_eval.comparison import williams
 from meta_eval.correlation import Floats
 
 LARGEST = 10_000_000  # no plan goes beyond this n
@@ -68,15 +69,7 @@ def williams_power(
     if np.abs(truth).max() > 1 or np.linalg.eigvalsh(truth)[0] <= 1e-12:
         return math.nan
     found_a, found_b, found_ab = _sample_correlations(np.linalg.cholesky(truth), n, simulations, seed)
-    return float((williams_p_values(found_a, found_b, found_ab, n) < level).mean())
-
-
-def williams_p_values(r_a: Floats, r_b: Floats, r_ab: Floats, n: int) -> Floats:
-    """Two-sided p of `meta_eval.comparison.williams` for many triples of correlations, of any one shape."""
-    determinant = np.maximum(1 - r_a**2 - r_b**2 - r_ab**2 + 2 * r_a * r_b * r_ab, 0.0)
-    variance = 2 * determinant * (n - 1) / (n - 3) + (r_a + r_b) ** 2 / 4 * (1 - r_ab) ** 3
-    t = (r_a - r_b) * np.sqrt((n - 1) * (1 + r_ab) / np.maximum(variance, np.finfo(np.float64).tiny))
-    return 2 * stats.t.sf(np.abs(t), n - 3)
+    return float((williams(found_a, found_b, found_ab, n)[1] < level).mean())
 
 
 def detectable_difference(

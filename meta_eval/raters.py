@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, pearson, spearman
 from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling, bootstrap
+from meta_eval.intervals import Resampling, grouped_bootstrap
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -65,7 +65,7 @@ def krippendorff_alpha(ratings: ArrayLike, scale: Scale, resampling: Resampling 
                 found[r] = 1 - weights[r] @ _disagreements(counts, per_unit, distances) / expected
         return found
 
-    estimate, _ = bootstrap(alpha, lay_out(units), resampling or Resampling())
+    estimate, _ = grouped_bootstrap(alpha, lay_out(units), resampling or Resampling())
     return estimate
 
 
@@ -102,7 +102,7 @@ def leave_one_out(
     single = np.array(
         [math.nan if pair is None else statistic(pair[1], pair[2], np.ones((1, len(pair[0]))))[0] for pair in pairs]
     )
-    estimate, _ = bootstrap(mean_correlation, lay_out(units), resampling or Resampling())
+    estimate, _ = grouped_bootstrap(mean_correlation, lay_out(units), resampling or Resampling())
     return Ceiling(estimate, single)
 
 

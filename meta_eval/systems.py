@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats
 from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling, bootstrap, bootstrap_p_value
+from meta_eval.intervals import Resampling, bootstrap_p_value, grouped_bootstrap
 
 BATCH = 4_000_000  # signs held at once
 
@@ -88,12 +88,12 @@ def compare_systems(
         spread = np.sqrt(np.maximum(mean(gap**2, weights) - means**2, 0.0) * n / (n - 1))
         return np.divide(means, spread, out=np.full(len(means), np.nan), where=spread > 1e-12 * np.abs(gap).max())
 
-    difference, values = bootstrap(lambda _, w: mean(gap, w[:, layout.inputs]), layout, resampling)
-    win_rate, _ = bootstrap(lambda _, w: mean((np.sign(gap) + 1) / 2, w[:, layout.inputs]), layout, resampling)
+    difference, values = grouped_bootstrap(lambda _, w: mean(gap, w[:, layout.inputs]), layout, resampling)
+    win_rate, _ = grouped_bootstrap(lambda _, w: mean((np.sign(gap) + 1) / 2, w[:, layout.inputs]), layout, resampling)
     if np.ptp(gap) == 0:
         standard = Estimate.undefined(f"all differences are {gap[0]:g}: there is no spread")
     else:
-        standard, _ = bootstrap(effect, layout, resampling)
+        standard, _ = grouped_bootstrap(effect, layout, resampling)
     return SystemComparison(
         n=n,
         missing=missing,

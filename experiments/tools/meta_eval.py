@@ -19,6 +19,7 @@ from experiments.report.plots import intervals
 from experiments.runner.contracts import Outcome, Run
 from experiments.tools.meta_eval_tables import POWER, agreement_table, pair_table, ranking_table, rater_table
 from meta_eval.agreement import Estimate
+from meta_eval.comparison import williams_test
 from meta_eval.correlation import Floats, kendall, pearson, spearman
 from meta_eval.grouping import Grouping, Layout, group, lay_out
 from meta_eval.intervals import (
@@ -26,14 +27,14 @@ from meta_eval.intervals import (
     Grouped,
     Method,
     Resampling,
-    bootstrap,
     bootstrap_p_value,
+    grouped_bootstrap,
     grouped_estimate,
     restrict,
 )
 from meta_eval.pairs import calibrate_ties, kendall_c, pairwise_accuracy
 from meta_eval.permutation import Correlation, permutation_test
-from meta_eval.planning import detectable_difference, williams_p_values
+from meta_eval.planning import detectable_difference
 from meta_eval.significance import benjamini_hochberg, holm
 from meta_eval.soft_accuracy import soft_pairwise_accuracy
 
@@ -294,14 +295,13 @@ def compare_pair(
             of, low, y, layout, grouping, systems, inputs
         )
 
-    estimate, values = bootstrap(difference, layout, resampling)
+    estimate, values = grouped_bootstrap(difference, layout, resampling)
     williams, detectable = math.nan, math.nan
-    if grouping == "global" and len(y) >= 4:
-        ones = np.ones((1, len(y)))
-        r_high, r_low, between = (COMPARED[statistic](u, v, ones) for u, v in ((high, y), (low, y), (high, low)))
-        if abs(between[0]) < 1:
-            williams = float(williams_p_values(r_high, r_low, between, len(y))[0])
-            detectable = detectable_difference(float(r_high[0]), float(between[0]), len(y), power=POWER, level=level)
+    if grouping == "global":
+        tested = williams_test(high, low, y, COMPARED[statistic])
+        williams = tested.p_value
+        if tested.reason is None:
+            detectable = detectable_difference(tested.r_a, tested.r_ab, tested.n, power=POWER, level=level)
     return MetricPair(
         sample.aspect,
         better,

@@ -55,8 +55,8 @@ def test_williams_test_uses_spearman():
     a, b, ratings = metrics(60, 0, 0.5, 1.0)
     found = williams_test(a, b, ratings)
     r_a, r_b, r_ab = rho(a, ratings), rho(b, ratings), rho(a, b)
-    assert (found.spearman_a, found.spearman_b, found.spearman_ab) == pytest.approx((r_a, r_b, r_ab), abs=1e-12)
-    assert (found.t, found.p_value) == pytest.approx(williams(r_a, r_b, r_ab, 60), abs=1e-9)
+    assert (found.r_a, found.r_b, found.r_ab) == pytest.approx((r_a, r_b, r_ab), abs=1e-12)
+    assert (found.t, found.p_value) == pytest.approx(tuple(map(float, williams(r_a, r_b, r_ab, 60))), abs=1e-9)
     assert (found.n, found.reason) == (60, None)
 
 

@@ -12,8 +12,8 @@ from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
     Resampling,
     bca_interval,
-    bootstrap,
     bootstrap_p_value,
+    grouped_bootstrap,
     grouped_estimate,
     restrict,
 )
@@ -158,7 +158,7 @@ def test_p_value_of_a_bootstrap():
 
 def test_the_values_on_resamples_are_returned():
     x = np.arange(10.0)
-    estimate, values = bootstrap(lambda _, w: w @ x / w.sum(axis=-1), lay_out(10), Resampling(resamples=50))
+    estimate, values = grouped_bootstrap(lambda _, w: w @ x / w.sum(axis=-1), lay_out(10), Resampling(resamples=50))
     draws = np.random.default_rng(0).integers(0, 10, (50, 10))
     np.testing.assert_allclose(values, x[draws].mean(axis=1))
     assert estimate.value == 4.5

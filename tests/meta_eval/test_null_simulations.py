@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.comparison import williams
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import group, lay_out
-from meta_eval.intervals import Resampling, bootstrap, bootstrap_p_value, grouped_estimate
+from meta_eval.intervals import Resampling, bootstrap_p_value, grouped_bootstrap, grouped_estimate
 from meta_eval.permutation import permutation_test
-from meta_eval.planning import williams_p_values
 from meta_eval.prediction_powered import powered_mean, powered_win_rate
 from meta_eval.systems import compare_systems
 
@@ -45,7 +45,7 @@ def test_williams(n, rounds, ranked):
         a, b, y = (stats.rankdata(v, axis=1) for v in (a, b, y))
     a, b, y = ((v - v.mean(axis=1, keepdims=True)) / v.std(axis=1, keepdims=True) for v in (a, b, y))
     r_a, r_b, r_ab = ((u * v).mean(axis=1) for u, v in ((a, y), (b, y), (a, b)))
-    rate = float((williams_p_values(r_a, r_b, r_ab, n) < 0.05).mean())
+    rate = float((williams(r_a, r_b, r_ab, n)[1] < 0.05).mean())
     print(f"Williams {'Spearman' if ranked else 'Pearson'} n={n}: {rate:.4f}")
     assert rate == pytest.approx(0.05, abs=0.01)
 
@@ -80,7 +80,7 @@ def test_paired_bootstrap_of_metrics(statistic, n):
             )
 
         seed = int(rng.integers(1 << 30))
-        _, values = bootstrap(difference, layout, Resampling(resamples=399, seed=seed))
+        _, values = grouped_bootstrap(difference, layout, Resampling(resamples=399, seed=seed))
         return bootstrap_p_value(values) <= 0.05
 
     rate = share(ROUNDS[n], rejects)
