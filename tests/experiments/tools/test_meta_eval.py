@@ -101,7 +101,7 @@ def test_scores_written_by_score(run_here: Here, tmp_path: Path) -> None:
     [
         ({"text": "x", "scores": {"m": 1}}, (), 'in.jsonl:0: at least one example needs "ratings"'),
         ({"text": "x", "ratings": {"q": 1}}, (), "in.jsonl:0: scores are needed"),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": "a"}}, (), "in.jsonl:1: "m" of "scores" must be"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": "a"}}, (), 'in.jsonl:1: "m" of "scores" must be'),
         (
             {"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}},
             ("statistic=tau",),
