@@ -1,6 +1,5 @@
-"""Encoders of texts: loading and sentence embeddings."""
+"""Encoders: loading them, and sentence embeddings."""
 
-import hashlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +15,15 @@ from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.faults import SettingFault, shown
-from core.settings import check_choice
+from core.settings import Count, checked_dataclass
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.identity import file_sha256
 from language_models.loading import loaded
 from language_models.model import UNLIMITED, plain_token_ids
 from language_models.truncation import Truncation
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# These number positions from the padding id on and so read pad_token_id + 1 tokens fewer than they have positions.
+# These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
 OFFSET_POSITIONS = {
     "roberta",
     "xlm-roberta",
@@ -47,8 +47,7 @@ def offline_encoder() -> Path:
             "or set encoder to a model's name or folder"
         )
     folder = Path(spec.origin).parent / "model"
-    with (folder / "model.safetensors").open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = file_sha256(folder / "model.safetensors")
     if digest != OFFLINE_SHA256:
         raise SettingFault(
             f"the weights of the offline encoder must have the sha256 {OFFLINE_SHA256}, but {folder} has {digest}; "
@@ -75,13 +74,13 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
 
 
 def positions(config: Any) -> int:
-    """The longest sequence, special tokens included, that a model has positions for."""
+    """The number of tokens, special ones included, that a model has positions for."""
     offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
     return (getattr(config, "max_position_embeddings", None) or UNLIMITED) - offset  # T5 counts distances instead
 
 
 def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The longest sequence, special tokens included, that an encoder can read."""
+    """The number of tokens, special ones included, that an encoder can read."""
     return min(tokenizer.model_max_length, positions(config))
 
 
@@ -90,11 +89,11 @@ def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch
     return hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Encoder:
     """A sentence encoder: any sentence-transformers model, or any encoder with the mean over its tokens.
 
-    Text that spells a special token is read as plain text; prompts that a model may define are not added.
+    Text that spells a special token is read as plain text. Prompts that a model defines are not added.
 
     Attributes:
         model: a SentenceTransformer.
@@ -107,12 +106,9 @@ class Encoder:
 
     model: Any
     name: str
-    longest: int
+    longest: Count
     truncation: Truncation = "window"
-    token_budget: int = 8192
-
-    def __post_init__(self) -> None:
-        check_choice("truncation", self.truncation, Truncation)
+    token_budget: Count = 8192
 
     @classmethod
     def from_pretrained(
@@ -160,7 +156,7 @@ class Encoder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The sentence embeddings, shape (texts, dim), as the model pools and scales them; equal texts are read once.
 
-        Where the model makes unit vectors, those of texts read in windows are a little shorter.
+        If the model makes unit vectors, those of texts read in windows are a little shorter.
         Raises ValueError with `error` for a text that is too long.
         """
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
@@ -183,7 +179,7 @@ class Encoder:
 
     @property
     def _frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens in front of a text and behind it."""
+        """The special tokens before and after a text."""
         framed = list(self.tokenizer("a")["input_ids"])
         bare = list(self.tokenizer("a", add_special_tokens=False)["input_ids"])
         at = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
@@ -224,7 +220,7 @@ class Encoder:
 
 @dataclass(frozen=True)
 class _Rows:
-    """What is read at once, the text each row belongs to, and what each text lost."""
+    """Rows of token ids, the text that each row belongs to, and how many tokens each text lost."""
 
     ids: list[list[int]]
     text: list[int]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
+from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from language_models.identity import weights_fingerprint
@@ -23,6 +24,14 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
     return encoded["input_ids"]
 
 
+class Float32Linear(nn.Linear):
+    """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        bias = None if self.bias is None else self.bias.float()
+        return nn.functional.linear(input.float(), self.weight.float(), bias)
+
+
 @dataclass(frozen=True)
 class LanguageModel:
     """A model and its tokenizer; each kind of model names the class of transformers that loads it."""
@@ -33,12 +42,16 @@ class LanguageModel:
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
-        """Loads a hub name or a folder.
+        """Loads a hub name or a folder. Its logits are float32 in any precision.
+
+        Rounded to bfloat16, the largest logits are often equal, and the choice between them is arbitrary.
 
         Raises MissingModel where neither a folder nor a reachable hub has it.
         """
         tokenizer = loaded(AutoTokenizer.from_pretrained, name)
         model = loaded(cls.loader.from_pretrained, name, dtype=dtype)
+        if model.dtype != torch.float32:
+            model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
         return cls(model.to(device).eval(), tokenizer)
 
     def save_pretrained(self, folder: Path) -> None:

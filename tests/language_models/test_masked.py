@@ -7,7 +7,7 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from language_models.identity import weights_fingerprint
+from language_models.identity import folder_fingerprint, weights_fingerprint
 from language_models.masked import MaskedLM, most_likely_at_masks
 from language_models.tiny import TinyBert
 from language_models.training import NOT_LEARNED, Schedule, Task, masked_batch, train_language_model
@@ -108,3 +108,13 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
     schedule = Schedule(epochs=60, batch_size=4, learning_rate=0.02)
     train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
     assert share_right() > 0.5
+
+
+def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "weights").write_text("one")
+    first = folder_fingerprint(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", lambda *_: pytest.fail("an unchanged file is not read again"))
+        assert folder_fingerprint(tmp_path) == first
+    (tmp_path / "weights").write_text("three")
+    assert folder_fingerprint(tmp_path) != first
