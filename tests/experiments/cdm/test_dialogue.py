@@ -12,7 +12,7 @@ import pytest
 from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
 from data.files import write_examples
-from experiments.cdm.dialogue import word_count_auc
+from experiments.cdm.findings import word_count_auc
 from experiments.cdm.stages import windows
 
 ROOT = Path(__file__).parents[3]
@@ -86,6 +86,24 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
         by_id = {line["id"]: line for line in stored}
         for line in lines:
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
+
+
+def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run(
+        "+exp=cdm_development",
+        *TOY,
+        "model.development.dialogues=6",
+        "model.development.turns=[0,2]",
+        "model.development.model.model.d_model=16",
+        f"outputs={tmp_path}",
+        f"run_dir={tmp_path}/run",
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert {(row["set"], row["n"], row["synthetic"]) for row in results["table"]} == {("development", 12, True)}
+    lines = [json.loads(line) for line in (tmp_path / "run/scores.jsonl").read_text("utf-8").splitlines()]
+    assert [line["ratings"]["quality"] for line in lines] == [1.0] * 6 + [0.0] * 6
+    assert any("How the settings were chosen" in note for note in results["notes"])
 
 
 def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+"""What CDM finds on texts: the pair, its negatives, what learned them, and the scores of rated texts both ways.
+
+Forward only; every trained model and every sample is a kept stage.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from baselines.likelihood import likelihood_scores
+from baselines.word_count import WordCount
+from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, pooled_scores
+from cdm.generative import GenerativeCDM, labelled
+from cdm.negatives import Negatives
+from cdm.pair import Pair, PartialOrder, turns_of
+from core.scores import Scores
+from core.signature import MODEL_LIBRARIES, signature
+from data.rated import RatedSet
+from data.sets.dialogues import DialogueData
+from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_negatives, kept_pooler, kept_steps
+from experiments.runner.contracts import Run
+from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from experiments.training.language_models import LanguageModelPlan, trained_language_model
+from experiments.training.trained import Trained
+
+
+@dataclass(frozen=True)
+class CdmPlan:
+    """The models of CDM and what they learn from.
+
+    Attributes:
+        amateur, expert: the pair; both must have one vocabulary.
+        negatives: what the discriminators learn from.
+        discriminators: by name; each gives a row, whose name `generative_row` begins.
+        pooler: what the classifier pooler learns from.
+        device: where the trained models score and sample; the trainer's settings say where they train.
+        chosen: how these settings were chosen, a sentence that stands beside every result.
+    """
+
+    amateur: LanguageModelPlan
+    expert: LanguageModelPlan
+    negatives: NegativesPlan
+    discriminators: Mapping[str, DiscriminatorPlan]
+    pooler: PoolerPlan
+    device: str
+    chosen: str
+
+
+@dataclass(frozen=True)
+class RatedDialogues:
+    """Rated dialogues, the log-probabilities of their tokens under the pair, and their scores by metric."""
+
+    rated: RatedSet
+    steps: Sequence[Steps]
+    scores: Mapping[str, Scores]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out dialogues by what they are for, so that no dialogue serves two purposes.
+
+    Attributes:
+        choosing: choose the checkpoints of language models.
+        checking: show whether the expert is the better one.
+        developing: settings are chosen on them (`+exp=cdm_development`).
+    """
+
+    choosing: Sequence[tuple[str, ...]]
+    checking: Sequence[tuple[str, ...]]
+    developing: Sequence[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, data: DialogueData) -> "HeldOut":
+        """Every third held-out dialogue for each purpose."""
+        dialogues = turns_of(data.held_out)
+        return cls(dialogues[::3], dialogues[1::3], dialogues[2::3])
+
+
+@dataclass(frozen=True)
+class CdmFindings:
+    """What CDM finds on one collection of dialogues.
+
+    Attributes:
+        trained: the pair.
+        order: whether the expert is the better one.
+        windowed: the share of training gaps whose source does not hold the whole dialogue.
+        negatives: what the discriminators learned.
+        discriminators: by name, as trained.
+        pooler: the folder of the classifier pooler.
+        rated: the rated sets.
+    """
+
+    trained: TrainedPair
+    order: PartialOrder
+    windowed: float
+    negatives: Negatives
+    discriminators: Mapping[str, Trained]
+    pooler: Path
+    rated: tuple[RatedDialogues, ...]
+
+
+def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
+    """Trains the pair, samples negatives, learns them, and scores the rated dialogues."""
+    train, held_out = turns_of(data.train), HeldOut.of(data)
+    weaker = trained_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
+    stronger = trained_language_model(run, "expert", plan.expert, train, held_out.choosing)
+    pair = Pair.from_pretrained(weaker.source, stronger.source, device=plan.device)
+    trained = TrainedPair(weaker, stronger, pair)
+    with run.timed("partial order"):
+        order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
+        windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
+    sampled = kept_negatives(run, trained, train, plan.negatives)
+    judges = {
+        name: trained_discriminator(run, f"discriminator_{name}", each, labelled(sampled), run.seed)
+        for name, each in plan.discriminators.items()
+    }
+    pooler = kept_pooler(run, trained, [*held_out.choosing, *held_out.checking], plan.pooler, plan.negatives)
+    row = generative_row(plan.negatives.sampling.gamma)
+    generative = {
+        f"{row}_{name}": GenerativeCDM.from_pretrained(judge.source, plan.device) for name, judge in judges.items()
+    }
+    fitted = ClassifierPooler.load(pooler / "pooler.json")
+    rated = tuple(score_rated(run, each, trained, fitted, generative) for each in data.rated)
+    return CdmFindings(trained, order, windowed, sampled, judges, pooler, rated)
+
+
+def score_rated(
+    run: Run, rated: RatedSet, trained: TrainedPair, pooler: ClassifierPooler, generative: Mapping[str, GenerativeCDM]
+) -> RatedDialogues:
+    """One rated set under every metric."""
+    steps = kept_steps(run, trained, rated.name, turns_of(rated.examples))
+    with run.timed(f"scoring {rated.name}"):
+        scores = {name: metric.score(rated.examples) for name, metric in generative.items()}
+        for pooling in POOLINGS:
+            name = f"cdm_discriminative_{pooling}"
+            scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler)
+        dropped = [s.dropped for s in steps]
+        scores["amateur_likelihood"] = likelihood_scores([s.amateur for s in steps], dropped, "amateur_likelihood", {})
+        scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
+        scores["word_count"] = WordCount().score(rated.examples)
+    return RatedDialogues(rated, steps, scores)
+
+
+def generative_row(gamma: float) -> str:
+    """What the row of a discriminator is called: at gamma 0 and -1 its negatives come from one model (CDM, Table 5).
+
+    >>> [generative_row(gamma) for gamma in (-1, 0, 0.5)]
+    ['cdm_resampled_expert', 'cdm_resampled_amateur', 'cdm_generative']
+    """
+    return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(float(gamma), "cdm_generative")
+
+
+def word_count_auc(negatives: Negatives) -> float:
+    """How well word count alone tells positives from negatives: AUC, 0.5 is chance, above it positives are longer."""
+    texts = [*negatives.positives, *negatives.negatives]
+    labels = [1] * len(negatives.positives) + [0] * len(negatives.negatives)
+    return float(roc_auc_score(labels, [sum(len(turn.split()) for turn in turns) for turns in texts]))
