@@ -5,7 +5,6 @@ NLTK aligns from the end of the texts and, unlike the original, does not look fo
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nltk.corpus import wordnet
@@ -15,6 +14,7 @@ from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores, fields
 from core.selection import score_against_references
+from core.settings import checked_dataclass
 from core.signature import signature
 
 
@@ -34,34 +34,41 @@ def tokenize(text: str) -> list[str]:
     return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
-@dataclass(frozen=True)
+def has_wordnet() -> bool:
+    """Whether NLTK finds WordNet on this machine."""
+    try:
+        wordnet.ensure_loaded()
+    except LookupError:
+        return False
+    return True
+
+
+@checked_dataclass
 class Meteor:
     """The weighted mean of precision and recall, recall counting nine times, times 1 - 0.5 (chunks / matches)^3.
 
     0 to 1, higher is better. The best of several references counts. A blank text scores 0.
 
     Attributes:
-        synonyms: words are also matched by WordNet, which NLTK must find on this machine.
+        synonyms: whether words are also matched by WordNet, as published; None: where this machine has it. The
+            signature says which.
 
-    Raises InputFaults where WordNet is needed and missing.
+    Raises InputFaults where WordNet is asked for and missing.
     """
 
     requires = fields("references")
-    synonyms: bool = False
+    synonyms: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.synonyms:
-            try:
-                wordnet.ensure_loaded()
-            except LookupError:
-                raise InputFaults(
-                    ["METEOR with synonyms needs WordNet: run python -m nltk.downloader wordnet, or set synonyms=false"]
-                ) from None
+        if self.synonyms and not has_wordnet():
+            rule = "METEOR with synonyms needs WordNet"
+            raise InputFaults([f"{rule}: run python -m nltk.downloader wordnet, or set synonyms=false"])
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
-        source: Any = wordnet if self.synonyms else NoSynonyms()
-        line = signature("meteor", libraries=("nltk",), synonyms=self.synonyms)
+        synonyms = has_wordnet() if self.synonyms is None else self.synonyms
+        source: Any = wordnet if synonyms else NoSynonyms()
+        line = signature("meteor", libraries=("nltk",), synonyms=synonyms)
 
         def rate(text: str, references: list[str]) -> float:
             return meteor_score([tokenize(reference) for reference in references], tokenize(text), wordnet=source)

@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,19 @@ def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch
     return hidden.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
+@cache  # metrics that share an encoder share its weights
+def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
+    from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
+
+    return loaded(
+        SentenceTransformer,
+        encoder_source(name),
+        device=device,
+        trust_remote_code=False,
+        model_kwargs={"dtype": dtype, "attn_implementation": "sdpa", "use_safetensors": True},
+    ).eval()
+
+
 @checked_dataclass
 class Encoder:
     """A sentence encoder: any sentence-transformers model, or any encoder with the mean over its tokens.
@@ -126,23 +140,13 @@ class Encoder:
         Weights are read from safetensors only. Raises MissingModel where neither a folder nor a reachable hub has
         it, SettingFault for a `longest` that it cannot read.
         """
-        from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
-
-        model = loaded(
-            SentenceTransformer,
-            encoder_source(name),
-            device=device,
-            trust_remote_code=False,
-            model_kwargs={"dtype": dtype, "attn_implementation": "sdpa", "use_safetensors": True},
-        )
+        model = _load_sentence_transformer(name, device, dtype)
         transformer: Any = model[0]
         limit = positions(transformer.auto_model.config)
         if longest is not None and longest > limit:
             raise SettingFault(f"longest must be at most the {limit} tokens that {name} can read, but is {longest}")
         # sentence-transformers writes the length that the model was set to read into its tokenizer
-        return cls(
-            model.eval(), name, longest or min(limit, model.tokenizer.model_max_length), truncation, token_budget
-        )
+        return cls(model, name, longest or min(limit, model.tokenizer.model_max_length), truncation, token_budget)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:

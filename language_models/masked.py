@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 import torch
+from torch.nn.functional import linear
 from tqdm import tqdm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -14,6 +15,7 @@ from language_models.batching import batches_by_budget, halving_on_out_of_memory
 from language_models.encoders import readable_tokens
 from language_models.loading import loaded
 from language_models.model import LanguageModel
+from language_models.seq2seq import output_layer_given
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,14 @@ class MaskedLM(LanguageModel):
         return readable_tokens(self.model.config, self.tokenizer)
 
     def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
-        """[CLS] context [SEP] text [SEP]; without a context, [CLS] text [SEP]."""
+        """[CLS] context [SEP] text [SEP], as the tokenizer frames a pair; without a context, [CLS] text [SEP]."""
         start, end = self.special("cls"), self.special("sep")
-        return [start, *context, end, *text, end] if context else [start, *text, end]
+        return [start, *context, *[end] * self.separators, *text, end] if context else [start, *text, end]
+
+    @property
+    def separators(self) -> int:
+        """How many of them stand between the two texts of a pair: one for BERT, two for RoBERTa."""
+        return max(1, self.tokenizer.num_special_tokens_to_add(pair=True) - 2)
 
     def special(self, name: str) -> int:
         """The id of `mask`, `cls` or `sep`, which the tokenizer has."""
@@ -58,12 +65,16 @@ def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budg
     """
     mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
     lm.model.eval()
+    output = lm.model.get_output_embeddings()
+    weight, bias = output.weight.float(), None if output.bias is None else output.bias.float()
 
     def fill(batch: list[int]) -> list[list[int]]:
         ids = pad([rows[i] for i in batch], lm.model.config.pad_token_id or 0, lm.device)
         seen = pad([[1] * len(rows[i]) for i in batch], 0, lm.device)
         at = (ids == mask) & seen.bool()
-        logits = lm.model(input_ids=ids, attention_mask=seen).logits[at].float()
+        with output_layer_given(lm.model, lambda hidden: hidden[:, :0]) as hidden:
+            lm.model(input_ids=ids, attention_mask=seen)
+        logits = linear(hidden[0][at].float(), weight, bias)  # in bfloat16 many of the highest would be equal
         logits[:, special] = -torch.inf
         near = logits >= logits.max(dim=-1, keepdim=True).values - 1e-4
         chosen = iter(near.int().argmax(dim=-1).tolist())

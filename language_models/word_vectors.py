@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from core.faults import InputFaults, fault, shown
 from data.text_files import numbered_lines, read_text
-from language_models.encoders import load_encoder
+from language_models.encoders import Encoder
 
 
 def plain_words(text: str) -> list[str]:
@@ -76,8 +76,8 @@ class WordVectors:
     @classmethod
     def of_encoder(cls, name: str = "offline") -> "WordVectors":
         """The input embeddings of an encoder, its tokens as words; special tokens have none."""
-        encoder, tokenizer = load_encoder(name)
-        table = encoder.get_input_embeddings().weight.detach().numpy()  # type: ignore[union-attr]
+        encoder = Encoder.from_pretrained(name)
+        table, tokenizer = encoder.model[0].auto_model.get_input_embeddings().weight.detach().numpy(), encoder.tokenizer
         special = set(tokenizer.all_special_tokens)
         row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
         return cls(row_of, table, f"static:{name}", tokenizer.tokenize)

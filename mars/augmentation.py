@@ -121,7 +121,7 @@ def _token_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> 
         job = TokenJob((lm.start,), opening, tuple(blanks), dropped=0)
         if (needed := 1 + job.longest_text) > lm.longest:
             faults.append((i, f"the model reads {lm.longest} tokens at once, but the reference alone has {needed}"))
-        fitting = ids[context][: max(0, lm.longest - needed)]
+        fitting = ids[context][: max(0, min(lm.longest - needed, settings.longest_context))]
         found.append(replace(job, prompt=(lm.start, *fitting), dropped=len(ids[context]) - len(fitting)))
     if faults:
         raise ExampleFaults(faults)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.settings import Positive, Size, checked_dataclass
+from core.settings import Count, Positive, Size, checked_dataclass
 from mars.masking import Template
 from mars.planning import Rule
 
@@ -18,6 +18,7 @@ class Augmentation:
         max_guess: sigma, how many tokens more than masked words are tried.
         reward: how Eq. 5 is read.
         use_context: whether the model reads the context first.
+        longest_context: how many tokens of a context are read at most; the others are cut and counted.
     """
 
     planning_steps: Size = 3
@@ -26,6 +27,7 @@ class Augmentation:
     max_guess: Size = 3
     reward: Rule = "log_probability"
     use_context: bool = True
+    longest_context: Count = 1024
 
 
 @dataclass(frozen=True)

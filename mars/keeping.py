@@ -14,7 +14,7 @@ from core.stages import fingerprint
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank
 
-VERSION = 2  # of how references are augmented: where other texts come out, those kept before are not found again
+VERSION = 3  # raised whenever the same job and settings would give another text
 AT_ONCE = 512  # jobs between two writes: what a killed run may lose
 
 

@@ -34,10 +34,11 @@ class NaiveAugmenter:
         Raises ExampleFaults for all references that are longer than the model reads.
         """
         texts = [self._text(job) for job in jobs]
-        rooms = [self.lm.longest - len(text) - 3 for text in texts]
+        special = 2 + self.lm.separators
+        rooms = [self.lm.longest - len(text) - special for text in texts]
         if faults := [(i, room) for i, room in enumerate(rooms) if room < 0]:
             rule = f"the model reads {self.lm.longest} tokens at once, but the reference alone has"
-            raise ExampleFaults((i, f"{rule} {len(texts[i])} and 3 special ones") for i, _ in faults)
+            raise ExampleFaults((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
         contexts = [self._ids(job.context) if self.use_context else [] for job in jobs]
         rows = [
             self.lm.framed(context[:room], text) for context, text, room in zip(contexts, texts, rooms, strict=True)

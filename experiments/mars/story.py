@@ -28,6 +28,7 @@ from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
 from experiments.training.trained import folders_of
+from language_models.causal import CausalLM
 from language_models.embedders import Remembered, load_embedder
 from mars.metric import MARS
 from mars.tagging import load_tagger
@@ -40,7 +41,7 @@ def mars(
     masked: LanguageModelPlan | Pretrained | None,
     metric: MetricPlan,
     baselines: Mapping[str, Callable[[], Metric]],
-    perplexity: Callable[[str], Metric],
+    perplexity: Callable[[CausalLM, str], Metric],
     analyses: Analyses,
 ) -> Outcome:
     """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
@@ -52,7 +53,7 @@ def mars(
         masked: the model of Naive; None leaves its row out.
         metric: settings of the metric.
         baselines: by the name of their row; built when they are needed.
-        perplexity: makes this baseline of a model's name or folder.
+        perplexity: makes this baseline of the language model and its name.
         analyses: further rows and sets.
 
     Raises InputFaults for a tagger, an encoder or a baseline that is not installed, before a model is trained.
@@ -62,9 +63,11 @@ def mars(
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     fluent = trained_language_model(run, "language_model", language_model, *texts)
     filler = None if masked is None else trained_language_model(run, "masked", masked, *texts)
-    others["perplexity"] = perplexity(fluent.source)
+    lm = CausalLM.from_pretrained(fluent.source, metric.device)
+    others["perplexity"] = perplexity(lm, fluent.source)
     kept = run.stages.root / "augmented_references"
-    variants = load_variants(metric, embedder, tagger, kept, fluent.source, None if filler is None else filler.source)
+    masked_source = None if filler is None else filler.source
+    variants = load_variants(metric, embedder, tagger, kept, lm, fluent.source, masked_source)
     findings = [_findings(run, rated, variants, others, analyses) for rated in data.rated]
     scored = [texts for found in findings for texts in found.sets]
     models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}

@@ -58,7 +58,13 @@ class Analyses:
 
 
 def load_variants(
-    plan: MetricPlan, embedder: Embedder, tagger: Tagger, kept: Path, language_model: str, masked: str | None
+    plan: MetricPlan,
+    embedder: Embedder,
+    tagger: Tagger,
+    kept: Path,
+    lm: CausalLM,
+    language_model: str,
+    masked: str | None,
 ) -> dict[str, MARS]:
     """MARS, its ablations and, with a masked model, Naive, by their rows; augmented references are kept in `kept`."""
 
@@ -66,7 +72,6 @@ def load_variants(
         described = {"language_model": model, "encoder": plan.encoder}
         return MARS(augmenter, embedder, tagger, described, tuple(map(float, plan.ratios)), plan.q, kept)
 
-    lm = CausalLM.from_pretrained(language_model, plan.device)
     usual = SelfPlanningAugmenter(lm, plan.augmentation, plan.token_budget)
     changes = {
         "mars": {},

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -110,11 +111,13 @@ def meteor(matches: int, ours: int, theirs: int, chunks: int) -> float:
 
 
 def test_meteor_by_hand() -> None:
-    assert one(Meteor(), "The cat sat", "the cat sat") == pytest.approx(meteor(3, 3, 3, 1))
-    assert one(Meteor(), "cats walking", "the cat walked") == pytest.approx(meteor(2, 2, 3, 1))  # by stems
-    assert one(Meteor(), "b a", "a b c") == pytest.approx(meteor(2, 2, 3, 2))
-    assert one(Meteor(), "a b", "z", "a b c", "a") == pytest.approx(meteor(2, 2, 3, 1))
-    assert one(Meteor(), "😀 明月", "😀 明日") == pytest.approx(meteor(1, 2, 2, 1))
+    assert one(Meteor(synonyms=False), "The cat sat", "the cat sat") == pytest.approx(meteor(3, 3, 3, 1))
+    assert one(Meteor(synonyms=False), "cats walking", "the cat walked") == pytest.approx(
+        meteor(2, 2, 3, 1)
+    )  # by stems
+    assert one(Meteor(synonyms=False), "b a", "a b c") == pytest.approx(meteor(2, 2, 3, 2))
+    assert one(Meteor(synonyms=False), "a b", "z", "a b c", "a") == pytest.approx(meteor(2, 2, 3, 1))
+    assert one(Meteor(synonyms=False), "😀 明月", "😀 明日") == pytest.approx(meteor(1, 2, 2, 1))
 
 
 def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +128,22 @@ def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("baselines.meteor.wordnet", Absent())
     with pytest.raises(InputFaults, match=r"needs WordNet: run python -m nltk\.downloader wordnet"):
         Meteor(synonyms=True)
+    assert "|synonyms=false|" in Meteor().score([]).signature
+
+
+def test_meteor_matches_synonyms_where_wordnet_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dictionary:
+        def ensure_loaded(self) -> None:
+            pass
+
+        def synsets(self, word: str) -> list[SimpleNamespace]:
+            same = {"big": "great", "great": "big"}.get(word)
+            lemmas = [SimpleNamespace(name=lambda: same)] if same else []
+            return [SimpleNamespace(lemmas=lambda: lemmas)]
+
+    monkeypatch.setattr("baselines.meteor.wordnet", Dictionary())
+    assert one(Meteor(), "a big cat", "a great cat") == pytest.approx(meteor(3, 3, 3, 1))
+    assert one(Meteor(synonyms=False), "a big cat", "a great cat") == pytest.approx(meteor(2, 3, 3, 2))
 
 
 @pytest.mark.parametrize(
@@ -149,4 +168,4 @@ def test_signatures_name_the_settings() -> None:
     assert line(Bleu()).startswith("bleu|lowercase=false|smoothing=exp|tokenizer=13a|sacrebleu=")
     assert line(Bleu(1)).startswith("bleu1|")
     assert line(Rouge()).startswith("rouge_l|stemmer=true|tokens=ascii|rouge-score=")
-    assert line(Meteor()).startswith("meteor|synonyms=false|nltk=")
+    assert line(Meteor(synonyms=False)).startswith("meteor|synonyms=false|nltk=")

@@ -1,14 +1,18 @@
 """Masked models: the likeliest token at each mask against one row at a time, and training of a BERT from scratch."""
 
+import copy
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from pytorch_lightning import Trainer
+from tokenizers import Tokenizer, models, processors
+from transformers import PreTrainedTokenizerFast
 
 from language_models.identity import folder_fingerprint, weights_fingerprint
 from language_models.masked import MaskedLM, most_likely_at_masks
+from language_models.seq2seq import output_layer_given
 from language_models.tiny import TinyBert
 from language_models.training import NOT_LEARNED, Schedule, Task, masked_batch, train_language_model
 
@@ -48,6 +52,30 @@ def test_the_frame_has_a_context_only_where_there_is_one(lm: MaskedLM) -> None:
     start, end = lm.special("cls"), lm.special("sep")
     assert lm.framed([7], [8, 9]) == [start, 7, end, 8, 9, end]
     assert lm.framed([], [8, 9]) == [start, 8, 9, end]
+
+
+def test_bfloat16_logits_are_compared_in_float32(lm: MaskedLM) -> None:
+    half = MaskedLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
+    row = [half.special("mask")] * 40
+    with torch.no_grad(), output_layer_given(half.model, lambda hidden: hidden) as hidden:
+        half.model(input_ids=torch.tensor([row]))
+    output = half.model.get_output_embeddings()
+    exact = hidden[0][0].double() @ output.weight.double().T + output.bias.double()
+    exact[:, lm.tokenizer.all_special_ids] = -torch.inf
+    near = exact >= exact.amax(-1, keepdim=True) - 1e-4
+    assert most_likely_at_masks(half, [row]) == [near.int().argmax(-1).tolist()]
+    assert exact.bfloat16().eq(exact.bfloat16().amax(-1, keepdim=True)).sum() > 40  # in bfloat16 there are ties
+
+
+def test_pairs_are_framed_as_the_tokenizer_frames_them() -> None:
+    frame = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    backend = Tokenizer(models.WordLevel({"<s>": 0, "<mask>": 1, "</s>": 2, "a": 3, "b": 4}))
+    backend.post_processor = frame
+    special = {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+    lm = MaskedLM(None, tokenizer)
+    assert lm.framed([3], [4]) == tokenizer("a", "b")["input_ids"] == [0, 3, 2, 2, 4, 2]
+    assert lm.framed([], [4]) == tokenizer("b")["input_ids"]
 
 
 def test_what_is_saved_fills_alike(lm: MaskedLM, tmp_path: Path) -> None:

@@ -339,6 +339,8 @@ def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
     assert found.dropped_context == len(ids) - room > 0
     [cut] = augment(lm, [Job(str(lm.tokenizer.decode(ids[:room])), template)])
     assert (cut.text, cut.dropped_context) == (found.text, 0)
+    [few] = augment(lm, [Job(words, template)], Augmentation(longest_context=10))
+    assert few.dropped_context == len(ids) - 10
 
 
 def test_references_longer_than_the_model_are_all_named(lm: CausalLM) -> None:
