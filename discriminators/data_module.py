@@ -11,7 +11,6 @@ from pytorch_lightning import LightningDataModule
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from core.faults import SettingFault
 from discriminators.batches import pad_rows
 from discriminators.segments import TokenRow, Tokens, read
 from language_models.batching import batches_by_budget
@@ -54,8 +53,6 @@ def split_by_group(
 
     Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a class.
     """
-    if not 0 < held_out < 1:
-        raise SettingFault(f"the held-out share must be between 0 and 1, but is {held_out}")
     sizes: dict[str, int] = {}
     for text in texts:
         sizes[text.group] = sizes.get(text.group, 0) + 1

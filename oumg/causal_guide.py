@@ -29,9 +29,9 @@ from discriminators.data_module import BatchOrder, ClassifierBatch, LabelledText
 from discriminators.segments import TokenRow
 from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_classifier, is_finished, note_origin
 from language_models.batching import batches_by_budget
+from language_models.model import plain_token_ids
 from oumg.causal_lstm import CausalLSTM
 from oumg.prefixes import SHORTEST
-from oumg.tokens import encode_texts
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class CausalGuide:
     @torch.inference_mode()
     def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
         """One logit per text, read without an end token; 0 for a text without tokens."""
-        encoded = encode_texts(self.tokenizer, texts)
+        encoded = plain_token_ids(self.tokenizer, texts)
         rows = [TokenRow(np.array(ids, dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded) if ids]
         found = np.zeros(len(texts))
         training = self.network.training
@@ -246,7 +246,7 @@ def train_causal_guide(
 def _batches(texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> PrefixBatches:
     """The texts that have prefixes, each followed by the end token, and their labels."""
     end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-    encoded = [[*ids, *end] for ids in encode_texts(tokenizer, ["".join(t.segments) for t in texts])]
+    encoded = [[*ids, *end] for ids in plain_token_ids(tokenizer, ["".join(t.segments) for t in texts])]
     kept = [i for i, ids in enumerate(encoded) if len(ids) >= SHORTEST]
     cut = sum(len(ids) > max_tokens for ids in encoded)
     if len(kept) < len(texts):

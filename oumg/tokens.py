@@ -1,15 +1,8 @@
-"""Texts as the tokens of a generator and back, without special tokens."""
+"""The text of a generator's tokens."""
 
 from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
-
-
-def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """The token ids of each text; text that spells a special token is read as plain text."""
-    if not texts:
-        return []
-    return tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
 
 def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:

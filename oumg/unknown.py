@@ -11,14 +11,14 @@ from discriminators.bert import EncoderTokens
 from discriminators.discriminator import Discriminator
 from discriminators.segments import clean
 from discriminators.vocabulary import BORROWED, SPECIAL
+from language_models.model import plain_token_ids
 from oumg.causal_guide import CausalGuide
-from oumg.tokens import encode_texts
 
 
 def count_unknown_tokens(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> int:
     """How many tokens of the texts, as the judge reads them, it does not know."""
     if isinstance(judge, CausalGuide):
-        encoded, unknown = encode_texts(judge.tokenizer, texts), ~judge.network.known
+        encoded, unknown = plain_token_ids(judge.tokenizer, texts), ~judge.network.known
     else:
         encoded, unknown = judge.tokens.encode([clean(text) for text in texts]), _unknown_tokens(judge)
     return int(unknown.cpu()[[i for ids in encoded for i in ids]].sum())

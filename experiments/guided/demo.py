@@ -1,13 +1,11 @@
 """One text under guidance, step by step: the likeliest candidates before and after it, and the guide's logits."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.faults import InputFaults, SettingFault
-from core.settings import check_choice, check_count, is_text
+from core.faults import InputFaults
+from core.settings import Count, Positive, Seed, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.sets.attributes import LabelledData
 from experiments.guided.generation import check_candidates, continue_prompts
@@ -31,7 +29,7 @@ STEPS = (
 )
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Demonstration:
     """The settings of a demonstration.
 
@@ -47,24 +45,15 @@ class Demonstration:
         bridge: let a guide with other tokens than the generator's read decoded text.
     """
 
-    prompt: str
-    strength: float
-    k: int
+    prompt: Text | int | float  # the command line gives a number where a text looks like one
+    strength: Positive
+    k: Count
     rule: GuidanceRule
-    new_tokens: int
-    shown: int
-    label: str | None = None
-    seed: int = 0
+    new_tokens: Count
+    shown: Count
+    label: str | int | float | None = None
+    seed: Seed = 0
     bridge: bool = False
-
-    def __post_init__(self) -> None:
-        if not is_text(str(self.prompt)):
-            raise SettingFault("prompt must be a text to continue, but is blank")
-        if not 0 < self.strength < math.inf:
-            raise SettingFault(f"strength must be finite and above 0 for a guide to be used, but is {self.strength}")
-        for name in ("k", "new_tokens", "shown"):
-            check_count(name, getattr(self, name))
-        check_choice("rule", self.rule, GuidanceRule)
 
 
 def guided_demo(
@@ -146,7 +135,7 @@ def guided_demo(
     )
 
 
-def choose_label(data: LabelledData, asked: str | None, guide_folder: str | None) -> str:
+def choose_label(data: LabelledData, asked: str | int | float | None, guide_folder: str | None) -> str:
     """The label asked for; else the name of a guide's folder, or the last label of the data.
 
     Raises InputFaults for a label that the data lacks, where the guide learns the data.

@@ -1,15 +1,12 @@
 """Poems of a guided generator against those of the same generator without guidance (OUMG, Table 2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from transformers import LogitsProcessor
 
 from core.example import Example
-from core.faults import SettingFault
-from core.settings import check_choice
+from core.settings import Count, NonNegative, checked_dataclass
 from data.sets.songci import VerseData
 from data.splits import split_by
 from discriminators.data_module import LabelledText
@@ -37,7 +34,7 @@ from oumg.songnet import SongNet
 from oumg.unknown import count_unknown_tokens
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class PoemGuidance:
     """How poems are guided.
 
@@ -47,22 +44,13 @@ class PoemGuidance:
         k: likeliest characters to choose from, guided or not.
         rule: `normalised` (Eq. 5) or `fudge`.
         alpha: of Eq. 5, or lambda of FUDGE; 0 is unguided.
-
-    Raises SettingFault for k below 1, another rule, and a strength that is negative or not finite.
     """
 
     kind: str
     guide: GuidePlan
-    k: int
+    k: Count
     rule: GuidanceRule
-    alpha: float
-
-    def __post_init__(self) -> None:
-        if self.k < 1:
-            raise SettingFault(f"guide_k must leave at least 1 character, but is {self.k}")
-        check_choice("rule", self.rule, GuidanceRule)
-        if not 0 <= self.alpha < np.inf:
-            raise SettingFault(f"alpha must be finite and at least 0, but is {self.alpha}")
+    alpha: NonNegative
 
 
 def guided_poetry(

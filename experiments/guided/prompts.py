@@ -7,8 +7,8 @@ from core.faults import InputFaults
 from data.sets.attributes import LabelledData
 from experiments.guided.settings import TextSampling
 from language_models.causal import CausalLM
+from language_models.model import plain_token_ids
 from oumg.pieces import normalise_text, split_pieces
-from oumg.tokens import encode_texts
 
 
 def choose_prompts(data: LabelledData, sampling: TextSampling) -> tuple[list[str], bool]:
@@ -50,7 +50,7 @@ def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> lis
 
     Raises InputFaults for prompts that leave the model no room for the new tokens.
     """
-    rows = [[lm.start, *ids] for ids in encode_texts(lm.tokenizer, prompts)]
+    rows = [[lm.start, *ids] for ids in plain_token_ids(lm.tokenizer, prompts)]
     faults = [
         f"the generator reads {lm.longest} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
         f"{prompt!r}"

@@ -1,14 +1,10 @@
 """Settings of guided decoding: which guidance is compared, and how texts are sampled."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from core.faults import SettingFault
-from core.settings import check_choice, check_count, counts, is_number, is_text, listed, seeds
+from core.settings import Count, NonNegative, Seed, Several, Text, checked_dataclass
 from oumg.guidance import GuidanceRule
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Steering:
     """The settings of guidance that are compared.
 
@@ -20,21 +16,16 @@ class Steering:
     """
 
     rule: GuidanceRule
-    strengths: Sequence[float]
-    ks: Sequence[int]
-    labels: Sequence[str] | None = None
+    strengths: Several[NonNegative]
+    ks: Several[Count]
+    labels: Several[Text] | None = None
 
     def __post_init__(self) -> None:
-        check_choice("rule", self.rule, GuidanceRule)
-        listed("strengths", self.strengths, "finite numbers from 0 on", lambda each: is_number(each) and each >= 0)
         if self.strengths[0] != 0:
-            raise SettingFault(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
-        counts(self.ks, "ks")
-        if self.labels is not None:
-            listed("labels", self.labels, "labels, in quotation marks where they are numbers", is_text)
+            raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class TextSampling:
     """How texts are sampled.
 
@@ -48,17 +39,10 @@ class TextSampling:
         prompt_words: the words of such a prompt, where the data has no prefixes.
     """
 
-    inputs: int
-    samples: int
-    new_tokens: int
-    batch_size: int
-    seeds: Sequence[int]
-    prompts: Sequence[str] | None = None
-    prompt_words: int = 3
-
-    def __post_init__(self) -> None:
-        for name in ("inputs", "samples", "new_tokens", "batch_size", "prompt_words"):
-            check_count(f"sampling.{name}", getattr(self, name))
-        seeds(self.seeds, "sampling.seeds")
-        if self.prompts is not None:
-            listed("sampling.prompts", self.prompts, "texts to continue, none blank", is_text)
+    inputs: Count
+    samples: Count
+    new_tokens: Count
+    batch_size: Count
+    seeds: Several[Seed]
+    prompts: Several[Text] | None = None
+    prompt_words: Count = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from core.settings import seeds, some_of
+from core.settings import Seed, Several, Text, checked_dataclass
 from discriminators.discriminator import Discriminator
 from experiments.runner.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
@@ -131,7 +131,7 @@ def _check_logits(name: str, values: ArrayLike) -> Floats:
     return logits
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class DiscriminatorGrid:
     """The discriminators that compare two systems: each of the kinds with each of the seeds.
 
@@ -139,17 +139,15 @@ class DiscriminatorGrid:
         plans: by kind.
         kinds: some of them.
         seeds: of initial weights, order of batches, dropout and the choice of validation inputs.
-
-    Raises SettingFault for kinds and seeds that are missing, unknown or named twice.
     """
 
     plans: Mapping[str, DiscriminatorPlan]
-    kinds: Sequence[str]
-    seeds: Sequence[int]
+    kinds: Several[Text]
+    seeds: Several[Seed]
 
     def __post_init__(self) -> None:
-        some_of(self.kinds, self.plans, "kinds")
-        seeds(self.seeds)
+        if unknown := {*self.kinds} - {*self.plans}:
+            raise ValueError(f"kinds must be some of {', '.join(self.plans)}, but {unknown.pop()!r} is among them")
 
 
 @dataclass(frozen=True)

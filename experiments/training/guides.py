@@ -15,12 +15,13 @@ from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from experiments.runner.contracts import Run
 from experiments.training.trained import Trained, trained_here
+from language_models.model import plain_token_ids
 from oumg.causal_guide import SETTINGS as GUIDE
 from oumg.causal_guide import CausalGuide, GuideShape, train_causal_guide
 from oumg.prefixes import prefix_texts
-from oumg.tokens import decode_tokens, encode_texts
+from oumg.tokens import decode_tokens
 
-VERSION = 1  # of trained guides: raised whenever the same plan and texts would give other weights
+VERSION = 2  # of trained guides: raised whenever the same plan and texts would give other weights
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class BiLSTMGuidePlan:
         """Trains on prefixes of whole texts, drawn at random."""
         beginnings = prefix_texts(
             texts,
-            lambda text: encode_texts(tokenizer, [text])[0],
+            lambda text: plain_token_ids(tokenizer, [text])[0],
             partial(decode_tokens, tokenizer),
             self.prefixes,
             run.seed,

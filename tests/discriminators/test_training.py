@@ -17,6 +17,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
 from sklearn.metrics import roc_auc_score
 
+from core.faults import SettingFault
 from discriminators.data_module import DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import Discriminator
 from discriminators.training import TrainingSettings, discriminator_loss, kept_point, train_discriminator
@@ -60,18 +61,18 @@ def test_a_side_without_a_class():
     texts = [LabelledText((f"t{i}",), i % 2, "same") for i in range(10)]
     with pytest.raises(ValueError, match="both classes must be among the training texts"):
         split_by_group(texts, 0.2, seed=0)
-    with pytest.raises(ValueError, match=r"between 0 and 1, but is 1\.5"):
-        split_by_group(texts, 1.5, seed=0)
     with pytest.raises(ValueError, match="a label must be 0 or 1, but is 2"):
         LabelledText(("a",), 2, "g")
 
 
 def test_settings_out_of_range():
-    with pytest.raises(ValueError, match="must be at least 1, but are 0 and 1"):
+    with pytest.raises(SettingFault, match="epochs must be greater than or equal to 1, but is 0"):
         TrainingSettings(epochs=0)
-    with pytest.raises(ValueError, match="warmup must be at least 0 and below 1, but is 1"):
+    with pytest.raises(SettingFault, match="warmup must be less than 1, but is 1"):
         TrainingSettings(warmup=1)
-    with pytest.raises(ValueError, match="must be loss or auc, but is 'accuracy'"):
+    with pytest.raises(SettingFault, match="held_out must be less than 1, but is 1"):
+        TrainingSettings(held_out=1.5)
+    with pytest.raises(SettingFault, match="keep must be 'auc' or 'loss', but is 'accuracy'"):
         TrainingSettings(keep="accuracy")  # pyright: ignore[reportArgumentType]
 
 
@@ -113,9 +114,9 @@ def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_t
     assert np.mean((logits > 0) == labels) > 0.9
     curve = held_out_points(tmp_path / "d" / "curve.json")
     assert len(curve) == 4  # one validation after each epoch
-    best = min(curve, key=lambda p: p["val/loss"])
+    best = kept_point(curve, "auc")
     loss = np.mean(np.logaddexp(0, np.where(labels == 1, -logits, logits)))
-    assert best["val/loss"] == pytest.approx(loss, abs=1e-5)  # the weights kept are those of the lowest loss
+    assert best["val/loss"] == pytest.approx(loss, abs=1e-5)  # the weights kept are those of the highest AUC
     assert best["val/auc"] > 0.95
     assert best["val/loss"] < curve[0]["val/loss"] < np.log(2)
     kept = Discriminator.from_pretrained(tmp_path / "d")
@@ -161,8 +162,10 @@ def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[Lab
 
 def test_kept_point_by_hand():
     curve = [{"step": 1, "train/loss_step": 0.1}, {"step": 2, "val/loss": 0.4, "val/auc": 0.7}]
-    curve.append({"step": 3, "val/loss": 0.5, "val/auc": 0.8})
-    assert [kept_point(curve, keep)["step"] for keep in ("loss", "auc")] == [2, 3]
+    curve.append({"step": 3, "val/loss": 0.6, "val/auc": 0.8})
+    curve.append({"step": 4, "val/loss": 0.5, "val/auc": 0.801})
+    curve.append({"step": 5, "val/loss": 0.7, "val/auc": 0.802})
+    assert [kept_point(curve, keep)["step"] for keep in ("loss", "auc")] == [2, 4]
 
 
 class Kill(Callback):

@@ -14,6 +14,7 @@ from discriminators.bilstm import attention_pool
 from discriminators.data_module import LabelledText
 from discriminators.segments import TokenRow
 from discriminators.training import TrainingSettings
+from language_models.model import plain_token_ids
 from language_models.tiny import train_tokenizer
 from oumg.causal_guide import (
     CausalGuide,
@@ -24,7 +25,6 @@ from oumg.causal_guide import (
 )
 from oumg.causal_lstm import CausalLSTM, CausalState, prefix_attention
 from oumg.guidance import Guidance
-from oumg.tokens import encode_texts
 
 QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
@@ -226,14 +226,14 @@ def test_batches_change_no_logit(trained: tuple[CausalGuide, Path]) -> None:
 
 def test_text_that_spells_a_special_token_is_text(trained: tuple[CausalGuide, Path]) -> None:
     guide, _ = trained
-    (spelled,) = encode_texts(guide.tokenizer, ["red</s>"])
+    (spelled,) = plain_token_ids(guide.tokenizer, ["red</s>"])
     assert guide.tokenizer.eos_token_id not in spelled
     assert guide.tokenizer.decode(spelled) == "red</s>"
 
 
 def test_tokens_without_training_text_are_unknown(trained: tuple[CausalGuide, Path]) -> None:
     guide, _ = trained
-    (zebra,) = encode_texts(guide.tokenizer, ["zebra"])
+    (zebra,) = plain_token_ids(guide.tokenizer, ["zebra"])
     assert not guide.network.known[zebra].all()
     assert guide.network.known[1]  # the end of a text is learned
 

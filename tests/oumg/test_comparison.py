@@ -134,8 +134,10 @@ def test_human_texts_of_a_pair_have_the_form_of_its_outputs() -> None:
     rng = random.Random(0)
     human = {f"i{i}": [sentence(rng, words) for words in (3, 5, 9, 5)] for i in range(4)}
     machine = {f"i{i}": [sentence(rng, words) for words in (9, 5, 3)] for i in range(4)}
-    sets = [TextSet.of(name, texts(name, of)) for name, of in (("human", human), ("g1", machine), ("g2", machine))]
-    found = pair_texts(*sets, PairSettings("words"), form_of=lambda e: len(e.full_text.split()))
+    people, ones, others = (
+        TextSet.of(name, texts(name, of)) for name, of in (("h", human), ("a", machine), ("b", machine))
+    )
+    found = pair_texts(people, ones, others, PairSettings("words"), form_of=lambda e: len(e.full_text.split()))
     for pair in (*found.train, *found.test):
         assert {len(e.full_text.split()) for e in (*pair.human, pair.second)} == {len(pair.first.full_text.split())}
         assert [s[0] for s in pair.segments] == [e.text for e in (*pair.human, pair.first, pair.second)]
@@ -242,7 +244,7 @@ def test_wrong_terms_are_refused() -> None:
 
 
 BUILD = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, dropout=0.1)
-TRAINING = TrainingSettings(epochs=4, learning_rate=1e-2, token_budget=1024)
+TRAINING = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=1024)
 Compare = Callable[..., tuple[JudgedPairs, RelativeScores]]
 QUIET = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 

@@ -23,6 +23,7 @@ from transformers import (
 
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from language_models.causal import CausalLM
+from language_models.model import plain_token_ids
 from language_models.tiny import TinyGPT2, randomly_initialised, train_tokenizer
 from oumg.bilstm_guide import TokenMismatchError
 from oumg.bridge import TextBridge
@@ -32,7 +33,7 @@ from oumg.form import Form
 from oumg.guidance import Guidance, GuidedStep, add_to_scores, find_parents, fudge_scores, normalise_scores
 from oumg.poetry import generate_poems
 from oumg.songnet import SongNetPlan
-from oumg.tokens import decode_tokens, encode_texts
+from oumg.tokens import decode_tokens
 from oumg.unknown import count_unknown_tokens
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
@@ -427,7 +428,7 @@ def test_unknown_tokens_are_counted(lm: CausalLM) -> None:
     judge = causal_judge(lm.tokenizer)
     texts = ["the cat", "", "a cat sat"]
     assert count_unknown_tokens(judge, texts) == 0
-    (the, *_), (_, *cat) = encode_texts(lm.tokenizer, ["the", "a cat"])
+    (the, *_), (_, *cat) = plain_token_ids(lm.tokenizer, ["the", "a cat"])
     seen = torch.ones(len(lm.tokenizer), dtype=torch.bool)
     seen[[the, *cat]] = False
     judge.network.know_only(seen)

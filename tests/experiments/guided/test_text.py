@@ -190,13 +190,13 @@ def test_bad_input_ends_before_training(
     run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for setting, what in (
-        ("strengths=[0,-1]", "strengths must be a list of finite numbers from 0 on, at least one and all different"),
-        ("strengths=[0,inf]", "all different, but is [0, inf]"),
-        ("sampling.seeds=[0,0]", "all different, but is [0, 0]"),
+        ("strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
+        ("strengths=[0,inf]", "strengths[1] must be a finite number, but is inf"),
+        ("sampling.seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
         ("data.train=-1", "train must be a whole number of texts from 0 on, but is -1"),
         ("labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
         ("ks=[8,401]", "k must be at most the 400 tokens of the generator, but is 401"),
-        ("rule=hard", "rule must be one of normalised, fudge, but is 'hard'"),
+        ("rule=hard", "rule must be 'normalised' or 'fudge', but is 'hard'"),
     ):
         assert run_here("+exp=guided_sentiment", *TOY, *SMALL, setting, f"run_dir={tmp_path}/bad") == 2
         assert what in capsys.readouterr().err

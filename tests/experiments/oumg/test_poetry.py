@@ -1,4 +1,4 @@
-"""+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size."""
+"""+exp=oumg_poetry through the command line, at toy size."""
 
 import json
 from collections.abc import Callable
@@ -7,35 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.example import Example
 from data.files import read_examples
-from experiments.guided.poetry import halve_inputs
 from experiments.oumg.findings import SCORES
 
-SMALL = (
-    "model.generator.model.n_embd=16",
-    "model.generator.model.n_layer=1",
-    "model.generator.model.n_head=2",
-    "model.generator.schedule.epochs=1",
-    "model.judges.bilstm.build.embedding_dim=8",
-    "model.judges.bilstm.build.hidden_dim=8",
-    "model.judges.bilstm.training.epochs=1",
-    "seeds=[0,1]",
-    "gallery=2",
-    "logger=none",
-    "trainer=cpu",
-)
+SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
-GUIDE = (
-    "model.guides.causal.shape.embedding_dim=8",
-    "model.guides.causal.shape.hidden_dim=8",
-    "model.guides.causal.training.epochs=1",
-    "model.guides.bilstm.embedding_dim=8",
-    "model.guides.bilstm.hidden_dim=8",
-    "model.guides.bilstm.training.epochs=1",
-    "model.guides.bilstm.prefixes=3",
-    "guide_k=6",
-)
 
 
 def tables(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
@@ -88,37 +64,11 @@ def test_g1_against_g2_and_against_itself(
     assert stages(tmp_path) == before
 
 
-def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -> None:
-    command = ("+exp=guided_poetry", *TOY, *GUIDE, f"outputs={tmp_path}")
-    assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
-    (row,), forms = tables(tmp_path / "unguided")
-    assert (row["guide"], row["k"], row["rule"], row["alpha"]) == ("causal", 6, "normalised", 0.0)
-    assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
-    assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
-    assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
-    assert len(written(tmp_path)) == 3
-    assert len({tuple(poems) for poems in written(tmp_path)}) == 2  # of one half, and twice the same of the other
-
-    assert run_here(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided") == 0
-    (row,), forms = tables(tmp_path / "guided")
-    assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
-    assert row["ties"] < 1
-    assert forms["guided"]["form_kept"] == 1.0
-    assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
-    report = (tmp_path / "guided/report.html").read_text("utf-8")
-    assert "characters of the guided poems that the guide does not know" in report
-    assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
-    names = [name.split("-")[0] for name in stages(tmp_path)]
-    assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("experiment", ["oumg_poetry", "guided_poetry"])
-def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, experiment: str) -> None:
-    more = GUIDE if experiment == "guided_poetry" else ("k=4",)
+def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path) -> None:
     few = ("data.held_out_fraction=0.95", "inputs=60", "model.generator.checked=20")
     size = ("data=songci", f"data.root={shared_data}", *few)
-    command = (f"+exp={experiment}", *SMALL, *more, *size, f"outputs={tmp_path}")
+    command = ("+exp=oumg_poetry", *SMALL, "k=4", *size, f"outputs={tmp_path}")
     assert run_here(*command, f"run_dir={tmp_path}/run") == 0
     relative, forms = tables(tmp_path / "run")
     assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
@@ -140,15 +90,9 @@ def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path
             "the 23 held_out poems, 2 of a tune, that the generator",
         ),
         (["+exp=oumg_poetry", "inputs=3"], "at least 4 inputs are needed, but the 3 held_out poems have 3"),
-        (["+exp=oumg_poetry", "kinds=[lstm]"], "kinds must be a list of some of bilstm, bert"),
-        (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be a list of whole numbers from 0 to 2**32 - 1"),
+        (["+exp=oumg_poetry", "kinds=[lstm]"], "kinds must be some of bilstm, bert, but 'lstm'"),
+        (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
         (["+exp=oumg_poetry", "test_fraction=1"], "test_fraction must be less than 1, but is 1"),
-        (["+exp=guided_poetry", "seeds=[]"], "all different, but is []"),
-        (["+exp=guided_poetry", "guide_k=5000"], "guide_k = 5000, which needs 5000 characters"),
-        (["+exp=guided_poetry", "alpha=-1"], "alpha must be finite and at least 0, but is -1"),
-        (["+exp=guided_poetry", "alpha=inf"], "alpha must be finite and at least 0, but is inf"),
-        (["+exp=guided_poetry", "rule=best"], "rule must be one of normalised, fudge, but is 'best'"),
-        (["+exp=guided_poetry", "guide=lstm"], "model.guides.lstm"),
     ],
 )
 def test_settings_that_are_wrong_are_told(
@@ -156,11 +100,3 @@ def test_settings_that_are_wrong_are_told(
 ) -> None:
     assert run_here(*TOY, *settings) == 2
     assert message in capsys.readouterr().err
-
-
-def test_halves_share_no_input() -> None:
-    poems = [Example(f"{tune}{i}", text="春。", prefix=tune, group=tune) for tune in "甲乙丙丁戊" for i in range(3)]
-    first, second = halve_inputs(poems, seed=0)
-    assert (len({p.group for p in first}), len({p.group for p in second})) == (2, 3)
-    assert not {p.group for p in first} & {p.group for p in second}
-    assert {*first, *second} == set(poems)

@@ -163,15 +163,12 @@ def test_settings_that_are_wrong_are_told(
     said = capsys.readouterr().err
     assert "data.g1 must be given: data.g1=VALUE, a file of outputs of the first system" in said
     for setting, what in (
-        (
-            "kinds=[lstm]",
-            "kinds must be a list of some of bilstm, bert, at least one and all different, but is ['lstm']",
-        ),
-        ("kinds=[bilstm,bilstm]", "kinds must be a list of some of bilstm, bert, at least one and all different"),
-        ("seeds=[0,0]", "seeds must be a list of whole numbers from 0 to 2**32 - 1, at least one and all different"),
-        ("seeds=[]", "all different, but is []"),
-        ("seeds=[-1]", "all different, but is [-1]"),
-        ("seeds=3", "all different, but is 3"),
+        ("kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm' is among them"),
+        ("kinds=[bilstm,bilstm]", "kinds must be non-empty and without duplicates, but is ['bilstm', 'bilstm']"),
+        ("seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
+        ("seeds=[]", "seeds must be non-empty and without duplicates, but is []"),
+        ("seeds=[-1]", "seeds[0] must be greater than or equal to 0, but is -1"),
+        ("seeds=3", "seeds must be a list, but is 3"),
         ("test_fraction=1", "test_fraction must be less than 1, but is 1"),
     ):
         assert run_here("+exp=oumg", *data(files), *TOY, setting, "outputs=outputs") == 2
