@@ -1,7 +1,7 @@
 """Which of two metrics agrees better with the same ratings, and how surely."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,7 @@ from scipy import stats
 from meta_eval.agreement import scored_by_all, undefined_because
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.correlation import spearman
-
-Weighted = Callable[[Floats, Floats, Floats], Floats]  # x, y, weights (resamples, n) -> one value per resample
+from meta_eval.grouping import Statistic
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def difference(
 
 
 def williams_test(
-    scores_a: ArrayLike, scores_b: ArrayLike, ratings: ArrayLike, correlation: Weighted = spearman
+    scores_a: ArrayLike, scores_b: ArrayLike, ratings: ArrayLike, correlation: Statistic = spearman
 ) -> WilliamsTest:
     """Williams' test on correlations of two metrics with the same `ratings`, all of shape (n,).
 

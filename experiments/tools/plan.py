@@ -6,9 +6,47 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from core.faults import SettingFault
+from data.scored import read_scored
 from experiments.runner.contracts import Outcome, Run, Table
-from meta_eval.planning import Needed, Spread, correlation_with_raters, n_to_tell_metrics, n_to_tell_systems
+from meta_eval.planning import (
+    Needed,
+    Spread,
+    correlation_with_raters,
+    estimate_spread,
+    n_to_tell_metrics,
+    n_to_tell_systems,
+)
+
+
+def spread_of(inputs: float, raters: float, pilot: str | None, aspect: str, systems: Sequence[str]) -> Spread:
+    """The given spread, or that of two systems' ratings in a pilot: a file of rated outputs, by one or more raters.
+
+    Raises InputFaults for the file, SettingFault where the two systems share fewer than 2 rated inputs.
+    """
+    if pilot is None:
+        return Spread(inputs, raters)
+    file = read_scored(pilot)
+    if len(systems) != 2:
+        raise SettingFault(f"pilot.systems must name the two systems of the pilot, but is {list(systems)}")
+    if aspect in file.raters:
+        ratings = file.raters[aspect]
+    else:
+        ratings = np.array([[example.ratings.get(aspect, math.nan) for example in file.examples]])
+    place = {(example.system, example.group): i for i, example in enumerate(file.examples) if example.group}
+    first, second = systems
+    both = [group for system, group in place if system == first and (second, group) in place]
+    differences = (
+        np.stack([ratings[:, place[first, group]] - ratings[:, place[second, group]] for group in both], axis=1)
+        if both
+        else np.empty((len(ratings), 0))
+    )
+    if (~np.isnan(differences)).any(axis=0).sum() < 2:
+        found = f"{len(both)} inputs that both answered"
+        raise SettingFault(f"a pilot needs 2 inputs that {first} and {second} answered, rated for {aspect}: {found}")
+    return estimate_spread(differences)
 
 
 def plan(
@@ -16,8 +54,7 @@ def plan(
     correlation: float,
     between_metrics: float,
     between_raters: float,
-    spread_inputs: float,
-    spread_raters: float,
+    spread: Spread,
     differences: Sequence[float],
     raters: Sequence[int],
     power: float,
@@ -29,8 +66,7 @@ def plan(
         correlation: of the better metric with one rater's ratings; differences are of such correlations too.
         between_metrics: the correlation of the two metrics with each other.
         between_raters: the correlation of two raters.
-        spread_inputs, spread_raters: standard deviations of the difference of two systems' ratings, between inputs and
-            of one rater around it.
+        spread: of the difference of two systems' ratings, assumed or estimated from a pilot.
         raters: numbers of raters of each output.
 
     Raises SettingFault for an assumption out of range.
@@ -43,9 +79,8 @@ def plan(
     for name, values in (("differences", differences), ("raters", raters)):
         if not values or min(values) <= 0:
             raise SettingFault(f"{name} must be numbers above 0, but is {list(values)}")
-    if min(spread_inputs, spread_raters) < 0 or spread_inputs + spread_raters == 0:
-        raise SettingFault(f"spreads must be 0 or more and not both 0, but are {spread_inputs:g} and {spread_raters:g}")
-    spread = Spread(spread_inputs, spread_raters)
+    if min(spread.inputs, spread.raters) < 0 or spread.inputs + spread.raters == 0:
+        raise SettingFault(f"spreads must be 0 or more and not both 0, but are {spread.inputs:g} and {spread.raters:g}")
     with run.timed("power"):
         metrics = [
             {"difference": d, "raters": k}
@@ -62,7 +97,7 @@ def plan(
     found = f"power {power:g} at a level of {level:g}, two-sided"
     return Outcome(
         signature=f"plan|correlation={correlation:g}|between_metrics={between_metrics:g}"
-        f"|between_raters={between_raters:g}|spread={spread_inputs:g},{spread_raters:g}|seed={run.seed}",
+        f"|between_raters={between_raters:g}|spread={spread.inputs:g},{spread.raters:g}|seed={run.seed}",
         tables=[
             Table(
                 "To tell two metrics apart",
@@ -72,7 +107,9 @@ def plan(
             ),
             Table(
                 "To tell two systems apart",
-                f"n: inputs that the paired t-test needs for {found}. difference: of mean ratings.",
+                f"n: inputs that the paired t-test needs for {found}. difference: of mean ratings. spread: standard "
+                f"deviation of an input's difference, from {spread.inputs:.3g} between inputs and {spread.raters:.3g} "
+                "of one rater.",
                 systems,
             ),
         ],

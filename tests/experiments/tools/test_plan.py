@@ -38,6 +38,40 @@ def test_what_no_study_can_find_has_a_reason(run_here: Here, tmp_path: Path) -> 
     assert "no variables have the correlations" in metrics[1]["reason"]
 
 
+def write_pilot(path: Path) -> None:
+    """Differences of a and b on three inputs by two raters: (1, 3), (2, 4), (6, 8)."""
+    with path.open("w") as file:
+        for group, values in (("x", (1, 3)), ("y", (2, 4)), ("z", (6, 8))):
+            for system, ratings in (("a", values), ("b", (0, 0))):
+                line = {"text": "t", "system": system, "group": group, "ratings": {"overall": list(ratings)}}
+                file.write(json.dumps(line) + "\n")
+
+
+def test_a_pilot_gives_the_spread(run_here: Here, tmp_path: Path) -> None:
+    """Raters differ by 2 on each input: variance 2 within. Means 2, 3, 7: variance 7, of which 2/2 is the raters'."""
+    write_pilot(tmp_path / "in.jsonl")
+    assert run_here("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]", "run_dir=here") == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
+    assert spreads == pytest.approx({1: math.sqrt(6 + 2), 2: math.sqrt(6 + 1)})
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("pilot.systems=[a,c]", "a pilot needs 2 inputs that a and c answered, rated for overall: 0 inputs"),
+        ("pilot.systems=[a]", "must name the two systems of the pilot"),
+        ("pilot.aspect=style", "rated for style: 3 inputs"),
+    ],
+)
+def test_bad_pilots(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str
+) -> None:
+    write_pilot(tmp_path / "in.jsonl")
+    assert run_here("+exp=plan", "pilot.path=in.jsonl", setting) == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

@@ -1,0 +1,297 @@
+"""Audit: what a metric's scores follow, what damage they notice, and which harmless edits move them (`+exp=audit`)."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from core.example import Example
+from core.scores import Metric
+from core.settings import Count, Fraction, Several, check
+from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
+from data.rated import RatedSet
+from experiments.runner.contracts import Outcome, Run, Table
+from meta_eval.auditing import (
+    COUNTS_WORDS_FROM,
+    DamageAudit,
+    EditAudit,
+    LengthAudit,
+    audit_damage,
+    audit_edit,
+    audit_length,
+)
+from meta_eval.correlation import Floats, spearman
+from meta_eval.grouping import lay_out
+from meta_eval.intervals import Grouped, Resampling, grouped_estimate, restrict
+
+LARGE_EDIT = 0.1  # a harmless edit should move scores by less, in standard deviations
+
+
+class HasRated(Protocol):
+    """Data of an experiment with rated sets."""
+
+    @property
+    def rated(self) -> Sequence[RatedSet]: ...
+
+
+@dataclass(frozen=True)
+class AspectAudit:
+    """The audit of one aspect of a metric.
+
+    Attributes:
+        properties: Spearman's rho of the scores with properties of the texts, by name.
+        length: by rated aspect, or by "" where nothing is rated.
+        damages: by kind of damage, each with its audit at every strength.
+        edits: by kind of edit.
+    """
+
+    properties: Mapping[str, Grouped]
+    length: Mapping[str, LengthAudit]
+    damages: Mapping[str, DamageAudit]
+    edits: Mapping[str, EditAudit]
+
+
+def audit(
+    run: Run,
+    data: Sequence[Example] | HasRated,
+    metric: Metric,
+    texts: int,
+    strengths: Sequence[float],
+    resampling: Resampling,
+) -> Outcome:
+    """Audits a metric on at most `texts` texts, drawn by the seed.
+
+    Args:
+        data: examples, or the data of an experiment, of which the first rated set is taken.
+        strengths: shares of a text that are damaged, weakest first.
+
+    Raises SettingFault for settings, InputFaults where no example can be scored.
+    """
+    check(Count, texts=texts)
+    check(Several[Fraction | int], strengths=strengths)
+    rated = RatedSet("texts", tuple(data), synthetic=False) if isinstance(data, Sequence) else data.rated[0]
+    examples = draw(rated.examples, texts, run.seed)
+    with run.timed("scoring"):
+        scored = metric.score(examples)
+    with run.timed("damage"):
+        damaged = {name: damage_all(examples, name, sorted(strengths), run.seed) for name in DAMAGES}
+        after = {name: [metric.score(level).values for level in levels] for name, levels in damaged.items()}
+        edited = {name: [edit_example(example, name) for example in examples] for name in EDITS}
+        edits = {name: metric.score(level).values for name, level in edited.items()}
+    with run.timed("statistics"):
+        found = {
+            aspect: audit_aspect(
+                examples,
+                values,
+                {name: (damaged[name], [level[aspect] for level in levels]) for name, levels in after.items()},
+                {name: (edited[name], level[aspect]) for name, level in edits.items()},
+                resampling,
+            )
+            for aspect, values in scored.values.items()
+        }
+    return Outcome(
+        signature=f"audit|set={rated.name}|n={len(examples)}|seed={run.seed}|{scored.signature}",
+        tables=[
+            property_table(found),
+            length_table(found),
+            damage_table(found, sorted(strengths)),
+            edit_table(found),
+        ],
+        plots={f"damage_{aspect}": plot_falls(each, sorted(strengths)) for aspect, each in found.items()},
+        notes=notes_on(found),
+        synthetic=rated.synthetic,
+    )
+
+
+def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """At most `count` examples in their order."""
+    kept = sorted(random.Random(seed).sample(range(len(examples)), min(count, len(examples))))
+    return [examples[i] for i in kept]
+
+
+def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
+    """The examples damaged at each strength; foreign units come from the next example of another input."""
+    return [
+        [damage_example(example, _foreign(examples, i), name, strength, seed) for i, example in enumerate(examples)]
+        for strength in strengths
+    ]
+
+
+def _foreign(examples: Sequence[Example], i: int) -> Example:
+    own = examples[i]
+    following = (examples[(i + step) % len(examples)] for step in range(1, len(examples)))
+    return next((each for each in following if own.group is None or each.group != own.group), own)
+
+
+def audit_aspect(
+    examples: Sequence[Example],
+    scores: Floats,
+    damaged: Mapping[str, tuple[Sequence[Sequence[Example]], Sequence[Floats]]],
+    edited: Mapping[str, tuple[Sequence[Example], Floats]],
+    resampling: Resampling,
+) -> AspectAudit:
+    """The audit of one aspect; texts that a perturbation leaves as they are do not count in it."""
+    groups = [example.group for example in examples]
+    layout = lay_out(len(examples), inputs=None if None in groups else groups)
+    measured = {name: np.array([measure(example) for example in examples]) for name, measure in PROPERTIES.items()}
+    measured["position"] = np.arange(len(examples), dtype=np.float64)
+    properties = {}
+    for name, values in measured.items():
+        known = ~np.isnan(values)
+        of = restrict(layout, known)
+        properties[name] = grouped_estimate(spearman, scores[known], values[known], of, resampling=resampling)
+    aspects = list(dict.fromkeys(aspect for example in examples for aspect in example.ratings)) or [""]
+    length = {
+        aspect: audit_length(
+            scores,
+            measured["word count"],
+            np.array([example.ratings.get(aspect, np.nan) for example in examples]),
+            layout=layout,
+            resampling=resampling,
+        )
+        for aspect in aspects
+    }
+    damages = {}
+    for name, (levels, values) in damaged.items():
+        differs = np.array(
+            [all(each != before for each in after) for before, *after in zip(examples, *levels, strict=True)]
+        )
+        damages[name] = audit_damage(scores[differs], np.stack(values)[:, differs], resampling=resampling)
+    edits = {}
+    for name, (texts, values) in edited.items():
+        differs = np.array([after != before for after, before in zip(texts, examples, strict=True)])
+        edits[name] = audit_edit(scores[differs], values[differs], resampling=resampling)
+    return AspectAudit(properties, length, damages, edits)
+
+
+def share_repeated(example: Example) -> float:
+    """The share of the words that occurred before in the text; NaN without words."""
+    words = example.full_text.casefold().split()
+    return 1 - len(set(words)) / len(words) if words else math.nan
+
+
+def share_in_context(example: Example) -> float:
+    """The share of the words that the context has too; NaN without context or words."""
+    words, context = example.full_text.casefold().split(), set((example.context or "").casefold().split())
+    return sum(word in context for word in words) / len(words) if words and context else math.nan
+
+
+PROPERTIES: Mapping[str, Callable[[Example], float]] = {
+    "word count": lambda example: float(len(example.full_text.split())),
+    "repetition": share_repeated,
+    "overlap with context": share_in_context,
+}
+
+
+def property_table(found: Mapping[str, AspectAudit]) -> Table:
+    """What the scores follow."""
+    rows = [
+        {"aspect": aspect, "property": name, "n": each.n, "spearman": each.estimate}
+        | {"reason": each.estimate.reason or ""}
+        for aspect, audited in found.items()
+        for name, each in audited.properties.items()
+    ]
+    caption = (
+        "Spearman's rho of scores with properties of the texts. repetition: share of words that the text had before; "
+        "overlap with context: share of words that the context has; position: place in the file."
+    )
+    return Table("What the scores follow", caption, rows)
+
+
+def length_table(found: Mapping[str, AspectAudit]) -> Table:
+    """What scores owe to length."""
+    rows = [
+        {
+            "aspect": aspect,
+            "rated": rated or "–",
+            "n": each.n,
+            "with_ratings": each.with_ratings,
+            "with_length": each.with_length,
+            "ratings_given_length": each.ratings_given_length,
+            "length_given_ratings": each.length_given_ratings,
+            "counts_words": "yes" if each.counts_words else "no",
+        }
+        for aspect, audited in found.items()
+        for rated, each in audited.length.items()
+    ]
+    caption = (
+        "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
+        f"correlation). counts_words: length beyond quality explains more than {COUNTS_WORDS_FROM:g} for certain."
+    )
+    return Table("Length", caption, rows)
+
+
+def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
+    """How scores fall under damage."""
+    rows = [
+        {
+            "aspect": aspect,
+            "damage": name,
+            "n": each.n,
+            **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
+            "noticed": each.noticed,
+            "monotone": "yes" if each.is_monotone else "no",
+            "reason": each.noticed.reason or "",
+        }
+        for aspect, audited in found.items()
+        for name, each in audited.damages.items()
+    ]
+    caption = (
+        "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
+        "scores; positive is right. noticed: share of texts whose score falls at the greatest strength (ties count "
+        "half). monotone: the score falls, and rises at no step, beyond chance. n: texts that the damage can change."
+    )
+    return Table("Damage", caption, rows)
+
+
+def edit_table(found: Mapping[str, AspectAudit]) -> Table:
+    """How scores move under harmless edits."""
+    rows = [
+        {"aspect": aspect, "edit": name, "n": each.n, "shift": each.shift, "size": each.size}
+        | {"changed": each.changed, "reason": each.shift.reason or ""}
+        for aspect, audited in found.items()
+        for name, each in audited.edits.items()
+    ]
+    caption = (
+        "Edits that should change nothing. shift: mean change of the score, size: mean absolute change, both in "
+        "standard deviations of the scores before; changed: share of scores that moved at all. 0 is best."
+    )
+    return Table("Harmless edits", caption, rows)
+
+
+def plot_falls(audited: AspectAudit, strengths: Sequence[float]) -> Figure:
+    """The mean fall of the scores by strength, a line per damage, with 95 % intervals."""
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    width = min(np.diff([0.0, *strengths])) / 20
+    for i, (name, each) in enumerate(audited.damages.items()):
+        values, low, high = (np.array([getattr(fall, end) for fall in each.falls]) for end in ("value", "low", "high"))
+        at = np.array(strengths) + width * (i - len(audited.damages) / 2)  # beside one another
+        axes.errorbar(at, values, yerr=np.abs([values - low, high - values]), marker="o", capsize=2, label=name)
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.set(xlabel="share of the text that is damaged", ylabel="fall of the score (standard deviations)")
+    axes.legend(fontsize=8)
+    return figure
+
+
+def notes_on(found: Mapping[str, AspectAudit]) -> list[str]:
+    """What fools the metric, one sentence per finding."""
+    notes = []
+    for aspect, each in found.items():
+        if any(length.counts_words for length in each.length.values()):
+            notes.append(f"{aspect}: scores follow the number of words beyond quality")
+        missed = [name for name, damage in each.damages.items() if damage.n and not damage.is_monotone]
+        if missed:
+            notes.append(f"{aspect}: scores do not reliably fall under: {', '.join(missed)}")
+        moved = [name for name, edit in each.edits.items() if edit.size.low > LARGE_EDIT]
+        if moved:
+            notes.append(
+                f"{aspect}: scores move by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}"
+            )
+    return notes

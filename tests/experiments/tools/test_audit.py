@@ -1,0 +1,115 @@
+"""+exp=audit through the command line, and its findings on planted metrics."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.example import Example
+from experiments.tools.audit import audit_aspect, damage_all, draw, notes_on, share_in_context, share_repeated
+from meta_eval.intervals import Resampling
+
+Here = Callable[..., int]
+WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
+    "tea",
+    "cake",
+    "river",
+    "met",
+    "saw",
+    "Ann",
+    "Bob",
+    "Rome",
+    "is",
+    "was",
+    "can",
+    "a",
+    "the",
+    "dog",
+    "12",
+    "1999",
+)
+
+
+def texts(count: int = 40, seed: int = 0) -> list[Example]:
+    """Texts of three to six sentences, with ratings that know nothing of their length."""
+    rng = random.Random(seed)
+    return [
+        Example(
+            f"t{i}",
+            text=" ".join(" ".join(rng.choices(WORDS, k=6)).capitalize() + "." for _ in range(rng.randint(3, 6))),
+            ratings={"quality": rng.random()},
+        )
+        for i in range(count)
+    ]
+
+
+def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
+    with (tmp_path / "in.jsonl").open("w") as file:
+        file.writelines(json.dumps({"id": e.id, "text": e.text, "ratings": dict(e.ratings)}) + "\n" for e in texts())
+    done = run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here")
+    assert done == 0
+    results = json.loads((tmp_path / "here" / "results.json").read_text())
+    rows = results["table"]
+    (length,) = [row for row in rows if row.get("property") == "word count"]
+    assert (length["n"], length["spearman"]) == (40, pytest.approx(1.0))
+    damages = {row["damage"]: row for row in rows if "damage" in row}
+    assert set(damages) >= {"drop", "repeat", "negate", "retrieve"}
+    assert damages["drop"]["fall_1"] > damages["drop"]["fall_0.25"] > 0
+    assert damages["repeat"]["fall_1"] < 0  # a repeated text has more words, and word count likes it
+    assert damages["repeat"]["monotone"] == "no"
+    edits = {row["edit"]: row for row in rows if "edit" in row}
+    assert edits["case"]["changed"] == 0.0
+    assert any("follow the number of words" in note for note in results["notes"])
+    assert (tmp_path / "here" / "plots" / "damage_quality.png").is_file()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_metric_that_counts_words_is_flagged_and_a_clean_one_is_not(seed: int) -> None:
+    examples = texts(100, seed)
+    rng = np.random.default_rng(seed)
+    counts = np.array([len(example.text.split()) for example in examples], dtype=float)
+    clean = np.array([example.ratings["quality"] for example in examples]) + 0.3 * rng.normal(size=100)
+    resampling = Resampling(resamples=200)
+    flagged = [
+        audit_aspect(examples, scores, {}, {}, resampling).length["quality"].counts_words
+        for scores in (counts + 0.1 * rng.normal(size=100), clean)
+    ]
+    assert flagged == [True, False]
+
+
+def test_only_texts_that_a_damage_changes_count() -> None:
+    examples = [*texts(10), Example("one", text="Only one sentence here")]
+    levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)
+    scores = np.arange(11.0)
+    damaged = {"reorder": (levels, [scores - 1, scores - 2])}
+    found = audit_aspect(examples, scores, damaged, {}, Resampling(resamples=50))
+    assert found.damages["reorder"].n == 10
+    spread = np.arange(10.0).std(ddof=1)
+    assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
+    assert not any("reliably fall" in note for note in notes_on({"quality": found}))
+
+
+def test_properties_by_hand() -> None:
+    assert share_repeated(Example("a", text="a b a A")) == pytest.approx(0.5)
+    assert share_in_context(Example("a", text="a b c d", context="A b x")) == pytest.approx(0.5)
+    assert np.isnan(share_in_context(Example("a", text="a")))
+
+
+def test_texts_are_drawn_in_their_order() -> None:
+    examples = texts(30)
+    drawn = draw(examples, 10, seed=1)
+    assert [e.id for e in drawn] == [e.id for e in examples if e in drawn]
+    assert draw(examples, 99, seed=1) == examples
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [("texts=0", "texts must be greater than or equal to 1"), ("strengths=[0.5,0.5]", "without duplicates")],
+)
+def test_bad_settings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str):
+    (tmp_path / "in.jsonl").write_text('{"text": "a b."}\n')
+    assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", setting) == 2
+    assert message in capsys.readouterr().err
