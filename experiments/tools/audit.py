@@ -136,7 +136,7 @@ def audit_aspect(
     edited: Mapping[str, tuple[Sequence[Example], Floats]],
     resampling: Resampling,
 ) -> AspectAudit:
-    """The audit of one aspect; texts that a perturbation leaves as they are do not count in it."""
+    """The audit of one aspect; texts that a perturbation leaves as they are do not count, nor do perturbations of none."""
     groups = [example.group for example in examples]
     layout = lay_out(len(examples), inputs=None if None in groups else groups)
     measured = {name: np.array([measure(example) for example in examples]) for name, measure in PROPERTIES.items()}
@@ -162,11 +162,13 @@ def audit_aspect(
         differs = np.array(
             [all(each != before for each in after) for before, *after in zip(examples, *levels, strict=True)]
         )
-        damages[name] = audit_damage(scores[differs], np.stack(values)[:, differs], resampling=resampling)
+        if differs.any():
+            damages[name] = audit_damage(scores[differs], np.stack(values)[:, differs], resampling=resampling)
     edits = {}
     for name, (texts, values) in edited.items():
         differs = np.array([after != before for after, before in zip(texts, examples, strict=True)])
-        edits[name] = audit_edit(scores[differs], values[differs], resampling=resampling)
+        if differs.any():
+            edits[name] = audit_edit(scores[differs], values[differs], resampling=resampling)
     return AspectAudit(properties, length, damages, edits)
 
 
@@ -286,7 +288,7 @@ def notes_on(found: Mapping[str, AspectAudit]) -> list[str]:
     for aspect, each in found.items():
         if any(length.counts_words for length in each.length.values()):
             notes.append(f"{aspect}: scores follow the number of words beyond quality")
-        missed = [name for name, damage in each.damages.items() if damage.n and not damage.is_monotone]
+        missed = [name for name, damage in each.damages.items() if not damage.is_monotone]
         if missed:
             notes.append(f"{aspect}: scores do not reliably fall under: {', '.join(missed)}")
         moved = [name for name, edit in each.edits.items() if edit.size.low > LARGE_EDIT]

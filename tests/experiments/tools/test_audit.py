@@ -14,23 +14,6 @@ from meta_eval.intervals import Resampling
 
 Here = Callable[..., int]
 WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
-    "tea",
-    "cake",
-    "river",
-    "met",
-    "saw",
-    "Ann",
-    "Bob",
-    "Rome",
-    "is",
-    "was",
-    "can",
-    "a",
-    "the",
-    "dog",
-    "12",
-    "1999",
-)
 
 
 def texts(count: int = 40, seed: int = 0) -> list[Example]:
