@@ -136,7 +136,7 @@ def audit_aspect(
     edited: Mapping[str, tuple[Sequence[Example], Floats]],
     resampling: Resampling,
 ) -> AspectAudit:
-    """The audit of one aspect; texts that a perturbation leaves as they are do not count, nor do perturbations of none."""
+    """The audit of one aspect. Texts that a perturbation leaves as they are do not count in it."""
     groups = [example.group for example in examples]
     layout = lay_out(len(examples), inputs=None if None in groups else groups)
     measured = {name: np.array([measure(example) for example in examples]) for name, measure in PROPERTIES.items()}
