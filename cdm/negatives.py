@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from cdm.infilling import TokenisedDialogues
@@ -16,7 +17,7 @@ from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Strategy, Turns, fill, manipulations, random_gap
 
-VERSION = 3  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
+VERSION = 4  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
 
 
@@ -76,7 +77,7 @@ def sample_negatives(
                 [current[i] for i in waiting],
                 [plan[i] for i in waiting],
                 [rngs[i] for i in waiting],
-                np.array([_uniforms(seed, i, round_, attempt, longest) for i in waiting]),
+                np.array([_uniforms(seed, i, round_, attempt, sampling.candidates, longest) for i in waiting]),
                 sampling,
                 longest_segment,
                 token_budget,
@@ -113,8 +114,10 @@ def _transposed(plans: Sequence[Sequence[bool]]) -> list[dict[int, bool]]:
     return [{i: plan[r] for i, plan in enumerate(plans) if r < len(plan)} for r in range(rounds)]
 
 
-def _uniforms(seed: int, dialogue: int, round_: int, attempt: int, longest: int) -> NDArray[np.float64]:
-    return np.random.default_rng((seed, dialogue, round_, attempt)).random(longest)
+def _uniforms(
+    seed: int, dialogue: int, round_: int, attempt: int, candidates: int, longest: int
+) -> Float[NDArray[np.float64], "candidates longest"]:
+    return np.random.default_rng((seed, dialogue, round_, attempt)).random((candidates, longest))
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def _draw(
     dialogues: Sequence[Turns],
     utterance: Sequence[bool],
     rngs: Sequence[random.Random],
-    uniforms: NDArray[np.float64],
+    uniforms: Float[NDArray[np.float64], "dialogues candidates longest"],
     sampling: Sampling,
     longest_segment: int,
     token_budget: int,
@@ -148,8 +151,24 @@ def _draw(
         for turns, rng, whole in zip(dialogues, rngs, utterance, strict=True)
     ]
     tasks = [tokenised.task(turns, gap) for turns, gap in zip(dialogues, gaps, strict=True)]
-    segments = sample_segments(pair, [t.source for t in tasks], sampling, uniforms, pair.never_drawn, token_budget)
-    return [
-        _Draw(fill(turns, gap, segment), len(segment) < uniforms.shape[1], task.dropped)
-        for turns, gap, segment, task in zip(dialogues, gaps, segments, tasks, strict=True)
-    ]
+    candidates, longest = uniforms.shape[1:]
+    sources = [task.source for task in tasks for _ in range(candidates)]
+    draws_of = uniforms.reshape(-1, longest)
+    drawn = sample_segments(pair, sources, sampling, draws_of, pair.never_drawn, token_budget)
+    draws: list[_Draw] = []
+    for i, (turns, gap, task) in enumerate(zip(dialogues, gaps, tasks, strict=True)):
+        segment = choose_segment(drawn[i * candidates : (i + 1) * candidates], task.segment, longest)
+        draws.append(_Draw(fill(turns, gap, segment), len(segment) < longest, task.dropped))
+    return draws
+
+
+def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:
+    """Of the segments that ended before `longest` and are not the removed one, that of the nearest length.
+
+    Where there is none, the first candidate.
+
+    >>> choose_segment([[5], [6, 7, 8, 9], [4, 4, 4]], removed=[4, 4, 4], longest=9)
+    [6, 7, 8, 9]
+    """
+    fitting = [segment for segment in candidates if len(segment) < longest and list(segment) != list(removed)]
+    return min(fitting, key=lambda segment: abs(len(segment) - len(removed)), default=candidates[0])

@@ -28,6 +28,9 @@ class Sampling:
         top_k: keeps only so many of the likeliest tokens; 0 keeps all.
         top_p: keeps the likeliest tokens that together reach this share; 1 keeps all.
         longest: the most tokens of a segment; None for the length of the longest turn in the data.
+        candidates: so many segments are drawn for a gap, and the one whose length is nearest to that of the removed
+            segment stays. A weak amateur hardly tells a missing utterance from a missing word, so that with one
+            candidate redrawn utterances are too short.
     """
 
     gamma: Number = 1.0
@@ -35,6 +38,7 @@ class Sampling:
     top_k: Size = 0
     top_p: Annotated[Positive, Field(le=1)] = 1.0
     longest: Count | None = None
+    candidates: Count = 1
 
 
 def sampling_probabilities(

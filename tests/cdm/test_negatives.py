@@ -76,6 +76,24 @@ def test_segments_that_do_not_end_are_drawn_again_then_counted(pair: Pair, monke
         assert (len(draws), found.unclosed, found.failures) == (tried, unclosed, 0)
 
 
+def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = ("good morning to you", "good morning to you")
+    removed = len(pair.tokenise([talk]).dialogues[0][0])
+    lengths = [1, removed + 1, removed + 3, removed + 30]
+    rows: list[int] = []
+
+    def sample(_pair: Pair, sources: list[list[int]], _sampling: Sampling, uniforms: np.ndarray, *_: object):  # type: ignore[no-untyped-def]
+        rows.append(len(sources))
+        assert len(np.unique(uniforms)) == uniforms.size
+        return [[270] * length for length in lengths]
+
+    monkeypatch.setattr("cdm.negatives.sample_segments", sample)
+    found = sample_negatives(pair, [talk], "utterance-single", Sampling(candidates=4, longest=25), seed=2)
+    assert rows == [4]
+    (nearest,) = pair.amateur.tokenizer.batch_decode([[270] * (removed + 1)])
+    assert " ".join(nearest.split()) in found.negatives[0]
+
+
 def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
     found = sample_negatives(pair, dialogues[:10], "utterance-single", SAMPLING, seed=1)
     whole = sample_negatives(replace(pair, longest=500), dialogues[:10], "utterance-single", SAMPLING, seed=1)
