@@ -5,9 +5,9 @@ kept text after the blank; judge every length by the perplexity of what it makes
 and go on behind the kept text. |B| counts words and sigma tokens: a blank of two words gets 2 + sigma tokens, of which
 one to all stay. A blank at the end is open: no planning, and the perplexity of the fill alone.
 
-All jobs of a batch run in lockstep on one key-value cache. What a batch computes differs in the last digits with its
-shape. A decision that such a difference could turn (`DOUBT`) is made again by the job alone, so that the texts are the
-same byte for byte in any batch and any order, for models in float32 or float64.
+All jobs of a batch run in lockstep on one key-value cache. The last digits of what a batch computes depend on its
+shape. Where such a difference could change a decision (`DOUBT`), the decision is made again for that job alone. For
+models in float32 or float64 the texts are therefore the same, byte for byte, in any batch and any order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from language_models.causal import CausalLM
 from mars.cloze import Augmentation, Augmented, Fill, Job
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
-from mars.slots import check_model, output_embeddings
+from mars.slots import check_model, get_output_embeddings
 from mars.writable_tokens import WritableTokens
 
 PAPER = Augmentation()
@@ -44,31 +44,27 @@ class SelfPlanningAugmenter:
 
     @property
     def depends(self) -> dict[str, Any]:
-        """What a filled reference depends on beside its job."""
+        """What a text depends on besides its job."""
         return {"augmenter": "self_planning", "model": self.lm.weights, **asdict(self.settings)}
-
-    def but(self, **changes: Any) -> "SelfPlanningAugmenter":
-        """The same model with other settings."""
-        return replace(self, settings=replace(self.settings, **changes))
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
         """The augmented reference of every job, in their order.
 
-        A batch encodes a context once for all of its jobs. Templates without a blank come back as they are, without a
-        call to the model.
+        A batch reads a context once for all of its jobs. A template without a blank needs no model: its own text is
+        returned.
 
-        Raises ExampleFaults, before the model is called, for all templates that are longer than the model reads even
-        without context, and ValueError for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
+        Raises ExampleFaults, before the model is called, for all templates that are too long for the model even
+        without context, and SettingFault for a model or tokenizer that does not fit (`check_model`, `WritableTokens`).
         """
-        results = [Augmented("".join(_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
+        results = [Augmented("".join(_list_kept_texts(job.template)), (), 0.0, 0) for job in jobs]
         blank = [i for i, job in enumerate(jobs) if any(isinstance(part, Blank) for part in job.template)]
         if not blank:
             return results
         self.lm.model.eval()
-        embeddings = output_embeddings(self.lm)
+        embeddings = get_output_embeddings(self.lm)
         tokens = WritableTokens(self.lm.tokenizer, len(embeddings), self.lm.device)
         filler = Filler(self.lm, self.settings, tokens, embeddings)
-        token_jobs = dict(zip(blank, _token_jobs(filler, [jobs[i] for i in blank], blank), strict=True))
+        token_jobs = dict(zip(blank, _tokenize_jobs(filler, [jobs[i] for i in blank], blank), strict=True))
         check_model(self.lm)
         groups: dict[tuple[int, ...], list[int]] = {}
         for i, job in token_jobs.items():
@@ -83,28 +79,28 @@ class SelfPlanningAugmenter:
             )
             for i, row in zip(chosen, rows, strict=True):
                 kl = sum(row.divergences) / max(1, len(row.divergences))
-                text = _filled_text(jobs[i].template, row.fills)
+                text = _join_text(jobs[i].template, row.fills)
                 results[i] = Augmented(text, tuple(row.fills), kl, row.job.dropped)
         return results
 
 
-def _kept_texts(template: Template) -> Iterator[str]:
+def _list_kept_texts(template: Template) -> Iterator[str]:
     return (part.text for part in template if isinstance(part, Kept))
 
 
-def _filled_text(template: Template, fills: Sequence[Fill]) -> str:
-    """The template with its fills, without white space that a fill puts before everything."""
+def _join_text(template: Template, fills: Sequence[Fill]) -> str:
+    """The template with its fills; a text that begins with a fill has no white space in front."""
     filled = iter(fills)
     text = "".join(part.text if isinstance(part, Kept) else next(filled).text for part in template)
     return text if isinstance(template[0], Kept) else text.lstrip()
 
 
-def _token_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> list[TokenJob]:
-    """The jobs in tokens. Raises ExampleFaults, with their indices, for those that are too long."""
+def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> list[TokenJob]:
+    """The jobs in tokens. Raises ExampleFaults, with their indices, for jobs that are too long."""
     lm, settings = filler.lm, filler.settings
     contexts = [job.context.rstrip() if settings.use_context else "" for job in jobs]
-    templates = [_after_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
-    texts = list(dict.fromkeys([*contexts, *(text for template in templates for text in _kept_texts(template))]))
+    templates = [_separate_from_context(job.template, context) for job, context in zip(jobs, contexts, strict=True)]
+    texts = list(dict.fromkeys([*contexts, *(text for template in templates for text in _list_kept_texts(template))]))
     ids = dict(zip(texts, _encode(filler, texts), strict=True))
     found: list[TokenJob] = []
     faults: list[tuple[int, str]] = []
@@ -128,8 +124,8 @@ def _token_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) -> 
     return found
 
 
-def _after_context(template: Template, context: str) -> Template:
-    """Puts a space between the context and a template that begins with kept text and brings none along."""
+def _separate_from_context(template: Template, context: str) -> Template:
+    """The template with a space in front if it follows a context and begins with kept text without white space."""
     first = template[0]
     if not context or not isinstance(first, Kept) or first.text[:1].isspace():
         return template
@@ -137,7 +133,7 @@ def _after_context(template: Template, context: str) -> Template:
 
 
 def _encode(filler: Filler, texts: Sequence[str]) -> list[tuple[int, ...]]:
-    """The tokens of every text; one that spells a special token is read as plain text."""
+    """The tokens of every text; text that spells a special token is read as plain text."""
     tokenizer = filler.lm.tokenizer
     found = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
     encoded = [tuple(ids) for ids in found]

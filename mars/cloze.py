@@ -1,4 +1,4 @@
-"""Clozes: templates to fill, how they are filled, and what came of it (MARS, section 2.2)."""
+"""Clozes: templates to fill, settings of the filling, and filled references (MARS, section 2.2)."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Augmentation:
         planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
         xi: temperature of the planning.
         largest_shift: how far a step moves the logit that it moves most.
-        max_guess: sigma, how many tokens more than masked words are tried.
+        max_guess: sigma, how many more tokens than masked words are tried.
         reward: how Eq. 5 is read.
         use_context: whether the model reads the context first.
         longest_context: how many tokens of a context are read at most; the others are cut and counted.
@@ -40,9 +40,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Fill:
-    """What came into a blank: its text and tokens, and the perplexity of every length tried, from 1.
+    """The text and tokens that fill a blank, and the perplexity of every length tried, from 1 on.
 
-    The perplexity of a length that would cut a character in two is infinite.
+    A length that would cut a character in two has an infinite perplexity.
     """
 
     text: str
@@ -57,7 +57,7 @@ class Augmented:
     Attributes:
         text: the template with its blanks filled.
         fills: one per blank.
-        kl: KL divergence of the planned from the plain next token in nats, the mean over all planned tokens.
+        kl: KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens.
         dropped_context: how many tokens at the end of the context did not fit into the model.
     """
 

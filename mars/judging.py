@@ -1,8 +1,8 @@
-"""Judging: how many tokens of a greedy fill stay, by their perplexity together with the text after the blank.
+"""Judging: how many tokens of a greedy fill to keep, by their perplexity together with the text after the blank.
 
 Algorithm 2 of MARS, as intended: with s the text before the blank, t_1 t_2 ... a greedy fill and T the kept text after
 it, length m is judged by PPL(t_1 ... t_m T | s) under the plain model. Greedy fills are nested, so one pass scores all
-lengths: the copies of T stand side by side in one row, and each sees only its own beginning of the fill.
+lengths: the copies of T stand side by side in one row, and each copy sees only its own part of the fill.
 """
 
 import math
@@ -14,13 +14,13 @@ from torch import Tensor
 
 from language_models.causal import CausalLM
 from language_models.seq2seq import chosen_log_probabilities
-from mars.slots import Reading, hidden_alone, joined, onward
+from mars.slots import Reading, join, read_alone, read_on
 
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
 DOUBT = 5e-4
-"""A comparison this close to `TIE` may come out either way in another batch; float32 rounding errors are smaller."""
-LOGITS = 2**25  # at most this many at a time
+"""Another batch may decide a comparison this close to `TIE` differently; rounding errors of float32 are smaller."""
+LOGITS = 2**25  # computed at a time
 
 
 def perplexity(log_probabilities: Sequence[float]) -> float:
@@ -29,13 +29,13 @@ def perplexity(log_probabilities: Sequence[float]) -> float:
     >>> round(perplexity([math.log(0.025), math.log(0.9)]), 4)
     6.6667
     """
-    return math.exp(min(-sum(log_probabilities) / len(log_probabilities), 700.0))  # a float holds no more
+    return math.exp(min(-sum(log_probabilities) / len(log_probabilities), 700.0))  # exp of more overflows
 
 
-def best_length(perplexities: Sequence[float], tie: float = TIE) -> int:
-    """The length, from 1, of lowest perplexity; the shortest of those within `tie` (relative) of the lowest.
+def choose_length(perplexities: Sequence[float], tie: float = TIE) -> int:
+    """The length, from 1 on, of lowest perplexity; of those within `tie` (relative) of the lowest, the shortest.
 
-    >>> best_length([6.6667, 1.1111, 2.7217, 2.2752]), best_length([5.0, 5.0])
+    >>> choose_length([6.6667, 1.1111, 2.7217, 2.2752]), choose_length([5.0, 5.0])
     (2, 1)
     """
     lowest = min(perplexities)
@@ -43,17 +43,17 @@ def best_length(perplexities: Sequence[float], tie: float = TIE) -> int:
 
 
 def is_close_call(perplexities: Sequence[float]) -> bool:
-    """Whether rounding errors could change `best_length`."""
+    """Whether rounding errors could change `choose_length`."""
     lowest = math.log(min(perplexities))
     return any(abs(math.log(value) - lowest - TIE) < DOUBT for value in perplexities if math.isfinite(value))
 
 
-def branches(last: int, after: Sequence[int], length: int, filled: int, lengths: Sequence[int]) -> Reading:
+def lay_out_branches(last: int, after: Sequence[int], length: int, filled: int, lengths: Sequence[int]) -> Reading:
     """One pass over the last token of a fill and a copy of `after` behind each of the fill's first `lengths` tokens.
 
-    The row holds `length` tokens before the fill and all of the fill's `filled` tokens but the last.
+    The row already holds the `length` tokens before the fill and the fill's `filled` tokens except the last.
 
-    >>> branches(last=9, after=[5], length=2, filled=2, lengths=[1, 2])
+    >>> lay_out_branches(last=9, after=[5], length=2, filled=2, lengths=[1, 2])
     Reading(ids=[9, 5, 5], slots=[3, 4, 5], positions=[3, 3, 4], prefix=[3, 3, 4], own=[3, 4, 5])
     """
     ends = [length + m for m in lengths]
@@ -66,10 +66,10 @@ def branches(last: int, after: Sequence[int], length: int, filled: int, lengths:
         [end for end in ends for _ in steps],
         [start for start in starts for _ in steps],
     )
-    return joined(onward([last], length + filled - 1), copies)
+    return join(read_on([last], length + filled - 1), copies)
 
 
-def log_probabilities(
+def score_tokens(
     embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
 ) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
@@ -82,20 +82,20 @@ def log_probabilities(
     return torch.cat(scores).tolist() if len(tokens) else []
 
 
-def following_states(
+def gather_following_states(
     fill: Float[Tensor, "lengths dim"], copies: Float[Tensor, "read dim"], words: int
 ) -> Float[Tensor, "lengths words dim"]:
-    """The states that predict the `words` tokens of T behind each length: after the fill's tokens, then in its copy."""
+    """The states that predict the `words` tokens of T after each length: the fill's last state, then those of T."""
     within = copies.reshape(len(fill), len(copies) // len(fill), fill.shape[-1])[:, : max(0, words - 1)]
     return torch.cat([fill[:, None], within], dim=1)[:, :words]
 
 
-def with_following(fill: Sequence[float], following: Sequence[float], lengths: Sequence[int]) -> list[float]:
-    """PPL of each judged length of a fill from log P of its tokens and of T behind each length; infinite for others.
+def judge_lengths(fill: Sequence[float], following: Sequence[float], lengths: Sequence[int]) -> list[float]:
+    """PPL of each judged length of a fill, from log P of its tokens and of T after each length; infinite for others.
 
-    >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
+    >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [0.0, 0.0], lengths=[1, 2])]
     [1.4142, 2.0]
-    >>> [round(value, 4) for value in with_following([math.log(0.5), math.log(0.25)], [math.log(0.5)], lengths=[1])]
+    >>> [round(value, 4) for value in judge_lengths([math.log(0.5), math.log(0.25)], [math.log(0.5)], lengths=[1])]
     [2.0, inf]
     """
     words = len(following) // len(lengths)
@@ -105,7 +105,7 @@ def with_following(fill: Sequence[float], following: Sequence[float], lengths: S
     return found
 
 
-def perplexities_alone(
+def judge_alone(
     lm: CausalLM,
     embeddings: Float[Tensor, "vocabulary dim"],
     before: Sequence[int],
@@ -120,6 +120,6 @@ def perplexities_alone(
     found = [math.inf] * len(fill)
     for m in lengths:
         scored = [*fill[:m], *after]
-        hidden = hidden_alone(lm, [*before, *scored[:-1]])[len(before) - 1 :]
-        found[m - 1] = perplexity(log_probabilities(embeddings, hidden, scored))
+        hidden = read_alone(lm, [*before, *scored[:-1]])[len(before) - 1 :]
+        found[m - 1] = perplexity(score_tokens(embeddings, hidden, scored))
     return found

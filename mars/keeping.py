@@ -1,4 +1,4 @@
-"""Augmented references on disk: one file for each model and its settings, a line for each context and template."""
+"""Augmented references on disk: a file per model and settings, a line per context and template."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank
 
 VERSION = 3  # raised whenever the same job and settings would give another text
-AT_ONCE = 512  # jobs between two writes: what a killed run may lose
+AT_ONCE = 512  # jobs between two writes; a killed run loses no more
 
 
 class Augmenter(Protocol):
-    """What fills the blanks of references: SelfPlanning or Naive."""
+    """Fills the blanks of references: SelfPlanningAugmenter or NaiveAugmenter."""
 
     @property
     def depends(self) -> Mapping[str, Any]:
-        """What a filled reference depends on beside its job, fit for JSON, and a signature; has `use_context`."""
+        """What a text depends on besides its job, for JSON and signatures; has `use_context`."""
         ...
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
@@ -34,30 +34,30 @@ class Augmenter(Protocol):
         ...
 
 
-def kept_or_augmented(augmenter: Augmenter, jobs: Sequence[Job], folder: Path | None) -> list[Augmented | str]:
-    """The filled reference of every job, or why it cannot be filled: those that `folder` keeps are read, others made.
+def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], folder: Path | None) -> list[Augmented | str]:
+    """The filled reference of every job, or the reason why it cannot be filled.
 
-    Equal jobs are done once. Without a folder nothing is kept. A run that was killed goes on where it was; several
-    processes may share a folder.
+    References that `folder` keeps are read and the others are made; without a folder nothing is kept. Equal jobs are
+    done once. A run that was killed continues where it stopped, and several processes may share a folder.
     """
-    keys = [_key(job) for job in jobs]
+    keys = [_make_key(job) for job in jobs]
     wanted = dict(zip(keys, jobs, strict=True))
     path = None if folder is None else folder / f"augmented-{fingerprint([VERSION, dict(augmenter.depends)])}.jsonl"
-    found: dict[str, Augmented | str] = dict(_read(path) if path else {})
+    found: dict[str, Augmented | str] = dict(_read_kept(path) if path else {})
     missing = [key for key in wanted if key not in found]
     for start in range(0, len(missing), AT_ONCE):
         chunk = missing[start : start + AT_ONCE]
-        made, refused = _made(augmenter, chunk, wanted)
+        made, refused = _augment(augmenter, chunk, wanted)
         found |= made | refused
         if path:
             _append(path, made, wanted)
     return [found[key] for key in keys]
 
 
-def _made(
+def _augment(
     augmenter: Augmenter, keys: Sequence[str], jobs: Mapping[str, Job]
 ) -> tuple[dict[str, Augmented], dict[str, str]]:
-    """What the augmenter makes of the jobs, and why it refuses the others."""
+    """The filled references by key, and by key the reasons of jobs that the augmenter refuses."""
     try:
         return dict(zip(keys, augmenter.augment([jobs[key] for key in keys]), strict=True)), {}
     except ExampleFaults as faults:
@@ -66,22 +66,22 @@ def _made(
     return dict(zip(rest, augmenter.augment([jobs[key] for key in rest]), strict=True)), refused
 
 
-def json_numbers(perplexities: Sequence[float]) -> list[float | None]:
-    """JSON has no infinity: a length that may not be chosen has no perplexity there.
+def to_json_numbers(perplexities: Sequence[float]) -> list[float | None]:
+    """Perplexities for JSON, which has no infinity: null for a length that may not be chosen.
 
-    >>> json_numbers([1.5, inf])
+    >>> to_json_numbers([1.5, inf])
     [1.5, None]
     """
     return [None if isinf(perplexity) else perplexity for perplexity in perplexities]
 
 
-def _key(job: Job) -> str:
+def _make_key(job: Job) -> str:
     template = [part.count if isinstance(part, Blank) else part.text for part in job.template]
     return fingerprint([job.context, template])
 
 
-def _read(path: Path) -> dict[str, Augmented]:
-    """What the file keeps; a last line that a killed process left unfinished is removed."""
+def _read_kept(path: Path) -> dict[str, Augmented]:
+    """The references in the file; an unfinished last line of a killed process is removed."""
     if not path.is_file():
         return {}
     with FileLock(f"{path}.lock"):
@@ -104,7 +104,7 @@ def _append(path: Path, made: Mapping[str, Augmented], jobs: Mapping[str, Job]) 
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = []
     for key, augmented in made.items():
-        fills = [{**asdict(fill), "perplexities": json_numbers(fill.perplexities)} for fill in augmented.fills]
+        fills = [{**asdict(fill), "perplexities": to_json_numbers(fill.perplexities)} for fill in augmented.fills]
         entry = {"key": key, "context": jobs[key].context, **asdict(augmented), "fills": fills}
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n")
     with FileLock(f"{path}.lock"), path.open("a", encoding="utf-8", newline="\n") as file:

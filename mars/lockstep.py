@@ -1,6 +1,6 @@
-"""Lockstep: jobs in tokens, all of a batch filled together on one key-value cache (MARS, Algorithm 2).
+"""Lockstep: all jobs of a batch, in tokens, are filled together on one key-value cache (MARS, Algorithm 2).
 
-A decision that rounding errors could turn (`DOUBT`) is made again by the job alone.
+A decision that rounding errors could change (`DOUBT`) is made again for that job alone.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from language_models.batching import batches_by_budget, pad
 from language_models.causal import CausalLM
 from mars import judging
 from mars.cloze import Augmentation, Fill
-from mars.judging import DOUBT, TIE, with_following
+from mars.judging import DOUBT, TIE, judge_lengths
 from mars.planning import NO_WORD, divergence, plan
-from mars.slots import Slots, hidden_alone, onward
+from mars.slots import Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
 
-JUDGED_TOKENS = 1024  # of a pass that judges; rows are sorted, so that few of them are padded in a pass
+JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged together to save padding
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class TokenJob:
 
     @property
     def longest_text(self) -> int:
-        """How many tokens the text has at most, without the prompt."""
+        """The most tokens that the text can have, without the prompt."""
         return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
 
     @property
     def capacity(self) -> int:
-        """The slots that a row needs at most."""
+        """The most slots that a row can need."""
         copies = max(blank.length * len(blank.after) for blank in self.blanks)
         return len(self.prompt) + self.longest_text + copies
 
 
 @dataclass
 class Filling:
-    """A job under way; `text` is what the model has read, `fill` what is written into the blank `at`."""
+    """A job in progress; `text` is what the model has read, `fill` what is written into blank number `at`."""
 
     job: TokenJob
     text: list[int]
@@ -68,7 +68,7 @@ class Filling:
 
     @property
     def blank(self) -> TokenBlank:
-        """The blank under way."""
+        """The blank that is being filled."""
         return self.job.blanks[self.at]
 
     @property
@@ -83,12 +83,12 @@ class Filling:
 
     @property
     def is_written(self) -> bool:
-        """Whether the fill has all tokens and waits for the judge."""
+        """Whether the fill has all its tokens and can be judged."""
         return len(self.fill) == self.blank.length
 
     @property
     def read_after(self) -> tuple[int, ...]:
-        """What has to be read of the kept text: nothing follows the last token of a template."""
+        """The kept text to read; the last token of a template predicts nothing and is not read."""
         return self.blank.after[:-1] if self.is_last else self.blank.after
 
     def keep(self, length: int, perplexities: Sequence[float], tokens: WritableTokens) -> None:
@@ -102,7 +102,7 @@ class Filling:
 
 @dataclass(frozen=True)
 class Filler:
-    """A language model that fills blanks, the settings, its tokens that may be written, and E of the planning."""
+    """A language model, how it fills blanks, which tokens it may write, and E of the planning."""
 
     lm: CausalLM
     settings: Augmentation
@@ -112,7 +112,7 @@ class Filler:
 
 @torch.inference_mode()
 def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
-    """Fills all jobs at once: every row writes a token, until as many rows wait for the judge as go on writing."""
+    """Fills all jobs at once: rows write tokens until at least half of the unfinished ones wait to be judged."""
     batch = _Batch(filler, jobs)
     rows = batch.rows
     while under_way := [i for i, row in enumerate(rows) if not row.is_done]:
@@ -128,36 +128,36 @@ class _Batch:
     """A row per job on one cache.
 
     Attributes:
-        rows: the jobs under way.
+        rows: the jobs in progress.
         slots: the cache.
-        hidden: of each row the last hidden state, which predicts its next token.
-        states: of each row the hidden states after the tokens of its fill.
+        hidden: the last hidden state of each row, which predicts its next token.
+        states: the hidden states of each row after the tokens of its fill.
     """
 
     def __init__(self, filler: Filler, jobs: Sequence[TokenJob]) -> None:
-        """Reads the context of each job, once where jobs share it, and the kept text before its first blank."""
+        """Reads each context once, and then the kept text before the first blank of each job."""
         self.filler = filler
         self.rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]
         prompts = {prompt: i for i, prompt in enumerate(dict.fromkeys(job.prompt for job in jobs))}
         self.slots = Slots(filler.lm, len(prompts), max(job.capacity for job in jobs))
-        read = self.slots.read([onward(prompt, 0) for prompt in prompts], list(prompts.values()))
+        read = self.slots.read([read_on(prompt, 0) for prompt in prompts], list(prompts.values()))
         rows_of = [prompts[job.prompt] for job in jobs]
         self.slots.select(rows_of)
         self.hidden: Float[Tensor, "rows dim"] = read[rows_of, [len(job.prompt) - 1 for job in jobs]]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
-            read = self.slots.read([onward(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
+            read = self.slots.read([read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
             self.hidden[opened] = read[list(range(len(opened))), [len(jobs[i].opening) - 1 for i in opened]]
         longest = max(blank.length for job in jobs for blank in job.blanks)
         self.states: Float[Tensor, "rows written dim"] = self.hidden.new_zeros(len(jobs), longest, read.shape[-1])
 
     def write(self, writing: Sequence[int]) -> None:
-        """Writes a greedy token in these rows. The last token of a fill is read later, with the judge's copies."""
+        """Writes a greedy token in these rows. The last token of a fill is read later, when the fill is judged."""
         self._append([self.rows[i] for i in writing], self.hidden[list(writing)])
         going_on = [i for i in writing if not self.rows[i].is_written]
         if going_on:
             rows = [self.rows[i] for i in going_on]
-            readings = [onward(row.fill[-1:], len(row.text) + len(row.fill) - 1) for row in rows]
+            readings = [read_on(row.fill[-1:], len(row.text) + len(row.fill) - 1) for row in rows]
             self.hidden[going_on] = self.slots.read(readings, going_on)[:, 0]
             self.states[going_on, [len(row.fill) - 1 for row in rows]] = self.hidden[going_on]
 
@@ -169,9 +169,9 @@ class _Batch:
         for i, row in enumerate(rows):
             token, score = tokens[i], scores[i]
             if close[i]:
-                alone = hidden_alone(filler.lm, [*row.text, *row.fill])[-1:]
+                alone = read_alone(filler.lm, [*row.text, *row.fill])[-1:]
                 token = self._next([row], alone, allowed[i][None])[0][0]
-                score = judging.log_probabilities(filler.embeddings, alone, [token])[0]
+                score = judging.score_tokens(filler.embeddings, alone, [token])[0]
             row.fill.append(token)
             row.scores.append(score)
             if row.blank.after and filler.settings.planning_steps:
@@ -183,7 +183,7 @@ class _Batch:
     def _next(
         self, rows: Sequence[Filling], hidden: Float[Tensor, "rows dim"], allowed: Bool[Tensor, "rows vocabulary"]
     ) -> tuple[list[int], list[float], list[float], list[bool]]:
-        """The tokens, their log-probabilities under the plain model, KL from it, and which tokens are a close call."""
+        """The tokens, their log P under the plain model, KL from it, and whether the choice was a close call."""
         filler, s = self.filler, self.filler.settings
         words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
         planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.largest_shift, s.reward)
@@ -195,7 +195,7 @@ class _Batch:
         return token.tolist(), scores.tolist(), divergences.tolist(), close.tolist()
 
     def judge(self, waiting: Sequence[int]) -> None:
-        """Keeps the best length of every fill that waits, and the kept text behind it."""
+        """Keeps the best length of every fill that waits, and the kept text after it."""
         rows = self.rows
         judged = [i for i in waiting if rows[i].blank.after or not rows[i].is_last]
         costs = [1 + len(rows[i].whole) * len(rows[i].read_after) for i in judged]
@@ -207,7 +207,8 @@ class _Batch:
     def _judge_together(self, group: Sequence[int]) -> None:
         rows = [self.rows[i] for i in group]
         readings = [
-            judging.branches(row.fill[-1], row.read_after, len(row.text), row.blank.length, row.whole) for row in rows
+            judging.lay_out_branches(row.fill[-1], row.read_after, len(row.text), row.blank.length, row.whole)
+            for row in rows
         ]
         read = self.slots.read(readings, group)
         self.states[list(group), [row.blank.length - 1 for row in rows]] = read[:, 0]
@@ -229,21 +230,21 @@ class _Batch:
     def _following_scores(
         self, rows: Sequence[Filling], fills: Sequence[Tensor], copies: Sequence[Tensor]
     ) -> list[list[float]]:
-        """Of every row, log P of its kept text behind each length, one length after the other."""
+        """For every row, log P of its kept text after each length, one length after the other."""
         together = list(zip(rows, fills, copies, strict=True))
-        states = [judging.following_states(f, c, len(row.blank.after)).flatten(0, 1) for row, f, c in together]
+        states = [judging.gather_following_states(f, c, len(row.blank.after)).flatten(0, 1) for row, f, c in together]
         tokens = [token for row, fill, _ in together for _ in fill for token in row.blank.after]
-        scores = iter(judging.log_probabilities(self.filler.embeddings, torch.cat(states), tokens))
+        scores = iter(judging.score_tokens(self.filler.embeddings, torch.cat(states), tokens))
         return [list(islice(scores, len(state))) for state in states]
 
     def _best_length(self, row: Filling, following: Sequence[float]) -> tuple[int, list[float]]:
         """The best length of a fill, and the perplexity of every length."""
-        perplexities = with_following(row.scores, following, row.whole)
+        perplexities = judge_lengths(row.scores, following, row.whole)
         if judging.is_close_call(perplexities):
             filler, after = self.filler, row.blank.after
-            read_alone = judging.perplexities_alone
+            read_alone = judging.judge_alone
             perplexities = read_alone(filler.lm, filler.embeddings, row.text, row.fill, after, row.whole)
-        return judging.best_length(perplexities), perplexities
+        return judging.choose_length(perplexities), perplexities
 
 
 def pick(

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from mars.english import PartOfSpeech
 from mars.tagging import Tagger
-from mars.words import Word, fold, is_punctuation, words
+from mars.words import Word, fold, is_punctuation, split_words
 
 ALPHA: Mapping[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
-"""How readily a word of a class is masked (Eq. 1): 4, 3 and 2 are the paper's (footnote 3), the 1 is ours."""
+"""The weight of each word class in the priority (Eq. 1): 4, 3 and 2 are the paper's (footnote 3), 1 is ours."""
 IDF_FLOOR = 0.1
 SHARED_COST = 10
-"""What it costs to mask a word that the context shares in the same order; any other costs 1 (section 2.1)."""
+"""The cost of masking a word that the context shares in the same order; other words cost 1 (section 2.1)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Kept:
 
 
 Template = tuple[Blank | Kept, ...]
-"""Blanks and kept runs in turn. White space at the end of the reference belongs to the last part if it is kept."""
+"""Blanks and kept runs in turn. A kept run at the end includes the white space at the end of the reference."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,16 @@ def inverse_document_frequency(documents: Iterable[str]) -> InverseDocumentFrequ
     >>> inverse_document_frequency(["A cat.", "a dog"])("cat") == smoothed_idf(2, 1)
     True
     """
-    vocabularies = [{fold(word.text) for word in words(document)} for document in documents]
+    vocabularies = [{fold(word.text) for word in split_words(document)} for document in documents]
     return InverseDocumentFrequency(len(vocabularies), Counter(itertools.chain.from_iterable(vocabularies)))
 
 
 def priorities(
     reference: Sequence[str], classes: Sequence[PartOfSpeech], idf: InverseDocumentFrequency
 ) -> Float[NDArray[np.float64], " words"]:
-    """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1): the higher, the sooner masked.
+    """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
 
-    Punctuation is to be kept: 0, which the knapsack never takes.
+    Punctuation has priority 0 and is never masked.
     """
     pairs = zip(reference, classes, strict=True)
     return np.array([0.0 if is_punctuation(word) else ALPHA[pos] / idf(word) for word, pos in pairs], dtype=np.float64)
@@ -91,8 +91,8 @@ def longest_common_subsequence(
 ) -> Bool[NDArray[np.bool_], " reference"]:
     """Which words of the reference lie on a longest common subsequence with the context.
 
-    There may be several. This one is read from the ends of both: equal last words are paired; otherwise the last word
-    of the context is dropped if that shortens nothing, else the last word of the reference.
+    Of several subsequences, one is found from the ends: equal last words are paired; otherwise the last word of the
+    context is dropped if this does not shorten the subsequence, else the last word of the reference.
 
     >>> longest_common_subsequence(list("abcd"), list("bxd")).tolist()
     [True, False, True]
@@ -101,7 +101,7 @@ def longest_common_subsequence(
     """
     numbers = {word: number for number, word in enumerate(dict.fromkeys(reference))}
     ours = np.array([numbers[word] for word in reference], dtype=np.int64)
-    theirs = [numbers[word] for word in context if word in numbers]  # the rule would drop any other word at once
+    theirs = [numbers[word] for word in context if word in numbers]  # other words cannot be paired
     lengths = np.zeros((len(theirs) + 1, len(ours) + 1), dtype=np.int32)
     for i, number in enumerate(theirs):
         above = lengths[i]
@@ -129,7 +129,7 @@ def costs(context: Sequence[str], reference: Sequence[str]) -> Int[NDArray[np.in
 
 
 def budget(ratio: float, count: int) -> int:
-    """W = floor(lambda N + 1e-9), N words and marks of the reference: a product just below an integer counts as it.
+    """W = floor(lambda N + 1e-9) for a reference of N words and marks; rounding errors just below an integer vanish.
 
     >>> budget(0.6, 5), 0.29 * 100, budget(0.29, 100), budget(0.2, 4)
     (3, 28.999999999999996, 29, 0)
@@ -146,7 +146,7 @@ def knapsack_table(
 ) -> Float[NDArray[np.float64], "words+1 {budget}+1"]:
     """phi[i, w]: the highest value of the first i words within cost w (Eq. 2, Algorithm 1).
 
-    Costs are positive integers. It serves every budget up to the given one.
+    Costs are positive integers. One table serves every budget up to the given one.
     """
     best = np.zeros((len(values) + 1, budget + 1))
     for i, (value, cost) in enumerate(zip(values, costs, strict=True)):
@@ -156,13 +156,13 @@ def knapsack_table(
     return best
 
 
-def chosen_words(
+def choose_words(
     best: Float[NDArray[np.float64], "words_and_none budgets"], costs: Int[NDArray[np.int64], " words"], budget: int
 ) -> Bool[NDArray[np.bool_], " words"]:
     """The words that make up phi[n, budget] of `knapsack_table` (Eq. 2): phi_i.
 
-    From the last word back, one is taken only if the value is strictly higher with it. As printed, both branches of
-    Algorithm 1 record it.
+    From the last word back, a word is taken only if the value is strictly higher with it. Algorithm 1 as printed
+    records the choice in both branches.
     """
     chosen = np.zeros(len(costs), dtype=np.bool_)
     for i in reversed(range(len(costs))):
@@ -172,13 +172,13 @@ def chosen_words(
     return chosen
 
 
-def template(
+def make_template(
     text: str, reference: Sequence[Word], masked: Sequence[bool] | Bool[NDArray[np.bool_], " words"]
 ) -> Template:
-    """The reference with its masked words as blanks (section 2.1). Without any it is one kept run, the whole text.
+    """The reference with its masked words as blanks (section 2.1); without masked words, one kept run.
 
-    >>> found = words("A red  kite flew.")
-    >>> template("A red  kite flew.", found, [False, True, True, False, False])
+    >>> found = split_words("A red  kite flew.")
+    >>> make_template("A red  kite flew.", found, [False, True, True, False, False])
     (Kept(text='A'), Blank(count=2), Kept(text=' flew.'))
     """
     parts: list[Blank | Kept] = []
@@ -194,19 +194,19 @@ def template(
     return tuple(parts)
 
 
-def templates(
+def make_templates(
     reference: str, context: str, ratios: Sequence[float], tagger: Tagger, idf: InverseDocumentFrequency
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 
-    Any text is allowed, also an empty one. A ratio too small to mask a word gives the reference as one kept run.
+    Any text is allowed, even an empty one. A ratio that is too small to mask a word gives one kept run.
 
     Raises ValueError for a ratio outside 0 to 1.
     """
-    found = words(reference)
+    found = split_words(reference)
     folded = [fold(word.text) for word in found]
     value = priorities(folded, tagger([word.text for word in found]), idf)
-    cost = costs([fold(word.text) for word in words(context)], folded)
+    cost = costs([fold(word.text) for word in split_words(context)], folded)
     budgets = [budget(ratio, len(found)) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
-    return [template(reference, found, chosen_words(best, cost, w)) for w in budgets]
+    return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]

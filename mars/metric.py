@@ -29,7 +29,7 @@ from mars.references import (
     ReferenceKey,
     RefusedReference,
     augment_references,
-    reference_keys,
+    list_reference_keys,
 )
 from mars.score import cosine, mars, ratio_weights
 from mars.tagging import Tagger, load_tagger
@@ -45,10 +45,10 @@ class Compared:
     Attributes:
         ratios: the masking ratios, a column each.
         cosines: a row for each reference; NaN where a text has no vector.
-        references: as long as the rows.
-        refused: references that could not be augmented and have no row.
-        dropped: tokens of the text and its references that the encoder cut; those of contexts are in `references`.
-        reason: why there is no row.
+        references: the references of the rows.
+        refused: references that could not be augmented; they have no row.
+        dropped: tokens of the text and its references that the encoder cut. `references` count those of contexts.
+        reason: why the example has no row, else None.
     """
 
     ratios: tuple[float, ...]
@@ -67,10 +67,10 @@ class MARS:
     references at hand, or of `documents`.
 
     Attributes:
-        augmenter: what fills blanks; None where only the human reference counts.
+        augmenter: fills blanks; with None only the human reference counts.
         embedder: makes vectors of candidates and references.
         tagger: gives parts of speech.
-        described: names of the models, for the signature.
+        described: the names of the models, for the signature.
         ratios: masking ratios lambda, ascending, 0 (the human reference) first.
         q: the weight of each ratio relative to the one before (Eq. 7).
         kept: a folder for augmented references; None keeps none.
@@ -112,20 +112,20 @@ class MARS:
         """Loads a language model and an encoder by hub name or folder.
 
         Args:
-            language_model: a causal model, or for `naive` a masked one; not needed for `none`.
+            language_model: a causal model, or a masked one for `naive`; not needed for `none`.
             encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
             ratios: masking ratios lambda, ascending from 0.
             q: weight of each ratio relative to the one before.
-            augmenter: `self_planning`; `naive`, a masked model that fills a token for each word; or `none`.
+            augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
             tagger: `builtin`, `nltk` or `spacy:MODEL`.
             static_vectors: use the encoder's input embeddings as word vectors (Table 4).
-            kept: a folder in which augmented references are found again; null keeps none.
+            kept: a folder in which augmented references are kept; None keeps none.
             token_budget: padded tokens in a batch.
             device, dtype: of the models.
             augmentation: settings of `Augmentation`.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it, and before that SettingFault for settings
-        that break a rule and InputFaults for a tagger that is not installed.
+        Raises MissingModel where neither a folder nor a reachable hub has a model. Before any model is loaded, raises
+        SettingFault for settings that break a rule and InputFaults for a tagger that is not installed.
         """
         check(AugmenterName, augmenter=augmenter)
         check(AscendingRatios, ratios=ratios)
@@ -168,10 +168,10 @@ class MARS:
         NaN for a text without references or words the encoder knows. Raises ExampleFaults where no example has
         references.
         """
-        return self.scored(self.compared(examples))
+        return self.score_compared(self.compare(examples))
 
-    def scored(self, compared: Sequence[Compared]) -> Scores:
-        """Eq. 7 with these ratios and this q of cosines that are known already, so that sweeps over q cost nothing.
+    def score_compared(self, compared: Sequence[Compared]) -> Scores:
+        """Eq. 7 with this metric's ratios and q from known cosines, so that sweeps over both cost nothing.
 
         Raises ValueError for a ratio that was not compared.
         """
@@ -185,14 +185,14 @@ class MARS:
             [self._explain(one) for one in compared],
         )
 
-    def compared(self, examples: Sequence[Example]) -> list[Compared]:
+    def compare(self, examples: Sequence[Example]) -> list[Compared]:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
         selection = select_complete(examples, self.requires, "mars")
         chosen = [examples[i] for i in selection.indices]
         nothing = np.empty((0, len(self.ratios)))
         found = [Compared(self.ratios, nothing, reason=reason) for reason in selection.reasons]
         by_reference = self._augmented(chosen)
-        of_example = [[by_reference[key] for key in reference_keys(example)] for example in chosen]
+        of_example = [[by_reference[key] for key in list_reference_keys(example)] for example in chosen]
         usable = [tuple(row for row in rows if not isinstance(row, RefusedReference)) for rows in of_example]
         texts_and_rows = list(zip([example.full_text for example in chosen], usable, strict=True))
         pairs = [(text, one.augmented.text) for text, rows in texts_and_rows for row in rows for one in row]
@@ -206,8 +206,8 @@ class MARS:
             start += len(rows)
         return found
 
-    def augmented(self, examples: Sequence[Example]) -> list[Augmentations]:
-        """Every reference with its context, each once, as the examples come: at every masking ratio, or why not.
+    def augment(self, examples: Sequence[Example]) -> list[Augmentations]:
+        """The augmentations of every reference, each once, in the order of the examples.
 
         Raises ExampleFaults where no example has references.
         """
@@ -237,7 +237,7 @@ class MARS:
         return max((each.augmented.dropped_context for each in counted), default=0)
 
     def _best(self, one: Compared) -> tuple[float, int]:
-        """Eq. 7 with the best reference, and which one that is; NaN where there is none."""
+        """Eq. 7 with the best reference, and its index; NaN and -1 where there is none."""
         scores = mars(self._chosen_cosines(one), self.q)
         if np.isnan(scores).all():
             return float("nan"), -1

@@ -11,11 +11,11 @@ from mars.masking import Blank, Kept
 
 @dataclass(frozen=True)
 class NaiveAugmenter:
-    """One mask for each masked word, filled in a single parallel pass without regard to one another.
+    """Puts one mask in place of each masked word and fills all masks independently in one pass.
 
     Attributes:
         lm: the masked language model.
-        use_context: the context stands in front as a first segment; its end is cut where the model reads no more.
+        use_context: whether the context is the first segment; its end is cut to what the model can read.
         token_budget: padded tokens in a batch.
     """
 
@@ -25,11 +25,11 @@ class NaiveAugmenter:
 
     @property
     def depends(self) -> dict[str, str | bool]:
-        """What a filled reference depends on beside its job."""
+        """What a text depends on besides its job."""
         return {"augmenter": "naive", "model": self.lm.weights, "use_context": self.use_context}
 
     def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
-        """The references with their blanks filled; without a blank as they are. A fill has no perplexity.
+        """The references with their blanks filled, in the order of the jobs. These fills have no perplexity.
 
         Raises ExampleFaults for all references that are longer than the model reads.
         """

@@ -1,10 +1,10 @@
-"""Self-planning: the hidden state that predicts the next token moves toward the words after the blank (MARS, 2.2).
+"""Self-planning: moves the hidden state that predicts the next token toward the words after the blank (MARS, 2.2).
 
-Each row of a batch plans toward its own words: `words` is a tensor of (rows, words), padded with `NO_WORD`. What moves
-is the last hidden state h, whose logits are h E^T; the gradient is in closed form, so no backward pass is needed.
+Each row of a batch plans toward its own words: `words` is a tensor of (rows, words), padded with `NO_WORD`. The last
+hidden state h moves; its logits are h E^T. The gradient has a closed form, so no backward pass is needed.
 
-The paper samples an action and weighs a scalar reward with its probability (Eq. 4). Normalised, that gradient keeps
-only the sign of the reward and so does not depend on the words to come. Here the reward itself is differentiated.
+The paper samples an action and weighs a scalar reward with its probability (Eq. 4). After normalisation that gradient
+keeps only the sign of the reward, so it does not depend on the words to come. Here the reward itself is differentiated.
 """
 
 from typing import Literal, NamedTuple
@@ -16,8 +16,8 @@ from torch.nn.functional import normalize
 
 Rule = Literal["log_probability", "cosine"]
 NO_WORD = -1
-SATISFIED = 1e-2  # below this share of its possible size a gradient is no longer scaled up
-CERTAIN = 1e-8  # the same for `cosine` where one token has all the probability, so that no step changes the expectation
+SATISFIED = 1e-2  # a gradient below this share of its possible size is not scaled up
+CERTAIN = 1e-8  # the same for `cosine` where one token has all the probability and no step changes the expectation
 
 
 class Planned(NamedTuple):
@@ -29,12 +29,12 @@ class Planned(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """The gradient of the reward, and which sizes of it are too small to be scaled up.
+    """The gradient of the reward, and the sizes below which it is not scaled up.
 
     Attributes:
         gradient: xi times the gradient by the hidden states.
-        shrink: by how much a step is shorter because the reward is nearly satisfied; at least 1.
-        least_shift: the least size of what the gradient moves a logit by; 0 without words.
+        shrink: the step is this much shorter because the reward is nearly satisfied; at least 1.
+        least_shift: the largest logit shift of a gradient that is too small; 0 without words.
     """
 
     gradient: Float[Tensor, "rows dim"]
@@ -49,7 +49,7 @@ def reward_gradient(
     xi: float = 1.3,
     rule: Rule = "log_probability",
 ) -> Direction:
-    """The gradient of Eq. 5, how close the next token comes to the words after the blank, from the logits h E^T.
+    """The gradient of the reward (Eq. 5: how close the next token is to the words after the blank) at the logits h E^T.
 
     As printed the dimensions of Eq. 5 do not match. With p = softmax(h E^T / xi) and the expected embedding e = p E,
     `log_probability` reads it as sum_w log p_w, whose gradient is sum_w E_w - |W| e. `cosine` reads it as
@@ -120,5 +120,5 @@ def divergence(
 
 
 def _length(vectors: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows 1"]:
-    """Of each vector, above 0."""
+    """The length of each vector, at least a tiny positive number."""
     return vectors.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(vectors.dtype).tiny)

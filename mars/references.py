@@ -1,4 +1,4 @@
-"""Human references and what is augmented from them, at every masking ratio (MARS, sections 2.1 and 2.2)."""
+"""Human references and their augmentations at every masking ratio (MARS, sections 2.1 and 2.2)."""
 
 import logging
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from core.example import Example
 from core.selection import references_of
 from mars.cloze import Augmented, Job
-from mars.keeping import Augmenter, json_numbers, kept_or_augmented
-from mars.masking import Blank, Template, inverse_document_frequency, templates
+from mars.keeping import Augmenter, load_or_augment, to_json_numbers
+from mars.masking import Blank, Template, inverse_document_frequency, make_templates
 from mars.tagging import Tagger
 
 log = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ class AugmentedReference:
         return text
 
     def explain(self, weight: float, cosine: float) -> dict[str, Any]:
-        """What it adds to a score, for people and JSON."""
-        fills = [{"text": f.text, "perplexities": json_numbers(f.perplexities)} for f in self.augmented.fills]
+        """Its part in a score, for explanations."""
+        fills = [{"text": f.text, "perplexities": to_json_numbers(f.perplexities)} for f in self.augmented.fills]
         return {
             "ratio": self.ratio,
             "weight": weight,
@@ -62,7 +62,7 @@ class RefusedReference:
 Augmentations: TypeAlias = tuple[AugmentedReference, ...] | RefusedReference  # of one reference, by ratio
 
 
-def reference_keys(example: Example) -> list[ReferenceKey]:
+def list_reference_keys(example: Example) -> list[ReferenceKey]:
     """The references of an example with its context."""
     context = (example.context or "").strip()
     return [(context, reference) for reference in references_of(example)]
@@ -76,18 +76,18 @@ def augment_references(
     documents: Sequence[str] | None,
     kept: Path | None,
 ) -> dict[ReferenceKey, Augmentations]:
-    """Every reference once: what is augmented from it at all ratios, or why nothing is.
+    """Augments every reference once, at all ratios; a reference that cannot be augmented has a reason instead.
 
     Arguments as in `MARS`; without an augmenter the only ratio is 0.
     """
-    keys = list(dict.fromkeys(key for example in examples for key in reference_keys(example)))
+    keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
     idf = inverse_document_frequency(sorted({reference for _, reference in keys}) if documents is None else documents)
-    planned = [templates(reference, context, ratios, tagger, idf) for context, reference in keys]
+    planned = [make_templates(reference, context, ratios, tagger, idf) for context, reference in keys]
     if augmenter is None:
         filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in keys]
     else:
         jobs = [Job(context, one) for (context, _), row in zip(keys, planned, strict=True) for one in row]
-        filled = kept_or_augmented(augmenter, jobs, kept)
+        filled = load_or_augment(augmenter, jobs, kept)
     found: dict[ReferenceKey, Augmentations] = {}
     reasons: list[str] = []
     rest = iter(filled)

@@ -1,4 +1,4 @@
-"""The score: a weighted mean of similarities to the references of all masking ratios (MARS, section 2.3)."""
+"""The score: a weighted mean of the similarities to the references of all masking ratios (MARS, section 2.3)."""
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,7 @@ def ratio_weights(n: int, q: float) -> Float[NDArray[np.float64], " n"]:
 def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[NDArray[np.float64], "..."]:
     """sum_i a q^(i-1) cos(candidate, reference_(i-1)) (MARS, Eq. 7); in [-1, 1], higher is better.
 
-    `cosines` go from the human reference, i = 1, to the largest masking ratio.
+    `cosines` are in the order of the ratios; the first one is that of the human reference.
 
     >>> float(mars(np.array([1.0, 0.0, 0.0]), q=0.5)) * 7
     4.0
@@ -31,7 +31,7 @@ def mars(cosines: Float[NDArray[np.float64], "... ratios"], q: float) -> Float[N
 def cosine(
     a: Float[NDArray[np.float32], "rows dim"], b: Float[NDArray[np.float32], "rows dim"]
 ) -> Float[NDArray[np.float64], " rows"]:
-    """The cosine of each row of `a` with the row of `b`; NaN where one of them is no direction (zeros or NaN)."""
+    """The cosine of each row of `a` with the same row of `b`; NaN where a row is all zeros or has a NaN."""
     first, second = a.astype(np.float64), b.astype(np.float64)
     lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,9 +1,9 @@
-"""A key-value cache of many rows, a slot per token: rows are read on from where each of them stands.
+"""A key-value cache of many rows with a slot per token; each row continues from its own length.
 
-The token at position i of a row's text is written to slot i, so rows of unlike length stand in one tensor, and what
-was generated and rejected is overwritten by what follows it. Branches, texts that go on differently after a common
-beginning, are read side by side in one row: their tokens take slots further on, keep the positions they would have,
-and see the common beginning and their own branch alone. The branch that stays is moved to where it belongs.
+The token at position i of a row's text is written to slot i. Rows of different lengths therefore share one tensor, and
+later tokens overwrite rejected ones. Branches are texts that continue differently after a common beginning. They are
+read side by side in one row: their tokens take slots further on, keep the positions they would have, and see only the
+common beginning and their own branch. The branch that is kept is then moved to its place.
 """
 
 import inspect
@@ -27,14 +27,14 @@ BLOCK = 256  # tokens of a row in one pass
 
 @dataclass(frozen=True)
 class Reading:
-    """Tokens of one row that are read in one pass; the lists are of one length.
+    """Tokens of one row to read in one pass; all lists have the same length.
 
     Attributes:
         ids: the tokens.
-        slots: where each is written.
-        positions: its place in the text.
-        prefix: how many of the first slots it sees.
-        own: the first slot of its branch, which it sees up to itself.
+        slots: the slot that each token is written to.
+        positions: the position of each token in the text.
+        prefix: how many of the first slots each token sees.
+        own: the first slot of each token's branch; a token sees its branch up to itself.
     """
 
     ids: Sequence[int]
@@ -48,24 +48,24 @@ class Reading:
         return Reading(*(each[start:stop] for each in (self.ids, self.slots, self.positions, self.prefix, self.own)))
 
 
-def onward(ids: Sequence[int], length: int) -> Reading:
-    """The tokens after the `length` that the row holds.
+def read_on(ids: Sequence[int], length: int) -> Reading:
+    """A reading of tokens that follow the `length` tokens of the row.
 
-    >>> onward([7, 8], 3)
+    >>> read_on([7, 8], 3)
     Reading(ids=[7, 8], slots=[3, 4], positions=[3, 4], prefix=[3, 3], own=[3, 3])
     """
     places = list(range(length, length + len(ids)))
     return Reading(list(ids), places, places, [length] * len(ids), [length] * len(ids))
 
 
-def joined(first: Reading, second: Reading) -> Reading:
+def join(first: Reading, second: Reading) -> Reading:
     """Both in one pass."""
     return Reading(*([*getattr(first, name), *getattr(second, name)] for name in first.__annotations__))
 
 
 @dataclass
 class _Turn:
-    """What the layers share: how large they are, which rows are read now, where their tokens go, how far they see."""
+    """The state that all layers share: the size of the cache, the rows of this pass, and the slots of their tokens."""
 
     rows: int
     capacity: int
@@ -76,7 +76,7 @@ class _Turn:
 
 
 class _Layer(CacheLayerMixin):
-    """Keys and values of one layer as (rows, slots, heads, dim); the slot after the last takes what fills up a pass."""
+    """Keys and values of one layer as (rows, slots, heads, dim), with an extra slot at the end for padding."""
 
     is_sliding = False
 
@@ -104,14 +104,14 @@ class _Layer(CacheLayerMixin):
         return self.turn.width, 0
 
     def get_seq_length(self) -> int:
-        return 0  # a model would number positions from here; they are given
+        return 0  # positions are given, so the model must not count them
 
     def get_max_length(self) -> int:
         return self.turn.capacity
 
 
 class Slots:
-    """The cache of `rows` rows of at most `capacity` tokens and branches."""
+    """A cache of `rows` rows with `capacity` slots each."""
 
     def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
         self.lm = lm
@@ -142,7 +142,7 @@ class Slots:
         turn.slots = slots
         chosen = torch.tensor(list(rows), device=device)
         turn.reads = chosen[:, None]
-        turn.view = slice(None) if list(rows) == list(range(turn.rows)) else chosen  # all of them need no copy
+        turn.view = slice(None) if list(rows) == list(range(turn.rows)) else chosen  # all rows: no copy
         prefix = pad([r.prefix for r in readings], 0, device)
         own = pad([r.own for r in readings], 0, device)
         place = torch.arange(turn.width, device=device)
@@ -178,8 +178,8 @@ class Slots:
 
 
 @torch.inference_mode()
-def hidden_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
-    """The last hidden states of one text by itself: no cache, no mask, nothing beside it."""
+def read_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
+    """The last hidden states of one text, read without cache, mask or other rows."""
     return _last_hidden(lm, input_ids=torch.tensor([list(ids)], device=lm.device), use_cache=False)[0]
 
 
@@ -212,8 +212,8 @@ def check_model(lm: CausalLM) -> None:
     slots = Slots(lm, rows=1, capacity=8)
     rejected = Reading([ids[3], ids[0]], slots=[2, 3], positions=[2, 3], prefix=[2, 2], own=[2, 2])
     chosen = Reading(ids[2:], slots=[5, 6], positions=[2, 3], prefix=[2, 2], own=[5, 5])
-    hidden = torch.cat([slots.read([onward(ids[:2], 0)], [0])[0], slots.read([joined(rejected, chosen)], [0])[0, 2:]])
-    slotted = hidden @ output_embeddings(lm).T
+    hidden = torch.cat([slots.read([read_on(ids[:2], 0)], [0])[0], slots.read([join(rejected, chosen)], [0])[0, 2:]])
+    slotted = hidden @ get_output_embeddings(lm).T
     spread = float((plain - plain.mean(-1, keepdim=True)).abs().max())
     tolerance = spread * max(0.01, 8 * torch.finfo(plain.dtype).eps)
     difference = float((slotted - plain).abs().max())
@@ -225,6 +225,6 @@ def check_model(lm: CausalLM) -> None:
         )
 
 
-def output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
+def get_output_embeddings(lm: CausalLM) -> Float[Tensor, "vocabulary dim"]:
     """E of the planning: the weight of the output layer, which is also that of the input layer where they are tied."""
     return _exact(lm.model.get_output_embeddings().weight.detach())

@@ -1,4 +1,4 @@
-"""Parts of speech in four classes (alpha of MARS, Eq. 1), by a tagger one can swap: `mars.english`, NLTK or spaCy."""
+"""Parts of speech in four classes (alpha of MARS, Eq. 1), by `mars.english`, NLTK or spaCy."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from mars.english import PartOfSpeech, builtin_tags
 
 
 class Tagger(Protocol):
-    """Anything that gives each word of a text its class, called with all of them in order."""
+    """A function that takes the words of a text in order and returns the class of each."""
 
     @property
     def signature(self) -> str:
@@ -24,13 +24,13 @@ class Tagger(Protocol):
 
 @dataclass(frozen=True)
 class NamedTagger:
-    """A function as a Tagger, under a signature."""
+    """A function with a signature."""
 
     signature: str
     tag: Callable[[Sequence[str]], list[PartOfSpeech]] = field(repr=False)
 
     def __call__(self, words: Sequence[str], /) -> list[PartOfSpeech]:
-        """What the function gives."""
+        """Calls the function."""
         return self.tag(words)
 
 
@@ -40,8 +40,8 @@ def load_tagger(name: str) -> Tagger:
     >>> load_tagger("builtin")(["A", "small", "dog", "barked", "loudly"])
     ['other', 'adjective', 'noun', 'other', 'adverb']
 
-    Raises InputFaults where a library or its model is not on this machine, which say what to install, and for any other
-    name.
+    Raises InputFaults for any other name, and where a library or its model is missing, with what to
+    install.
     """
     if name == "builtin":
         return NamedTagger("builtin-2", builtin_tags)

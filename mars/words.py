@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 APOSTROPHES = frozenset("'’＇׳״")
 HYPHENS = frozenset("-‐‑")
-SEPARATORS = frozenset("\u200b\ufeff")  # a zero-width space or byte order mark parts words as a blank does
+SEPARATORS = frozenset("\u200b\ufeff")  # zero-width space and byte order mark separate words as a blank does
 INVISIBLE = re.compile(
     "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]"
-)  # show how a sign looks, not which it is
+)  # they change how a sign looks
 
 # Ranges written without spaces between words, whose characters are words of their own: kana, bopomofo, Han.
 IDEOGRAPHS = (
@@ -33,7 +33,7 @@ class Word:
 
 
 class _Shape(dict[int, str]):
-    """A table for `str.translate`: a character as the sign that stands for its kind in `PATTERN`.
+    """A table for `str.translate` that maps a character to the sign of its kind in `PATTERN`.
 
     ASCII letters and punctuation stand for themselves, x and X for other letters, 0 for digits, ◌ for marks that belong
     to the character before, a zero-width joiner for itself, 字 for a character that is a word, ☺ for pictures and ⚑ for
@@ -92,23 +92,23 @@ PATTERN = re.compile(
 )
 
 
-def words(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """The words and punctuation marks of a text in order; only white space lies between them.
 
-    Clitics are apart, as the usual taggers want them (did n't, Ann 's); hyphened words and numbers are whole; a mark
-    repeated (...) is one. A Chinese character or Japanese kana is a word each, so is a picture with its joiners. Other
-    scripts without spaces (Thai) come as runs up to the next space or mark.
+    Clitics are separate, as common taggers expect (did n't, Ann 's). Hyphenated words and numbers are whole, and a
+    repeated mark (...) is one. Each Chinese character, Japanese kana or emoji is a word. In other scripts without
+    spaces (Thai), a word reaches up to the next space or mark.
 
-    >>> [word.text for word in words("Ann didn't pay $1,000, 'cause…")]
+    >>> [word.text for word in split_words("Ann didn't pay $1,000, 'cause…")]
     ['Ann', 'did', "n't", 'pay', '$', '1,000', ',', "'", 'cause', '…']
-    >>> words("  早 ok")
+    >>> split_words("  早 ok")
     [Word(text='早', start=2, end=3), Word(text='ok', start=4, end=6)]
     """
     return [Word(text[m.start() : m.end()], m.start(), m.end()) for m in PATTERN.finditer(text.translate(SHAPE))]
 
 
 def fold(word: str) -> str:
-    """A word for comparing: without case, compatibility forms, kind of apostrophe and invisible signs.
+    """The form of a word for comparisons: case, compatibility forms, apostrophes and invisible signs are unified.
 
     >>> fold("N’T"), fold("Straße") == fold("STRASSE")
     ("n't", True)
@@ -118,7 +118,7 @@ def fold(word: str) -> str:
 
 
 def is_punctuation(word: str) -> bool:
-    """Whether a word is made of punctuation or other signs only; pictures (emoji) and digits are not.
+    """Whether a word consists of punctuation and other signs only; emoji and digits do not count as signs.
 
     >>> [is_punctuation(word) for word in ("...", "``", "$", "n't", "7", "☺")]
     [True, True, True, False, False, False]

@@ -1,7 +1,7 @@
-"""Which tokens may be written: no end of text, no line breaks, never half a character at the end of a fill.
+"""Which tokens a fill may contain: no end of text, no line breaks, and never half a character at its end.
 
 Byte-level BPE may spread a character over several tokens. `WritableTokens` knows the bytes of every token, so that a
-fill stays valid UTF-8 at every step and is complete when its tokens are spent.
+fill is valid UTF-8 at every step and ends with a whole character.
 """
 
 import codecs
@@ -18,10 +18,10 @@ BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; s
 LONGEST = 4  # bytes of a character in UTF-8
 
 
-def byte_of_character() -> dict[str, int]:
-    """The byte that each character of a byte-level BPE token stands for: itself where it is printable.
+def map_characters_to_bytes() -> dict[str, int]:
+    """The byte that each character of a byte-level BPE token stands for; a printable byte stands for itself.
 
-    >>> byte_of_character()["a"], byte_of_character()["Ġ"]
+    >>> map_characters_to_bytes()["a"], map_characters_to_bytes()["Ġ"]
     (97, 32)
     """
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
@@ -29,10 +29,10 @@ def byte_of_character() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
-def missing_bytes(text: bytes) -> int | None:
-    """How many bytes complete the last character; None where the bytes cannot begin a text or hold a banned character.
+def count_missing_bytes(text: bytes) -> int | None:
+    """How many bytes complete the last character; None for bytes that begin no valid text or hold a banned character.
 
-    >>> missing_bytes("né".encode()), missing_bytes("é".encode()[:1]), missing_bytes("é".encode()[1:])
+    >>> count_missing_bytes("né".encode()), count_missing_bytes("é".encode()[:1]), count_missing_bytes("é".encode()[1:])
     (0, 1, None)
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -45,7 +45,7 @@ def missing_bytes(text: bytes) -> int | None:
     pending = decoder.getstate()[0]
     if not pending:
         return 0
-    if pending[0] == 0xED and pending[1:2] >= b"\xa0":  # the beginning of a surrogate, which the decoder lets pass
+    if pending[0] == 0xED and pending[1:2] >= b"\xa0":  # the decoder accepts the beginning of a surrogate
         return None
     first = pending[0]
     return (2 if first < 0xE0 else 3 if first < 0xF0 else LONGEST) - len(pending)
@@ -56,7 +56,7 @@ class WritableTokens:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
         """Raises SettingFault for a tokenizer that is not a byte-level BPE."""
-        table = byte_of_character()
+        table = map_characters_to_bytes()
         special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
         tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
         self.bytes: list[bytes] = []
@@ -73,7 +73,7 @@ class WritableTokens:
         self.size = size
         self.device = device
         single = {token for token in self.bytes if len(token) == 1}
-        # Without every byte as a token a character that was begun might never be completed.
+        # Unless every byte is a token, it may be impossible to complete a character.
         self.most = LONGEST - 1 if all(bytes([byte]) in single for byte in range(0x80, 0xC0)) else 0
         self._allowed: dict[tuple[bytes, int], Bool[Tensor, " vocabulary"]] = {}
         self._missing: dict[bytes, list[int | None]] = {}
@@ -81,17 +81,19 @@ class WritableTokens:
             raise SettingFault(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
 
     def allowed(self, pending: bytes, room: int) -> Bool[Tensor, " vocabulary"]:
-        """The tokens that may follow the bytes of a character begun, with `room` more tokens to complete the next."""
+        """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them."""
         key = pending, min(room, self.most)
         if key not in self._allowed:
             if pending not in self._missing:
-                self._missing[pending] = [missing_bytes(pending + token) if token else None for token in self.bytes]
+                self._missing[pending] = [
+                    count_missing_bytes(pending + token) if token else None for token in self.bytes
+                ]
             may = [missing is not None and missing <= key[1] for missing in self._missing[pending]]
             self._allowed[key] = torch.tensor(may + [False] * (self.size - len(may)), device=self.device)
         return self._allowed[key]
 
     def pending(self, pending: bytes, token: int) -> bytes:
-        """The bytes of the character that is incomplete after the token."""
+        """The bytes of the incomplete character after the token, if any."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         decoder.decode(pending + self.bytes[token])
         return decoder.getstate()[0]

@@ -79,7 +79,9 @@ def load_variants(
         "mars_without_context": {"use_context": False},
         "mars_without_both": {"planning_steps": 0, "use_context": False},
     }
-    found = {row: metric(usual.but(**change), language_model) for row, change in changes.items()}
+    found: dict[str, MARS] = {}
+    for row, change in changes.items():
+        found[row] = metric(replace(usual, settings=replace(plan.augmentation, **change)), language_model)
     if masked is not None:
         filler = MaskedLM.from_pretrained(masked, plan.device)
         found["mars_naive"] = metric(NaiveAugmenter(filler, plan.augmentation.use_context, plan.token_budget), masked)
@@ -91,7 +93,7 @@ def score_variants(
 ) -> tuple[dict[str, Scores], list[Compared]]:
     """The scores of all rows, and the cosines of `mars` at all ratios of Table 5."""
     usual = variants["mars"]
-    compared = replace(usual, ratios=tuple(sorted({*usual.ratios, *analyses.largest_ratios}))).compared(rated.examples)
+    compared = replace(usual, ratios=tuple(sorted({*usual.ratios, *analyses.largest_ratios}))).compare(rated.examples)
     # Each variant compares anew: at the wider ratios above, some references may be too long.
     found = {row: variant.score(rated.examples) for row, variant in variants.items()}
     if analyses.static_encoder is not None:
@@ -99,5 +101,5 @@ def score_variants(
         found["mars_static"] = replace(usual, embedder=static).score(rated.examples)
     for largest in analyses.largest_ratios:
         up_to = replace(usual, ratios=tuple(ratio for ratio in analyses.largest_ratios if ratio <= largest))
-        found[row_up_to(largest)] = up_to.scored(compared)
+        found[row_up_to(largest)] = up_to.score_compared(compared)
     return found, compared

@@ -13,7 +13,7 @@ from data.files import located_examples
 from data.text_files import written_aside
 from experiments.runner.contracts import Outcome, Run
 from mars.cloze import Fill
-from mars.keeping import json_numbers
+from mars.keeping import to_json_numbers
 from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
 
@@ -27,7 +27,7 @@ def augment(run: Run, examples: Sequence[Example], given: str, output: Path, met
     """
     with run.timed("augmentation"):
         try:
-            references = metric.augmented(examples)
+            references = metric.augment(examples)
         except ExampleFaults as faults:
             raise faults.located(given, [line for line, _ in located_examples(given)]) from None
     with written_aside(output) as file:
@@ -66,7 +66,7 @@ def lines_of(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator[d
 
 
 def _shown(fill: Fill) -> dict[str, Any]:
-    known = json_numbers(fill.perplexities)
+    known = to_json_numbers(fill.perplexities)
     return {"text": fill.text, "perplexities": [None if value is None else _rounded(value) for value in known]}
 
 

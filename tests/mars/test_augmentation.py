@@ -14,7 +14,7 @@ from core.faults import ExampleFaults
 from language_models.causal import CausalLM
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job
-from mars.judging import DOUBT, TIE, with_following
+from mars.judging import DOUBT, TIE, judge_lengths
 from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
 from mars.planning import Planned, plan
@@ -190,10 +190,10 @@ def test_perplexities_that_are_nearly_equal_choose_the_same(
         rng = np.random.default_rng(0)
 
         def with_errors(*arguments: Any) -> list[float]:
-            exact = np.array(with_following(*arguments))
+            exact = np.array(judge_lengths(*arguments))
             return [*exact * np.exp(rng.uniform(-0.49 * DOUBT, 0.49 * DOUBT, len(exact)))]
 
-        monkeypatch.setattr("mars.lockstep.with_following", with_errors)
+        monkeypatch.setattr("mars.lockstep.judge_lengths", with_errors)
         for _ in range(5):
             assert texts(augment(lm, jobs, PLAIN)) == expected
 

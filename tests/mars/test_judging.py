@@ -26,18 +26,18 @@ from language_models.causal import CausalLM
 from mars.judging import (
     DOUBT,
     TIE,
-    best_length,
-    branches,
-    following_states,
+    choose_length,
+    gather_following_states,
     is_close_call,
-    log_probabilities,
-    perplexities_alone,
+    judge_alone,
+    judge_lengths,
+    lay_out_branches,
     perplexity,
-    with_following,
+    score_tokens,
 )
 from mars.lockstep import pick
 from mars.planning import plan
-from mars.slots import Slots, check_model, hidden_alone, joined, onward, output_embeddings
+from mars.slots import Slots, check_model, get_output_embeddings, join, read_alone, read_on
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
 WIDE: dict[str, Any] = {
@@ -77,12 +77,12 @@ def perplexities(lm: CausalLM, before: list[int], fill: list[int], after: list[i
     n, filled = len(before), len(fill)
     lengths = range(1, filled + 1)
     slots = Slots(lm, rows=1, capacity=n + filled * (1 + len(after)))
-    copies = branches(fill[-1], after, n, filled, lengths)
-    hidden = slots.read([joined(onward([*before, *fill[:-1]], 0), copies)], [0])[0]
-    embeddings = output_embeddings(lm)
-    scores = log_probabilities(embeddings, hidden[n - 1 : n + filled - 1], fill)
-    states = following_states(hidden[n : n + filled], hidden[n + filled :], len(after))
-    return with_following(scores, log_probabilities(embeddings, states.flatten(0, 1), [*after] * filled), lengths)
+    copies = lay_out_branches(fill[-1], after, n, filled, lengths)
+    hidden = slots.read([join(read_on([*before, *fill[:-1]], 0), copies)], [0])[0]
+    embeddings = get_output_embeddings(lm)
+    scores = score_tokens(embeddings, hidden[n - 1 : n + filled - 1], fill)
+    states = gather_following_states(hidden[n : n + filled], hidden[n + filled :], len(after))
+    return judge_lengths(scores, score_tokens(embeddings, states.flatten(0, 1), [*after] * filled), lengths)
 
 
 def recomputed(lm: CausalLM, before: list[int], fill: list[int], after: list[int]) -> list[float]:
@@ -100,9 +100,9 @@ def recomputed(lm: CausalLM, before: list[int], fill: list[int], after: list[int
 def test_the_judge_by_hand(counting: CausalLM) -> None:
     found = perplexities(counting, [0], [1, 2, 3, 4], [3])
     np.testing.assert_allclose(found, [6.6667, 1.1111, 2.7217, 2.2752], atol=1e-4)
-    assert best_length(found) == 2
+    assert choose_length(found) == 2
     np.testing.assert_allclose(
-        perplexities_alone(counting, output_embeddings(counting), [0], [1, 2, 3, 4], [3], [1, 2, 3, 4]),
+        judge_alone(counting, get_output_embeddings(counting), [0], [1, 2, 3, 4], [3], [1, 2, 3, 4]),
         found,
         rtol=1e-5,
     )
@@ -111,7 +111,7 @@ def test_the_judge_by_hand(counting: CausalLM) -> None:
 def test_a_uniform_model_takes_the_shortest(uniform: CausalLM) -> None:
     found = perplexities(uniform, [0], [1, 1, 2], [3, 4])
     np.testing.assert_allclose(found, [5.0] * 3, rtol=1e-6)
-    assert best_length(found) == 1
+    assert choose_length(found) == 1
 
 
 def test_an_open_end_is_judged_by_itself(counting: CausalLM) -> None:
@@ -127,7 +127,7 @@ def test_one_pass_equals_full_recomputation(lm: CausalLM, seed: int) -> None:
     np.testing.assert_allclose(perplexities(lm, before, fill, after), expected, rtol=1e-5)
     lengths = list(range(1, len(fill) + 1))
     np.testing.assert_allclose(
-        perplexities_alone(lm, output_embeddings(lm), before, fill, after, lengths), expected, rtol=1e-5
+        judge_alone(lm, get_output_embeddings(lm), before, fill, after, lengths), expected, rtol=1e-5
     )
 
 
@@ -159,13 +159,13 @@ def test_logits_with_a_bias_are_refused(lm: CausalLM) -> None:
 def test_bfloat16_logits_are_products_in_float32(lm: CausalLM) -> None:
     """In bfloat16 many of the highest logits would be equal."""
     half = CausalLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
-    hidden, embeddings = hidden_alone(half, [5, 9, 30, 2, 7]), output_embeddings(half)
+    hidden, embeddings = read_alone(half, [5, 9, 30, 2, 7]), get_output_embeddings(half)
     exact = hidden.double() @ half.model.lm_head.weight.double().T
     planned = plan(hidden, embeddings, torch.zeros(5, 0, dtype=torch.long))
     torch.testing.assert_close(planned.logits.double(), exact, rtol=1e-5, atol=1e-5)
     token, _ = pick(planned.logits, torch.ones_like(exact, dtype=torch.bool))
     assert token.tolist() == exact.argmax(-1).tolist()
-    found = log_probabilities(embeddings, hidden, token.tolist())
+    found = score_tokens(embeddings, hidden, token.tolist())
     np.testing.assert_allclose(found, exact.log_softmax(-1).amax(-1).tolist(), atol=1e-5)
 
 
@@ -175,7 +175,7 @@ def test_long_texts_are_read_in_blocks(lm: CausalLM, monkeypatch: pytest.MonkeyP
 
     def read() -> list[Tensor]:
         slots = Slots(lm, rows=3, capacity=50)
-        hidden = slots.read([onward(row, 0) for row in rows], range(3))
+        hidden = slots.read([read_on(row, 0) for row in rows], range(3))
         return [states[: len(row)] for states, row in zip(hidden, rows, strict=True)]
 
     whole = read()
@@ -194,7 +194,7 @@ def test_long_texts_are_read_in_blocks(lm: CausalLM, monkeypatch: pytest.MonkeyP
 
 
 def test_the_layout_of_a_pass() -> None:
-    reading = branches(last=8, after=[5, 6], length=3, filled=3, lengths=[1, 3])
+    reading = lay_out_branches(last=8, after=[5, 6], length=3, filled=3, lengths=[1, 3])
     assert reading.ids == [8, 5, 6, 5, 6]
     assert reading.slots == [5, 6, 7, 8, 9]  # side by side
     assert reading.positions == [5, 4, 5, 6, 7]  # where they would be
@@ -209,7 +209,7 @@ def test_perplexity_by_hand() -> None:
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=12))
 def test_the_best_is_the_shortest_of_the_lowest(values: list[float]) -> None:
-    best = best_length(values)
+    best = choose_length(values)
     assert values[best - 1] <= min(values) * math.exp(TIE)
     assert all(value > min(values) * math.exp(TIE) for value in values[: best - 1])
 
@@ -217,9 +217,9 @@ def test_the_best_is_the_shortest_of_the_lowest(values: list[float]) -> None:
 @given(st.lists(st.floats(1.0, 1.01), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
 def test_rounding_errors_change_only_close_calls(values: list[float], seed: int) -> None:
     noise = np.random.default_rng(seed).uniform(-DOUBT / 2.1, DOUBT / 2.1, len(values))
-    assert is_close_call(values) or best_length(values) == best_length([*np.array(values) * np.exp(noise)])
+    assert is_close_call(values) or choose_length(values) == choose_length([*np.array(values) * np.exp(noise)])
 
 
 def test_lengths_that_cut_a_character_are_not_chosen() -> None:
-    assert best_length([math.inf, 9.0, math.inf]) == 2
+    assert choose_length([math.inf, 9.0, math.inf]) == 2
     assert not is_close_call([math.inf, 9.0])

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.faults import ExampleFaults
 from mars.cloze import Augmented, Fill, Job
-from mars.keeping import kept_or_augmented
+from mars.keeping import load_or_augment
 from mars.masking import Blank, Kept
 
 
@@ -38,40 +38,40 @@ def job(context: str, words: int = 1) -> Job:
 def test_equal_jobs_are_done_once_and_found_again(tmp_path: Path) -> None:
     jobs = [job("x"), job("y"), job("x"), job("x", words=2)]
     first = Counting()
-    made = kept_or_augmented(first, jobs, tmp_path)
+    made = load_or_augment(first, jobs, tmp_path)
     assert first.asked == [jobs[0], jobs[1], jobs[3]]
     again = Counting()
-    assert kept_or_augmented(again, [*reversed(jobs)], tmp_path) == [*reversed(made)]
+    assert load_or_augment(again, [*reversed(jobs)], tmp_path) == [*reversed(made)]
     assert again.asked == []
 
 
 def test_another_model_reads_nothing_of_the_first(tmp_path: Path) -> None:
-    kept_or_augmented(Counting("a"), [job("x")], tmp_path)
+    load_or_augment(Counting("a"), [job("x")], tmp_path)
     other = Counting("b")
-    kept_or_augmented(other, [job("x")], tmp_path)
+    load_or_augment(other, [job("x")], tmp_path)
     assert len(other.asked) == 1
     assert len(list(tmp_path.glob("*.jsonl"))) == 2
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
-    made = kept_or_augmented(Counting(), [job("x")], None)
+    made = load_or_augment(Counting(), [job("x")], None)
     assert isinstance(made[0], Augmented)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_line_that_a_killed_process_left_unfinished_is_made_again(tmp_path: Path) -> None:
     jobs = [job("x"), job("y")]
-    made = kept_or_augmented(Counting(), jobs, tmp_path)
+    made = load_or_augment(Counting(), jobs, tmp_path)
     (path,) = tmp_path.glob("*.jsonl")
     path.write_bytes(path.read_bytes()[:-20])
     again = Counting()
-    assert kept_or_augmented(again, jobs, tmp_path) == made
+    assert load_or_augment(again, jobs, tmp_path) == made
     assert again.asked == [jobs[1]]
     lines = path.read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["context"] for line in lines[:-1]] == ["x", "y"]
 
 
 def test_what_the_model_cannot_read_is_told_and_the_rest_is_done(tmp_path: Path) -> None:
-    made = kept_or_augmented(Counting(), [job("x"), job("long"), job("y")], tmp_path)
+    made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
     assert made[1] == "too long"
     assert [isinstance(one, Augmented) for one in made] == [True, False, True]

@@ -19,18 +19,18 @@ from mars.masking import (
     Kept,
     Template,
     budget,
-    chosen_words,
+    choose_words,
     costs,
     inverse_document_frequency,
     knapsack_table,
     longest_common_subsequence,
+    make_template,
+    make_templates,
     priorities,
     smoothed_idf,
-    template,
-    templates,
 )
 from mars.tagging import NamedTagger, load_tagger
-from mars.words import fold, words
+from mars.words import fold, split_words
 
 BUILTIN = load_tagger("builtin")
 STORY = "Tom had a small brown dog. The dog barked loudly at the old postman, who quickly ran away!"
@@ -128,7 +128,7 @@ def test_a_long_context_is_fast() -> None:
 
 def knapsack(values: NDArray[np.float64], weights: NDArray[np.int64], limit: int) -> NDArray[np.bool_]:
     """The words of highest total value within the budget, from a table of their own."""
-    return chosen_words(knapsack_table(values, weights, limit), weights, limit)
+    return choose_words(knapsack_table(values, weights, limit), weights, limit)
 
 
 @pytest.mark.parametrize(("limit", "value"), [(2, 2.0), (10, 10.0), (11, 11.0), (20, 16.0)])
@@ -170,7 +170,7 @@ def test_one_table_serves_every_budget(items: list[tuple[float, int]]) -> None:
     values, weights = np.array([v for v, _ in items]), np.array([c for _, c in items], dtype=np.int64)
     best = knapsack_table(values, weights, 30)
     for limit in range(31):
-        assert chosen_words(best, weights, limit).tolist() == knapsack(values, weights, limit).tolist()
+        assert choose_words(best, weights, limit).tolist() == knapsack(values, weights, limit).tolist()
 
 
 def test_budget() -> None:
@@ -188,7 +188,7 @@ def test_budget() -> None:
 
 def refilled(parts: Template, text: str, masked: Sequence[bool]) -> str:
     """The template with each blank filled by the words it stands for, with the white space before them."""
-    found = words(text)
+    found = split_words(text)
     runs = iter(
         [word for word, _ in group]
         for hidden, group in itertools.groupby(zip(found, masked, strict=True), key=lambda pair: bool(pair[1]))
@@ -212,8 +212,8 @@ def refilled(parts: Template, text: str, masked: Sequence[bool]) -> str:
 )
 @settings(max_examples=300, deadline=None)
 def test_templates_give_the_text_back(text: str, rng: random.Random) -> None:
-    masked = [rng.random() < 0.5 for _ in words(text)]
-    parts = template(text, words(text), masked)
+    masked = [rng.random() < 0.5 for _ in split_words(text)]
+    parts = make_template(text, split_words(text), masked)
     assert refilled(parts, text, masked) == text
     assert sum(part.count for part in parts if isinstance(part, Blank)) == sum(masked)
     assert all(type(one) is not type(other) for one, other in itertools.pairwise(parts))
@@ -224,23 +224,23 @@ def test_templates_give_the_text_back(text: str, rng: random.Random) -> None:
 
 def test_template_by_hand() -> None:
     text = " A red  kite, high\n"
-    found = words(text)
-    assert template(text, found, [False] * 5) == (Kept(text),)
-    assert template(text, found, [True] * 5) == (Blank(5),)
-    assert template(text, found, [True, False, True, False, False]) == (
+    found = split_words(text)
+    assert make_template(text, found, [False] * 5) == (Kept(text),)
+    assert make_template(text, found, [True] * 5) == (Blank(5),)
+    assert make_template(text, found, [True, False, True, False, False]) == (
         *(Blank(1), Kept(" red"), Blank(1), Kept(", high\n")),
     )
-    assert template("  ", [], []) == (Kept("  "),)
+    assert make_template("  ", [], []) == (Kept("  "),)
 
 
 def test_templates_of_a_story() -> None:
     idf = inverse_document_frequency([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
     ratios = (0, 0.2, 0.4, 0.6)
-    found = templates(STORY, CONTEXT, ratios, BUILTIN, idf)
+    found = make_templates(STORY, CONTEXT, ratios, BUILTIN, idf)
     assert found[0] == (Kept(STORY),)
     blanks = [sum(part.count for part in parts if isinstance(part, Blank)) for parts in found]
     assert blanks == [0, 4, 8, 12]  # of 21 words; 13 are neither punctuation nor shared with the context in its order
-    assert found[1] == templates(STORY, CONTEXT, [0.2], BUILTIN, idf)[0]  # whatever the other ratios
+    assert found[1] == make_templates(STORY, CONTEXT, [0.2], BUILTIN, idf)[0]  # whatever the other ratios
     assert "".join(part.text for part in found[3] if isinstance(part, Kept)).endswith("!")
 
 
@@ -251,7 +251,7 @@ def test_templates_by_hand() -> None:
     tagger = NamedTagger("by hand", lambda found: [classes.get(word, "other") for word in found])  # pyright: ignore[reportArgumentType]
     # M = 2, IDF: the, red, dog, fast ln(3/2) = 0.405; ran ln(3/3), so 0.1. v: red 9.9, ran 10, fast 7.4. N = 6.
     # The, dog and . are shared: 10 each. W = 0, 1, 2, 3, 6.
-    assert templates(text, "The dog.", [0, 0.2, 0.4, 0.5, 1], tagger, idf) == [
+    assert make_templates(text, "The dog.", [0, 0.2, 0.4, 0.5, 1], tagger, idf) == [
         (Kept("The red dog ran fast."),),
         (Kept("The red dog"), Blank(1), Kept(" fast.")),
         (Kept("The"), Blank(1), Kept(" dog"), Blank(1), Kept(" fast.")),
@@ -264,14 +264,14 @@ def test_templates_by_hand() -> None:
 @pytest.mark.parametrize("reference", ["", "  ", "Yes", "...", "🎉", "春眠不觉晓", "שלום, עולם!", "Ann didn't go."])
 def test_any_text_has_templates(reference: str, context: str) -> None:
     idf = inverse_document_frequency([reference])
-    for parts in templates(reference, context, [0, 0.2, 0.9], BUILTIN, idf):
+    for parts in make_templates(reference, context, [0, 0.2, 0.9], BUILTIN, idf):
         kept = [part.text for part in parts if isinstance(part, Kept)]
         assert all(text in reference for text in kept)
-        assert all(fold(word.text) for text in kept for word in words(text))
+        assert all(fold(word.text) for text in kept for word in split_words(text))
 
 
 def test_no_ratio_gives_no_template_and_a_wrong_one_is_refused() -> None:
     idf = inverse_document_frequency([STORY])
-    assert templates(STORY, CONTEXT, [], BUILTIN, idf) == []
+    assert make_templates(STORY, CONTEXT, [], BUILTIN, idf) == []
     with pytest.raises(ValueError, match="masking ratio"):
-        templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)
+        make_templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)

@@ -80,7 +80,7 @@ def cosine(a: str, b: str) -> float:
 
 def test_the_score_is_eq_7_of_the_cosines(metric: MARS) -> None:
     examples = [Example(str(i), text=text, references=(TEXTS[0],), context="c") for i, text in enumerate(TEXTS)]
-    (row,) = metric.augmented(examples)
+    (row,) = metric.augment(examples)
     assert not isinstance(row, RefusedReference)
     assert row[0] == AugmentedReference("c", TEXTS[0], 0.0, (Kept(TEXTS[0]),), Augmented(TEXTS[0], (), 0.0, 0))
     texts = [one.augmented.text for one in row]
@@ -99,13 +99,13 @@ def test_the_score_is_eq_7_of_the_cosines(metric: MARS) -> None:
 
 def test_sweeps_over_q_and_ratios_need_no_augmentation(metric: MARS) -> None:
     examples = [Example("a", text=TEXTS[1], references=(TEXTS[0],))]
-    compared = metric.compared(examples)
+    compared = metric.compare(examples)
     other = replace(metric, q=2.0, ratios=(0.0, 0.6))
     asked = len(metric.augmenter.jobs)  # type: ignore[union-attr]
-    assert other.scored(compared).values["quality"] == pytest.approx(other.score(examples).values["quality"])
+    assert other.score_compared(compared).values["quality"] == pytest.approx(other.score(examples).values["quality"])
     assert len(metric.augmenter.jobs) > asked  # type: ignore[union-attr]  # the second did ask
     with pytest.raises(ValueError, match="not in tuple"):
-        replace(metric, ratios=(0.0, 0.1)).scored(compared)
+        replace(metric, ratios=(0.0, 0.1)).score_compared(compared)
 
 
 def test_candidates_of_one_reference_share_its_augmentation(metric: MARS) -> None:
@@ -165,7 +165,7 @@ def test_a_reference_that_is_refused_is_told_beside_those_that_count(metric: MAR
     assert scores.values["quality"][0] == pytest.approx(alone.values["quality"][0])
     assert scores.explanations[0]["refused"] == [{"reference": TEXTS[2], "reason": "too long"}]
     assert "refused" not in alone.explanations[0]
-    refused, row = fussy.augmented([example])
+    refused, row = fussy.augment([example])
     assert refused == RefusedReference("c", TEXTS[2], "too long")
     assert not isinstance(row, RefusedReference)
     assert row[0].reference == TEXTS[0]
@@ -175,19 +175,19 @@ def test_a_text_without_a_vector_counts_only_where_its_ratio_does(metric: MARS) 
     """At the largest ratio no vowel of the reference is left, and the encoder knows nothing else."""
     wide = replace(metric, ratios=(0.0, 0.5, 0.9), embedder=Vowels())
     examples = [Example("a", text="a dog", references=("a dg b",), context="b")]
-    compared = wide.compared(examples)
+    compared = wide.compare(examples)
     assert np.isnan(compared[0].cosines).tolist() == [[False, False, True]]
-    assert wide.scored(compared).reasons == ("vowels has no vector for the text or its references",)
+    assert wide.score_compared(compared).reasons == ("vowels has no vector for the text or its references",)
     narrow = replace(wide, ratios=(0.0, 0.5))
-    assert narrow.scored(compared).reasons == (None,)
-    assert narrow.scored(compared).values["quality"] == pytest.approx(narrow.score(examples).values["quality"])
+    assert narrow.score_compared(compared).reasons == (None,)
+    assert narrow.score_compared(compared).values["quality"] == pytest.approx(narrow.score(examples).values["quality"])
 
 
 def test_a_cut_context_counts_only_where_it_was_read(metric: MARS) -> None:
     examples = [Example("cut", text="a cat", references=(TEXTS[0],), context="cut")]
-    compared = metric.compared(examples)
-    assert metric.scored(compared).dropped_tokens == (2,)
-    assert replace(metric, ratios=(0.0,)).scored(compared).dropped_tokens == (0,)
+    compared = metric.compare(examples)
+    assert metric.score_compared(compared).dropped_tokens == (2,)
+    assert replace(metric, ratios=(0.0,)).score_compared(compared).dropped_tokens == (0,)
 
 
 def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
@@ -195,7 +195,7 @@ def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> N
     frequent = ("dog", "a dog", "the dog", "a cat dog")
 
     def masked(documents: tuple[str, ...] | None) -> str:
-        (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augmented(examples)
+        (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augment(examples)
         assert not isinstance(row, RefusedReference)
         return row[1].shown
 

@@ -11,7 +11,7 @@ import pytest
 from core.faults import InputFaults
 from mars.english import PartOfSpeech, builtin_tags
 from mars.tagging import load_tagger
-from mars.words import is_punctuation, words
+from mars.words import is_punctuation, split_words
 
 TAGGED = Path(__file__).with_name("tagged.txt")
 CLASSES: dict[str, PartOfSpeech] = {"a": "adjective", "r": "adverb", "n": "noun", "": "other"}
@@ -43,7 +43,7 @@ def outcome(half: str) -> Counter[tuple[PartOfSpeech, PartOfSpeech]]:
 def test_the_sentences_are_as_the_metric_splits_them() -> None:
     for half in ("developed on", "held out"):
         for text, _ in sentences(half):
-            assert [word.text for word in words(" ".join(text))] == text
+            assert [word.text for word in split_words(" ".join(text))] == text
     assert sum(outcome("held out").values()) > 300
 
 
@@ -69,7 +69,7 @@ def test_builtin_tags_in_context() -> None:
 
 
 def test_any_words_have_a_class() -> None:
-    text = [word.text for word in words("春眠 שלום 🎉 \ud83d 2nd x -- 's 'S N'T")]
+    text = [word.text for word in split_words("春眠 שלום 🎉 \ud83d 2nd x -- 's 'S N'T")]
     assert len(builtin_tags(text)) == len(text)
 
 

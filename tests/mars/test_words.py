@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mars.words import fold, is_punctuation, words
+from mars.words import fold, is_punctuation, split_words
 
 FAMILY = "👨\u200d👩\u200d👧"
 TEXTS = [
@@ -22,7 +22,7 @@ TEXTS = [
 
 
 def split(text: str) -> list[str]:
-    return [word.text for word in words(text)]
+    return [word.text for word in split_words(text)]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_words_by_hand(text: str, expected: str) -> None:
 
 def check_offsets(text: str) -> None:
     end = 0
-    for word in words(text):
+    for word in split_words(text):
         assert word.text
         assert text[word.start : word.end] == word.text
         assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end : word.start])
@@ -79,7 +79,7 @@ def test_a_lone_surrogate_is_a_word() -> None:
 
 
 def test_a_very_long_word_takes_no_time() -> None:
-    assert len(words("a" * 50_000 + "-b" * 20_000 + "'" * 20_000)) == 2
+    assert len(split_words("a" * 50_000 + "-b" * 20_000 + "'" * 20_000)) == 2
 
 
 @pytest.mark.parametrize(

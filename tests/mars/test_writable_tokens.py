@@ -7,7 +7,7 @@ from transformers import BertTokenizer
 
 from language_models.causal import CausalLM
 from language_models.tiny import train_tokenizer
-from mars.writable_tokens import WritableTokens, missing_bytes
+from mars.writable_tokens import WritableTokens, count_missing_bytes
 
 
 @pytest.fixture(scope="module")
@@ -17,23 +17,27 @@ def writable(lm: CausalLM) -> WritableTokens:
 
 def test_bytes_of_a_character_by_hand() -> None:
     cat = "🐈".encode()
-    assert [missing_bytes(cat[:n]) for n in range(5)] == [0, 3, 2, 1, 0]
-    assert missing_bytes(cat[1:]) is None
-    assert missing_bytes(b"a" + "é".encode()[:1]) == 1
-    assert [missing_bytes(text.encode()) for text in ("a\nb", "\r", "\u2028", "\x85", "\t")] == [None] * 5
-    assert missing_bytes("ש ب 猫".encode()) == 0
+    assert [count_missing_bytes(cat[:n]) for n in range(5)] == [0, 3, 2, 1, 0]
+    assert count_missing_bytes(cat[1:]) is None
+    assert count_missing_bytes(b"a" + "é".encode()[:1]) == 1
+    assert [count_missing_bytes(text.encode()) for text in ("a\nb", "\r", "\u2028", "\x85", "\t")] == [None] * 5
+    assert count_missing_bytes("ש ب 猫".encode()) == 0
 
 
 def test_what_is_begun_can_be_completed() -> None:
     """All first bytes of a character, a share of what is longer."""
     following = [bytes([byte]) for byte in range(0x80, 0xC0)]
-    begun = [bytes([byte]) for byte in range(256) if missing_bytes(bytes([byte]))]
+    begun = [bytes([byte]) for byte in range(256) if count_missing_bytes(bytes([byte]))]
     assert begun == [bytes([byte]) for byte in range(0xC2, 0xF5)]
     while begun:
-        longer = {text: [text + byte for byte in following if missing_bytes(text + byte) is not None] for text in begun}
+        longer = {
+            text: [text + byte for byte in following if count_missing_bytes(text + byte) is not None] for text in begun
+        }
         assert all(longer.values())
-        assert all(missing_bytes(more) == (missing_bytes(text) or 0) - 1 for text in begun for more in longer[text])
-        begun = [more for text in begun for more in longer[text] if missing_bytes(more)][::11]
+        assert all(
+            count_missing_bytes(more) == (count_missing_bytes(text) or 0) - 1 for text in begun for more in longer[text]
+        )
+        begun = [more for text in begun for more in longer[text] if count_missing_bytes(more)][::11]
 
 
 def test_tokens_decode_to_their_bytes(lm: CausalLM, writable: WritableTokens) -> None:

@@ -200,7 +200,7 @@ def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> No
     reference = "the old dog ran after a red ball ."
     few = [Example(str(i), text="x", references=(reference[:n],), context="a dog") for i, n in enumerate((20, 27, 34))]
     written = [
-        [line for row in metric.augmented(few) for line in lines_of(row)]
+        [line for row in metric.augment(few) for line in lines_of(row)]
         for metric in (MARS.from_pretrained(str(model), token_budget=budget) for budget in (1, 8192))
     ]
     assert written[0] == written[1]
