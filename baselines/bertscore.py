@@ -15,8 +15,9 @@ from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.encoders import encoder_source, readable_tokens
+from language_models.encoders import encoder_source
 from language_models.loading import loaded
+from language_models.model import readable_tokens
 from language_models.truncation import CutTruncation, refuse_cut
 
 log = logging.getLogger(__name__)

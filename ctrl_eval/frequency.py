@@ -1,13 +1,14 @@
-"""How much a target says: inverse word and sentence frequency (CTRLEval, Eq. 5-7).
+"""Inverse word and sentence frequency: how much a target says (CTRLEval, Eq. 5-7).
 
-"Words" are the tokens of a tokenizer, as in the released table, which is one over PEGASUS's.
+"Words" are the tokens of a tokenizer; the released table has those of PEGASUS. The tokenizer belongs to the table and
+not to the backbone, so one table weighs the targets of all backbones alike.
 """
 
 import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from core.faults import InputFaults, fault, shown
 from ctrl_eval.ensemble import shares
 from data.text_files import read_text, written_aside
 
-VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give others
+VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,28 @@ class WordFrequencies:
 
     Attributes:
         iwf: shape (vocabulary,).
-        corpus: a fingerprint of what was counted.
-        sentences: how many sentences were counted; 0 where it is not known.
+        tokenizer: splits a text into these tokens.
+        corpus: a fingerprint of the counted sentences.
+        sentences: how many sentences were counted; 0 if it is not known.
+
+    Raises ValueError unless there is one number per token.
     """
 
     iwf: Float[NDArray[np.float64], " vocabulary"]
+    tokenizer: PreTrainedTokenizerBase = field(repr=False)
     corpus: str
     sentences: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.iwf) != len(self.tokenizer):
+            raise ValueError(
+                f"an IWF table has one entry for each of the {len(self.tokenizer)} tokens, found {len(self.iwf)}"
+            )
+
+    def weigh(self, targets: Sequence[str]) -> Float[NDArray[np.float64], " targets"]:
+        """ISF of each target (Eq. 6)."""
+        ids = self.tokenizer(list(targets), add_special_tokens=False, verbose=False)["input_ids"]
+        return np.array([inverse_sentence_frequency(self.iwf[row]) for row in ids])
 
     def save(self, path: Path) -> None:
         """Writes JSON."""
@@ -81,15 +97,25 @@ def count_frequencies(sentences: Iterable[str], tokenizer: PreTrainedTokenizerBa
     if not total:
         raise ValueError("word frequencies need a corpus of at least one sentence")
     iwf = np.array([inverse_word_frequency(int(count), total) for count in counts])
-    return WordFrequencies(iwf, digest.hexdigest()[:16], total)
+    return WordFrequencies(iwf, tokenizer, digest.hexdigest()[:16], total)
 
 
-def load_frequencies(path: Path | str) -> WordFrequencies:
-    """What `save` wrote (.json), or the released form: one number per line, line number = token id.
+def load_frequencies(path: Path | str, tokenizer: PreTrainedTokenizerBase) -> WordFrequencies:
+    """A table of the tokens of `tokenizer`: the file of `save` (.json), or one number per line in the order of ids.
 
-    Raises InputFaults with every line that is no number of at least 0.
+    Raises InputFaults with every line that is no number of at least 0, and for a table of another tokenizer.
     """
     path = Path(path)
+    values, corpus, sentences = _read_table(path)
+    if len(values) != len(tokenizer):
+        rule = f"an IWF table has one entry for each of the {len(tokenizer)} tokens of its tokenizer"
+        what = f"{rule}, found {len(values)}; name the tokenizer of the table (iwf_tokenizer), or count one by +exp=iwf"
+        raise InputFaults([fault(path, 0, what)])
+    return WordFrequencies(np.array(values, float), tokenizer, corpus, sentences)
+
+
+def _read_table(path: Path) -> tuple[list[float], str, int]:
+    """The numbers, the fingerprint of the corpus and the number of sentences."""
     faults: list[str] = []
     text = read_text(path, faults)
     if faults:
@@ -97,7 +123,7 @@ def load_frequencies(path: Path | str) -> WordFrequencies:
     if path.suffix == ".json":
         try:
             content = json.loads(text)
-            return WordFrequencies(np.array(content["iwf"], float), content["corpus"], content["sentences"])
+            return [float(value) for value in content["iwf"]], content["corpus"], content["sentences"]
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise InputFaults([fault(path, 0, "must be a table that +exp=iwf wrote, but cannot be read")]) from error
     values: list[float] = []
@@ -109,23 +135,7 @@ def load_frequencies(path: Path | str) -> WordFrequencies:
             values.append(value)
     if faults:
         raise InputFaults(faults)
-    return WordFrequencies(np.array(values), hashlib.sha256(text.encode()).hexdigest()[:16])
-
-
-def check_length(table: WordFrequencies, vocabulary: int, tokens: int, path: Path | str) -> None:
-    """Raises InputFaults where the table is neither as long as the model's vocabulary nor as its tokenizer has tokens.
-
-    The two differ where a model's embeddings are padded, as T5's are.
-    """
-    if len(table.iwf) not in (vocabulary, tokens):
-        rule = f"an IWF table has one entry for each of the {tokens} tokens of the model"
-        what = f"{rule}, found {len(table.iwf)}; +exp=iwf counts a corpus for it"
-        raise InputFaults([fault(path, 0, what)])
-
-
-def target_isf(table: WordFrequencies, targets: Sequence[Sequence[int]]) -> Float[NDArray[np.float64], " targets"]:
-    """ISF of each target by its token ids (Eq. 6)."""
-    return np.array([inverse_sentence_frequency(table.iwf[list(target)]) for target in targets])
+    return values, hashlib.sha256(text.encode()).hexdigest()[:16], 0
 
 
 def _number(cell: str) -> float | None:

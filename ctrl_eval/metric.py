@@ -7,8 +7,8 @@ sentence is a token of coherence targets only; a label word of several tokens sc
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -25,14 +25,15 @@ from core.settings import Count, Several, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.ensemble import Weights, aggregate, relevance_score, relevance_weight, shares
-from ctrl_eval.frequency import WordFrequencies, check_length, load_frequencies, normalised_isf, target_isf
+from ctrl_eval.frequency import WordFrequencies, load_frequencies, normalised_isf
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from data.sentences import Splitter, make_splitter, split_english
-from language_models.causal import CausalLM, continuation_log_probabilities
+from language_models.causal import CausalLM, continuation_log_probabilities, continuation_windows
 from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from language_models.label_words import label_word_log_probabilities
 from language_models.loading import loaded
+from language_models.model import readable_tokens
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.truncation import Truncation
 
@@ -74,18 +75,18 @@ class CTRLEval:
     """The metric. `from_pretrained` builds it from names and files.
 
     Attributes:
-        load: gives the model; called at the first text to score, after all texts have been checked.
+        load: loads the model; called when the first text is scored, after all texts have been checked.
         tokenizer: of that model.
         convention: how the model fills gaps.
-        longest: tokens that the model reads or writes at once.
+        longest: tokens that the model reads or writes at once; a causal model reads source and target together.
         frequencies: IWF by token; None weighs all targets of a text alike.
-        prompts: of attribute relevance; None where that aspect is not asked for.
+        prompts: of attribute relevance; None without that aspect.
         aspects: those to score.
         split: text into sentences.
         length_norm: a target's score is the mean (as released) or the sum (Eq. 4, as printed) over its tokens.
-        weights: `paper` (Eq. 5, 15-17), or mean, max, min in their place (Table 5).
-        truncation: `error` refuses a text that does not fit, before the model is loaded; `window` keeps what is nearest
-            to the gap; `warn` cuts the end of what is read, never the gap. What was cut is counted.
+        weights: `paper` (Eq. 5, 15-17), or mean, max, min instead (Table 5).
+        truncation: `error` refuses a text that does not fit, before the model is loaded; `window` keeps the tokens
+            nearest to the gap; `warn` cuts the end of the source, never the gap. Cut tokens are counted.
         token_budget: padded tokens in a batch; on a CPU small batches that stay in its caches are faster.
         described: settings for the signature.
     """
@@ -114,6 +115,7 @@ class CTRLEval:
         model: str | Path = "google/pegasus-large",
         *,
         iwf: str | Path | None = None,
+        iwf_tokenizer: str | Path | None = None,
         prompts: str | Path | None = "sentiment",
         verbalizers: str | Path | None = None,
         aspects: Sequence[Aspect] = ASPECTS,
@@ -122,7 +124,6 @@ class CTRLEval:
         weights: Weights = "paper",
         truncation: Truncation = "error",
         convention: Convention | None = None,
-        mask: bool = True,
         longest: int | None = None,
         token_budget: int = 2048,
         device: str = "cpu",
@@ -132,37 +133,36 @@ class CTRLEval:
 
         Args:
             model: PEGASUS, T5, BART or another encoder-decoder that was trained to fill gaps; or a causal model, which
-                is given the source and then the target (the pattern functions of PPL-GPT in Table 5).
+                reads the source and then the target.
             iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike.
+            iwf_tokenizer: the model whose tokens the table has; None for the tokens of `model`.
             prompts: `sentiment`, `topic`, a YAML file, or a text file with `verbalizers` beside it.
             verbalizers: the second file of the released form.
             aspects: which to score.
-            sentence_split: `english`, or a regular expression to split at.
+            sentence_split: see `data.sentences.make_splitter`.
             length_norm, weights, truncation, token_budget: see the class.
             convention: how the model fills gaps; known for the types of `language_models.infilling.OF_MODEL_TYPE`.
-            mask: False gives the model no mask in the source (the pattern functions of BARTScore in Table 5).
-            longest: tokens that the model reads at once; by default what its tokenizer and configuration say.
+            longest: tokens that the model reads at once; by default as its tokenizer and configuration say.
             device, dtype: of the model.
 
-        Raises InputFaults for what is wrong with a file, SettingFault for a setting, MissingModel for a model that is
-        not there; the weights themselves are loaded by the first `score`.
+        The weights are loaded by the first `score`.
+
+        Raises InputFaults for a faulty file, SettingFault for a faulty setting, MissingModel for a missing model.
         """
         known = load_prompts(prompts, verbalizers) if prompts is not None else None
-        frequencies = load_frequencies(iwf) if iwf is not None else None
         split = make_splitter(sentence_split)
         config = loaded(AutoConfig.from_pretrained, model)
         tokenizer = loaded(AutoTokenizer.from_pretrained, model)
-        if frequencies is not None and iwf is not None:
-            check_length(frequencies, config.vocab_size, len(tokenizer), iwf)
-        limit = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or 10**6)
+        words = loaded(AutoTokenizer.from_pretrained, iwf_tokenizer) if iwf_tokenizer is not None else tokenizer
+        frequencies = load_frequencies(iwf, words) if iwf is not None else None
         if convention is None:
             convention = convention_of(config.model_type) if config.is_encoder_decoder else LEFT_TO_RIGHT
         kind = Seq2SeqLM if config.is_encoder_decoder else CausalLM
         return cls(
-            load=lambda: kind.from_pretrained(model, device, dtype),
+            load=cache(lambda: kind.from_pretrained(model, device, dtype)),  # copies with other settings share it
             tokenizer=tokenizer,
-            convention=convention if mask else convention.without_mask(),
-            longest=longest or limit,
+            convention=convention,
+            longest=longest or readable_tokens(config, tokenizer),
             frequencies=frequencies,
             prompts=known,
             aspects=tuple(aspects),
@@ -171,7 +171,7 @@ class CTRLEval:
             weights=weights,
             truncation=truncation,
             token_budget=token_budget,
-            described={"model": str(model), "mask": str(mask), "sentence_split": fingerprint(sentence_split)[:8]},
+            described={"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]},
         )
 
     @cached_property
@@ -239,6 +239,7 @@ class CTRLEval:
             libraries=MODEL_LIBRARIES,
             **self.described,
             aspects="+".join(self.aspects),
+            convention=fingerprint(self.convention)[:8],
             iwf=None if self.frequencies is None else self.frequencies.corpus,
             prompts=None if self.prompts is None else fingerprint([self.prompts.prompts, self.prompts.verbalizers])[:8],
             length_norm=self.length_norm,
@@ -278,7 +279,7 @@ class CTRLEval:
             return consistency_patterns(example.prefix or "", text)
         prompts = self._prompts
         patterns = [relevance_pattern(prompt, text) for prompt in prompts.prompts]
-        if self.convention.whole_text:  # a word stands in the middle of the target, so no two words share a pass
+        if self._words_apart:
             return [Pattern(p.before, word, p.after) for p in patterns for word in prompts.words]
         return patterns
 
@@ -288,13 +289,20 @@ class CTRLEval:
             raise SettingFault(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
         return self.prompts
 
+    @property
+    def _words_apart(self) -> bool:
+        """Whether each label word takes a pass of its own, because the model does not write a segment alone."""
+        return self.convention.whole_text or self.convention.continues
+
     def _refuse_long(self, asked: Mapping[Aspect, Sequence[Asked]]) -> None:
         """Raises ExampleFaults for texts that take more tokens than the model reads."""
         needed: dict[int, int] = {}
         for texts in asked.values():
             for i, text in enumerate(texts):
-                longest = max(max(len(infill.source), len(infill.target)) for _, infill in text)
-                needed[i] = max(needed.get(i, 0), longest)
+                for _, infill in text:
+                    source, target = len(infill.source), len(infill.target)
+                    tokens = max(1, source) + target - 1 if self.convention.continues else max(source, target)
+                    needed[i] = max(needed.get(i, 0), tokens)
         rule = f"the model reads {self.longest} tokens at once"
         what = "but this text takes {}; set truncation to window or warn"
         faults = [(i, f"{rule}, {what.format(n)}") for i, n in sorted(needed.items()) if n > self.longest]
@@ -311,7 +319,7 @@ class CTRLEval:
             scores = np.array([self._normalised(next(log_p)[infill.start : infill.stop]) for infill, _ in kept])
             isf = np.ones(len(text))
             if self.frequencies is not None:
-                isf = target_isf(self.frequencies, [infill.target[infill.start : infill.stop] for _, infill in text])
+                isf = self.frequencies.weigh([pattern.target for pattern, _ in text])
             remarks = []
             if aspect == "coherence" and len(text) == 1:
                 remarks.append("a text of one sentence leaves a bare mask")
@@ -349,17 +357,14 @@ class CTRLEval:
 
     def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:
         """Mean log P of every label word in every gap, prompt by prompt."""
-        lm = self.lm
-        if self.convention.whole_text:
+        if self._words_apart:
             pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
             rows = self._target_log_probabilities(pairs)
             return np.array([row[at.start :].mean(dtype=np.float64) for row, at in zip(rows, infills, strict=True)])
         before, ids = segment_tokens(self.tokenizer, self.convention, self._prompts.words)
         sources = [infill.source for infill in infills]
-        if isinstance(lm, CausalLM):
-            rows = self._target_log_probabilities([(source, word) for source in sources for word in ids])
-            return np.array([row.mean(dtype=np.float64) for row in rows]).reshape(len(sources), len(ids))
-        return label_word_log_probabilities(lm, sources, ids, before=before, token_budget=self.token_budget)
+        assert isinstance(self.lm, Seq2SeqLM), "a causal model reads the words apart"
+        return label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
 
     def _target_log_probabilities(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Any]:
         """log P of every target token given its source, and the target tokens before it."""
@@ -368,5 +373,9 @@ class CTRLEval:
         return target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
 
     def _cut(self, infill: Infill) -> tuple[Infill, int]:
-        """What fits into the model, and how many tokens do not."""
-        return infill.cut(self.longest, around=self.truncation == "window")
+        """The part that the model can read, and how many tokens are lost."""
+        if not self.convention.continues:
+            return infill.cut(self.longest, around=self.truncation == "window")
+        (pair,), lost = continuation_windows(infill.source, infill.target, self.longest, "warn")
+        source, target = map(tuple, pair)
+        return replace(infill, source=source, target=target, stop=min(infill.stop, len(target))), lost

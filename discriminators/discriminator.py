@@ -20,8 +20,9 @@ from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, clean, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget
-from language_models.encoders import load_encoder, readable_tokens
+from language_models.encoders import load_encoder
 from language_models.loading import loaded
+from language_models.model import readable_tokens
 from language_models.truncation import Truncation
 
 SETTINGS = "discriminator.json"

@@ -20,20 +20,10 @@ from core.settings import Count, checked_dataclass
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.identity import file_sha256
 from language_models.loading import loaded
-from language_models.model import UNLIMITED, plain_token_ids
+from language_models.model import count_positions, plain_token_ids
 from language_models.truncation import Truncation
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
-OFFSET_POSITIONS = {
-    "roberta",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "camembert",
-    "roberta-prelayernorm",
-    "longformer",
-    "mpnet",
-}
 
 
 def offline_encoder() -> Path:
@@ -63,26 +53,15 @@ def encoder_source(name: str) -> str:
 
 
 def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """An encoder in float32 with scaled-dot-product attention, and its tokenizer: `offline`, a hub name or a folder.
+    """An encoder in float32 and its tokenizer: `offline`, a hub name or a folder.
 
     Weights are read from safetensors only; nothing is unpickled and no foreign code is run. Raises MissingModel where
     neither a folder nor a reachable hub has it.
     """
     source = encoder_source(name)
-    settings = {"dtype": torch.float32, "attn_implementation": "sdpa", "use_safetensors": True}
+    settings = {"dtype": torch.float32, "use_safetensors": True}
     encoder = loaded(AutoModel.from_pretrained, source, trust_remote_code=False, **settings)
     return encoder, loaded(AutoTokenizer.from_pretrained, source, trust_remote_code=False)
-
-
-def positions(config: Any) -> int:
-    """The number of tokens, special ones included, that a model has positions for."""
-    offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
-    return (getattr(config, "max_position_embeddings", None) or UNLIMITED) - offset  # T5 counts distances instead
-
-
-def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The number of tokens, special ones included, that an encoder can read."""
-    return min(tokenizer.model_max_length, positions(config))
 
 
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
@@ -99,7 +78,7 @@ def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
         encoder_source(name),
         device=device,
         trust_remote_code=False,
-        model_kwargs={"dtype": dtype, "attn_implementation": "sdpa", "use_safetensors": True},
+        model_kwargs={"dtype": dtype, "use_safetensors": True},
     ).eval()
 
 
@@ -142,7 +121,7 @@ class Encoder:
         """
         model = _load_sentence_transformer(name, device, dtype)
         transformer: Any = model[0]
-        limit = positions(transformer.auto_model.config)
+        limit = count_positions(transformer.auto_model.config)
         if longest is not None and longest > limit:
             raise SettingFault(f"longest must be at most the {limit} tokens that {name} can read, but is {longest}")
         # sentence-transformers writes the length that the model was set to read into its tokenizer

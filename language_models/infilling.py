@@ -1,4 +1,4 @@
-"""How a family of models writes an infilling task: where the mask stands, what frames the target."""
+"""Infilling conventions: how a family of models marks a gap, and what it writes for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from core.faults import SettingFault
 class Infilling:
     """Source: text with `mask` in the gap, then `end`. Target: `before`, the missing tokens, `after`.
 
-    The tokens of `before` are given to the model and never scored; `after` ends the segment and is scored.
+    The model is given the tokens of `before`, which are never scored. `after` ends the segment and is scored.
     """
 
     mask: int
@@ -38,20 +38,21 @@ def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
             "infilling needs a tokenizer with the sentinels <extra_id_0> and <extra_id_1> (the T5 family), "
             f"but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has none"
         )
-    return Infilling(mask=first, before=(first,), after=(second,), end=(tokenizer.eos_token_id,))
+    return Infilling(mask=first, before=(first,), after=(second,), end=(_single(tokenizer, str(tokenizer.eos_token)),))
 
 
 @dataclass(frozen=True)
 class Convention:
-    """How a family of models was taught to fill one gap, in the strings of its tokenizer.
+    """How a family of models fills one gap, in the strings of its tokenizer.
 
     Attributes:
-        mask: stands for the gap in the source; empty where the model is given no mask at all.
-        before: what stands in front of the segment in the target; the model is given it.
-        after: what follows the segment in the target; never scored.
-        closing: what ends the segment, and counts where a closed segment is asked for; empty where nothing does.
+        mask: stands for the gap in the source; empty without a mask.
+        before: precedes the segment in the target; given to the model.
+        after: follows the segment in the target; never scored.
+        closing: ends the segment and is scored in closed segments; empty if nothing ends a segment.
         whole_text: the target is the whole text, not the segment alone.
-        blank: the segment is written with a blank in front, because it goes on from what was read.
+        source_first: the target is the source, then the segment; implies `whole_text`.
+        continues: the model is causal and writes the segment, with a blank in front, after the source.
     """
 
     mask: str
@@ -59,17 +60,22 @@ class Convention:
     after: str = ""
     closing: str = ""
     whole_text: bool = False
-    blank: bool = False
+    source_first: bool = False
+    continues: bool = False
 
     def without_mask(self) -> "Convention":
-        """The source is the text without its gap, and nothing says where the segment belongs."""
-        return replace(self, mask="", before="", after="")
+        """The pattern functions of BARTScore: nothing in the source says where the segment belongs (Table 5)."""
+        return replace(self, mask="", before="", after="", whole_text=False)
+
+    def with_source_first(self) -> "Convention":
+        """The pattern functions of PPL-GPT: no mask, and the target begins with the source (Table 5)."""
+        return replace(self.without_mask(), whole_text=True, source_first=True)
 
 
 PEGASUS = Convention(mask="<mask_1>", closing="</s>")
 T5 = Convention(mask="<extra_id_0>", before="<extra_id_0>", after="<extra_id_1>")
 BART = Convention(mask="<mask>", whole_text=True)
-LEFT_TO_RIGHT = Convention(mask="", blank=True)  # a causal model reads the source and writes the segment after it
+LEFT_TO_RIGHT = Convention(mask="", continues=True)
 OF_MODEL_TYPE = {
     "pegasus": PEGASUS,
     "pegasus_x": PEGASUS,
@@ -87,7 +93,7 @@ OF_MODEL_TYPE = {
 def convention_of(model_type: str) -> Convention:
     """The convention of a type of model (`config.model_type`).
 
-    Raises SettingFault for a type that is not known; give its Convention then.
+    Raises SettingFault for an unknown type, which needs a Convention of its own.
     """
     if model_type not in OF_MODEL_TYPE:
         raise SettingFault(
@@ -99,13 +105,14 @@ def convention_of(model_type: str) -> Convention:
 
 @dataclass(frozen=True)
 class Infill:
-    """One gap as token ids: what is read, what is written, and which of that is scored.
+    """One gap as token ids: the source, the target, and the scored part of the target.
 
     Attributes:
         source: encoder input ids.
         target: decoder target ids.
         start, stop: target[start:stop] is the segment.
         mask: where the mask stands in the source; -1 without one.
+        frame: target[:frame] precedes every segment in this convention.
     """
 
     source: tuple[int, ...]
@@ -113,12 +120,14 @@ class Infill:
     start: int
     stop: int
     mask: int
+    frame: int = 0
 
     def cut(self, longest: int, around: bool) -> tuple["Infill", int]:
-        """What fits into `longest` tokens of source and of target, and how many tokens do not.
+        """The part that fits into `longest` tokens of source and of target, and how many tokens are lost.
 
-        The gap and the token that ends the source stay. With `around`, what is nearest to the gap stays of the source;
-        else its end goes first. Of a target the beginning of the segment stays, and text before it goes first.
+        The mask and the token that ends the source stay. With `around`, the source keeps the tokens nearest to the
+        gap; without it, its beginning. The target keeps its frame and the beginning of the segment; text before the
+        segment goes first.
 
         >>> Infill((1, 2, 9, 4, 5, 0), (7, 8), 0, 2, mask=2).cut(4, around=True)[0].source
         (2, 9, 4, 0)
@@ -133,13 +142,12 @@ class Infill:
             first = at - room // 2 if around else at - room + 1
             first = min(max(first, 0), len(body) - room)
         kept = body[first : first + room]
-        front = max(0, min(self.stop, len(self.target)) - longest)
-        front = min(front, self.start)
-        target = self.target[front : front + longest]
+        lost = min(max(0, min(self.stop, len(self.target)) - longest), self.start - self.frame)  # before the segment
+        target = (*self.target[: self.frame], *self.target[self.frame + lost :])[:longest]
         dropped = len(body) - len(kept) + len(self.target) - len(target)
         mask = self.mask - first if self.mask >= 0 else -1
-        stop = min(self.stop - front, len(target))
-        return Infill((*kept, *end), target, self.start - front, stop, mask), dropped
+        stop = min(self.stop - lost, len(target))
+        return Infill((*kept, *end), target, self.start - lost, stop, mask, self.frame), dropped
 
 
 def encode_infills(
@@ -148,23 +156,26 @@ def encode_infills(
     gaps: Sequence[tuple[str, str, str]],
     closed: bool = False,
 ) -> list[Infill]:
-    """(text before the gap, missing segment, text after the gap) as a model of this convention reads and writes them.
+    """Gaps (text before, missing segment, text after) as a model of this convention reads and writes them.
 
     The source ends as the tokenizer ends a text. With `closed`, the closing token of the segment is scored too.
 
-    Raises SettingFault where the tokenizer does not know the mask as one token.
+    Raises SettingFault for a tokenizer that does not know the mask as one token.
     """
     mask_id = _single(tokenizer, convention.mask) if convention.mask else None
     texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
     if not convention.mask:  # the blanks around a gap that is not shown
         texts = [" ".join(text.split()) for text in texts]
+    if convention.source_first:
+        gaps = [(f"{text} ", segment, "") for text, (_, segment, _) in zip(texts, gaps, strict=True)]
     sources = tokenizer(texts, verbose=False)["input_ids"]
     segments = _segments(tokenizer, convention, gaps)
     closing = [_single(tokenizer, convention.closing)] if closed and convention.closing else []
+    frame = 1 if convention.before else 0
     infills: list[Infill] = []
     for source, (target, start, stop) in zip(sources, segments, strict=True):
         at = source.index(mask_id) if mask_id is not None else -1
-        infills.append(Infill(tuple(source), (*target, *closing), start, stop + len(closing), at))
+        infills.append(Infill(tuple(source), (*target, *closing), start, stop + len(closing), at, frame))
     return infills
 
 
@@ -184,12 +195,13 @@ def _segments(
     """Target ids with the place of the segment in them."""
     if not convention.whole_text:
         before, after = ([_single(tokenizer, t)] if t else [] for t in (convention.before, convention.after))
-        lead = " " if convention.blank else ""
+        lead = " " if convention.continues else ""
         texts = [f"{lead}{segment}" for _, segment, _ in gaps]
         ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
         return [([*before, *segment, *after], len(before), len(before) + len(segment)) for segment in ids]
     texts = [f"{before}{segment}{after}" for before, segment, after in gaps]
-    encoded = tokenizer(texts, return_offsets_mapping=True, verbose=False)
+    special = not convention.source_first
+    encoded = tokenizer(texts, add_special_tokens=special, return_offsets_mapping=True, verbose=False)
     found: list[tuple[list[int], int, int]] = []
     for ids, offsets, (before, segment, _) in zip(encoded["input_ids"], encoded["offset_mapping"], gaps, strict=True):
         inside = [i for i, (a, b) in enumerate(offsets) if b > a and b > len(before) and a < len(before) + len(segment)]
@@ -200,7 +212,7 @@ def _segments(
 def segment_tokens(
     tokenizer: PreTrainedTokenizerBase, convention: Convention, segments: Sequence[str]
 ) -> tuple[list[int], list[list[int]]]:
-    """What stands in front of a segment in the target, and the ids of each segment, where a target is a segment alone.
+    """The ids that precede a segment in the target, and the ids of each segment, if targets are segments alone.
 
     Raises ValueError for a convention with targets that are whole texts.
     """

@@ -12,7 +12,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from core.faults import SettingFault
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.encoders import readable_tokens
 from language_models.loading import loaded
 from language_models.model import LanguageModel
 from language_models.seq2seq import output_layer_given
@@ -36,11 +35,6 @@ class MaskedLM(LanguageModel):
         if missing:
             raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
         return super().from_pretrained(name, device, dtype)
-
-    @property
-    def longest(self) -> int:
-        """How many tokens the model reads at once, special ones included."""
-        return readable_tokens(self.model.config, self.tokenizer)
 
     def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
         """[CLS] context [SEP] text [SEP], as the tokenizer frames a pair; without a context, [CLS] text [SEP]."""

@@ -13,6 +13,18 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from language_models.identity import weights_fingerprint
 from language_models.loading import loaded
 
+# These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
+OFFSET_POSITIONS = {
+    "roberta",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "camembert",
+    "roberta-prelayernorm",
+    "longformer",
+    "mpnet",
+}
+# LED numbers what its encoder and its decoder read apart.
+POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
 
 
@@ -22,6 +34,18 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
         return []
     encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
     return encoded["input_ids"]
+
+
+def count_positions(config: Any) -> int:
+    """The number of tokens, special ones included, that a model has positions for."""
+    offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
+    stated = [getattr(config, name, None) or UNLIMITED for name in POSITIONS]  # T5 counts distances instead
+    return min(stated) - offset
+
+
+def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
+    """The number of tokens, special ones included, that a model can read, or write, at once."""
+    return min(tokenizer.model_max_length, count_positions(config))
 
 
 class Float32Linear(nn.Linear):
@@ -50,7 +74,7 @@ class LanguageModel:
         """
         tokenizer = loaded(AutoTokenizer.from_pretrained, name)
         model = loaded(cls.loader.from_pretrained, name, dtype=dtype)
-        if model.dtype != torch.float32:
+        if model.dtype.itemsize < torch.float32.itemsize:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
         return cls(model.to(device).eval(), tokenizer)
 
@@ -65,9 +89,8 @@ class LanguageModel:
 
     @property
     def longest(self) -> int:
-        """How many tokens the model reads, or writes, at once."""
-        positions = getattr(self.model.config, "max_position_embeddings", None)  # T5 counts distances instead
-        return min(self.tokenizer.model_max_length, positions or UNLIMITED)
+        """How many tokens the model reads, or writes, at once, special ones included."""
+        return readable_tokens(self.model.config, self.tokenizer)
 
     @cached_property
     def weights(self) -> str:

@@ -1,6 +1,7 @@
 """CTRLEval on controlled text: the metric, its ablations and baselines against ratings (Ke et al. 2022, section 4)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +39,7 @@ from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import Outcome, Run, ScoredSet, Table
 from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
 from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
-from experiments.training.trained import Trained, folders_of
+from experiments.training.trained import Trained, folders_of, trained_elsewhere
 from language_models.loading import loaded
 
 
@@ -54,6 +55,7 @@ def ctrleval(
     analyses: Analyses,
     discriminator: DiscriminatorPlan | None = None,
     iwf: str | None = None,
+    iwf_tokenizer: str | None = None,
     pattern_functions: bool = False,
     device: str = "cpu",
 ) -> Outcome:
@@ -69,8 +71,9 @@ def ctrleval(
         analyses: what is drawn beside the table.
         discriminator: the discriminator baseline; None leaves it out.
         iwf: the IWF table; None counts the training texts.
-        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (a causal model
-            goes on from the source), as in Table 5.
+        iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
+        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
+            target begins with the source) with the same backbone, as in Table 5.
         device: where the discriminators score.
 
     Raises InputFaults where a rated set lacks the example to show.
@@ -78,7 +81,7 @@ def ctrleval(
     analyses.check(data.rated)
     texts = _texts(data.train), _texts(data.held_out)
     backbone = trained_language_model(run, "infiller", infiller, *texts)
-    table = iwf or _frequencies(run, backbone, texts[0])
+    table = iwf or _frequencies(run, trained_elsewhere(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
     language_model = trained_language_model(run, "causal", causal, *texts)
     judges = _label_discriminators(run, discriminator, data) if discriminator and data.train else {}
     baselines: dict[str, Callable[[], Metric]] = {
@@ -90,14 +93,13 @@ def ctrleval(
         folders = {label: judge.source for label, judge in judges.items()}
         baselines["discriminator"] = lambda: LabelDiscriminatorScore.from_pretrained(folders, device)
     baselines["word_count"] = WordCount
-    exchanged: dict[str, Callable[[], CTRLEval]] = {}
+    usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
+    exchanged: dict[str, CTRLEval] = {}
     if pattern_functions:
-        causal_table = _frequencies(run, language_model, texts[0])
         exchanged = {
-            "ctrleval_bartscore_pf": lambda: metric(backbone.source, iwf=table, mask=False),
-            "ctrleval_ppl_pf": lambda: metric(language_model.source, iwf=causal_table),
+            "ctrleval_bartscore_pf": replace(usual, convention=usual.convention.without_mask()),
+            "ctrleval_ppl_pf": replace(usual, convention=usual.convention.with_source_first()),
         }
-    usual = metric(backbone.source, iwf=table)
     findings = [_findings(run, rated, usual, exchanged, baselines, analyses) for rated in data.rated]
     models = {"infiller": backbone, "causal": language_model}
     return _outcome(run, data, findings, models, judges, weighted=table is not None)
@@ -107,7 +109,7 @@ def _findings(
     run: Run,
     rated: RatedSet,
     metric: CTRLEval,
-    exchanged: Mapping[str, Callable[[], CTRLEval]],
+    exchanged: Mapping[str, CTRLEval],
     baselines: Mapping[str, Callable[[], Metric]],
     analyses: Analyses,
 ) -> CtrlEvalFindings:
@@ -116,8 +118,7 @@ def _findings(
         evaluations = {"ctrleval": metric.evaluations(rated.examples)}
         scores = score_weightings(metric, evaluations["ctrleval"])
     with run.timed(f"pattern functions {rated.name}"):
-        for name, make in exchanged.items():
-            other = make()
+        for name, other in exchanged.items():
             evaluations[name] = other.evaluations(rated.examples)
             scores[name] = other.scores_of(evaluations[name])
     with run.timed(f"baselines {rated.name}"):

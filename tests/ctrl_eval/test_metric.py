@@ -12,15 +12,15 @@ import torch
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
 
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, InputFaults
 from ctrl_eval.ensemble import aggregate
-from ctrl_eval.frequency import WordFrequencies
+from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
 from language_models.causal import CausalLM
-from language_models.infilling import BART, T5
+from language_models.infilling import BART, LEFT_TO_RIGHT, T5, encode_infills
 from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyT5
+from language_models.tiny import TinyGPT2, TinyT5
 
 PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), ("negative", "positive"), (("bad", "good"),))
 EXAMPLES = [
@@ -92,7 +92,7 @@ def tiny() -> CTRLEval:
         for parameter in lm.model.parameters():  # far from uniform
             parameter.mul_(2.0)
     rng = np.random.default_rng(0)
-    table = WordFrequencies(rng.random(len(lm.tokenizer)), "random")
+    table = WordFrequencies(rng.random(len(lm.tokenizer)), lm.tokenizer, "random")
     return CTRLEval(lambda: lm, lm.tokenizer, T5, longest=512, frequencies=table, prompts=PROMPTS)
 
 
@@ -223,7 +223,7 @@ def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
 
 
 def test_zero_weights_are_counted_as_equal(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
-    zero = replace(tiny, frequencies=WordFrequencies(np.zeros(len(tiny.tokenizer)), "zero"))
+    zero = replace(tiny, frequencies=WordFrequencies(np.zeros(len(tiny.tokenizer)), tiny.tokenizer, "zero"))
     mean = replace(tiny, weights="mean")
     for aspect in ("coherence", "consistency"):
         np.testing.assert_allclose(zero.score(EXAMPLES).values[aspect], mean.score(EXAMPLES).values[aspect])
@@ -238,6 +238,71 @@ def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None
     assert [dropped > 0 for dropped in found.dropped_tokens] == [length > 10 for length in lengths]
     assert np.isfinite(found.values["coherence"]).all()
     assert found.truncated > 0
+
+
+def causal(longest: int) -> CTRLEval:
+    lm = TinyGPT2(400, 16, 2, 1, 32, longest=longest).build([e.text for e in EXAMPLES], (), seed=0)
+    return CTRLEval(lambda: lm, lm.tokenizer, LEFT_TO_RIGHT, lm.longest, prompts=PROMPTS)
+
+
+def test_a_causal_model_reads_source_and_target_together() -> None:
+    whole = causal(longest=200)
+    needed = [len(word_ids(whole.lm, f"{e.text} It was good.")) for e in EXAMPLES]
+    fits, short = (causal(longest) for longest in (max(needed), max(needed) - 4))
+    for aspect in ASPECTS:
+        np.testing.assert_allclose(
+            replace(fits, load=whole.load).score(EXAMPLES).values[aspect], whole.score(EXAMPLES).values[aspect]
+        )
+    assert f"the model reads {short.longest} tokens at once, but this text takes" in refused(EXAMPLES, short)
+    cut = replace(short, truncation="window").score(EXAMPLES)  # every source and target alone would fit
+    assert [dropped > 0 for dropped in cut.dropped_tokens] == [True, False, True]
+    assert all(np.isfinite(values).all() for values in cut.values.values())
+
+
+def test_the_longest_target_of_t5_keeps_its_sentinel(tiny: CTRLEval) -> None:
+    (infill,) = encode_infills(tiny.tokenizer, T5, [("", "The maps were fine. " * 40, "")])
+    cut, dropped = infill.cut(20, around=True)
+    assert list(cut.target[:3]) == word_ids(tiny.lm, "<extra_id_0>The maps were")[:3]
+    assert (len(cut.target), cut.start, cut.stop) == (20, 1, 20)
+    assert dropped == len(infill.target) - 20
+
+
+def test_pattern_functions_of_ppl_gpt_on_the_same_model(tiny: CTRLEval) -> None:
+    """The target is the source without mask, then the segment, whose tokens are scored."""
+    other = replace(tiny, convention=T5.with_source_first())
+    found = other.evaluations(EXAMPLES)
+
+    def mean(source: str, segment: str) -> float:
+        ids, given = word_ids(tiny.lm, f"{source} {segment}"), word_ids(tiny.lm, source)
+        assert ids[: len(given)] == given
+        return float(np.mean(one_log_p(tiny.lm, source, ids)[len(given) :]))
+
+    both = [mean("The book", "is new. It has fine maps. I liked it.")]
+    both += [mean("is new. It has fine maps. I liked it.", "The book")]
+    np.testing.assert_allclose(found["consistency"][0].scores, both, atol=1e-5)
+    bad, good = (np.exp(mean(f"{EXAMPLES[0].text} It was .", word)) for word in ("bad", "good"))
+    assert found["attribute_relevance"][0].scores[0] == pytest.approx(good / (bad + good), abs=1e-5)
+    np.testing.assert_allclose(found["consistency"][0].weights, tiny.evaluations(EXAMPLES)["consistency"][0].weights)
+
+
+def test_weights_of_targets_do_not_depend_on_the_backbone(shared_data: Path) -> None:
+    folder = shared_data.parent / "tokenizers"
+    if not folder.is_dir():
+        pytest.skip("no tokenizers beside the shared data")
+    table = shared_data / "ctrleval/iwf_full.txt"
+    pegasus = load_frequencies(table, AutoTokenizer.from_pretrained(str(folder / "pegasus")))
+    lm = bart()
+    metric = CTRLEval(lambda: lm, lm.tokenizer, BART, longest=200, frequencies=pegasus, prompts=PROMPTS)
+    weights = metric.evaluations(EXAMPLES)["coherence"][0].weights
+    the_book_is_new = pegasus.tokenizer("The book is new.", add_special_tokens=False)["input_ids"]
+    assert weights[0] == pytest.approx(
+        pegasus.iwf[the_book_is_new].max()
+        / sum(pegasus.weigh(["The book is new.", "It has fine maps.", "I liked it."]))
+    )
+    with pytest.raises(
+        InputFaults, match=r"each of the 32100 tokens of its tokenizer, found 96103; name the tokenizer"
+    ):
+        load_frequencies(table, AutoTokenizer.from_pretrained(str(folder / "t5")))
 
 
 def refused(examples: list[Example], metric: CTRLEval) -> str:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import BertConfig, RobertaConfig
 
-from language_models.encoders import Encoder, load_encoder, mean_pool, offline_encoder, readable_tokens
-from language_models.model import plain_token_ids
+from language_models.encoders import Encoder, load_encoder, mean_pool, offline_encoder
+from language_models.model import plain_token_ids, readable_tokens
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
 TEXTS = ["red cat", "blue dog sun moon tree", "", "red cat", "[SEP] red", "red " * 70, "green"]

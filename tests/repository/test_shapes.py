@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 import torch
 from jaxtyping import TypeCheckError
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from transformers import PreTrainedTokenizerFast
 
 from ctrl_eval.frequency import WordFrequencies
 from discriminators.bilstm import AttentionBiLSTM
@@ -16,4 +19,4 @@ def test_wrong_shapes_are_refused() -> None:
     with pytest.raises(TypeCheckError, match="parameter 'ids'"):
         AttentionBiLSTM(5).hidden(torch.zeros(3, dtype=torch.long), torch.ones(1, 3, dtype=torch.bool))
     with pytest.raises(TypeCheckError, match="parameter 'iwf'"):
-        WordFrequencies(np.zeros((2, 2)), "corpus")
+        WordFrequencies(np.zeros((2, 2)), PreTrainedTokenizerFast(tokenizer_object=Tokenizer(BPE())), "corpus")

@@ -109,7 +109,7 @@ def test_iwf_counts_a_corpus_for_a_models_tokenizer(run: Callable[..., Any], tmp
     arguments = (f"corpus={tmp_path}/corpus.txt", f"model_name={tmp_path}/model", f"output={tmp_path}/iwf.json")
     found = run("+exp=iwf", *arguments, f"run_dir={tmp_path}/run")
     assert found.returncode == 0, found.stderr
-    table = load_frequencies(tmp_path / "iwf.json")
+    table = load_frequencies(tmp_path / "iwf.json", lm.tokenizer)
     assert table.sentences == 3
     assert len(table.iwf) == len(lm.tokenizer)
     (tmp_path / "corpus.txt").write_text("\n")
