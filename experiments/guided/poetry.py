@@ -7,28 +7,16 @@ from transformers import LogitsProcessor
 
 from core.example import Example
 from core.settings import Count, NonNegative, checked_dataclass
-from data.sets.songci import VerseData
 from data.splits import split_by
 from discriminators.data_module import LabelledText
 from discriminators.training import kept_point
 from experiments.oumg import tables
-from experiments.oumg.findings import DiscriminatorGrid
-from experiments.oumg.poems import (
-    Decoder,
-    GeneratorPlan,
-    PoemInputs,
-    Poet,
-    check_candidates,
-    choose_poems,
-    known_characters,
-    top_k,
-    trained_songnet,
-)
-from experiments.oumg.poetry import find_poems, present_poems
+from experiments.oumg.poems import Decoder, check_candidates, choose_poems, known_characters, top_k
+from experiments.oumg.study import PoemStudy
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, load_guide, trained_guide
 from experiments.training.trained import folders_of
-from oumg.comparison import FEWEST_INPUTS, PairSettings
+from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.songnet import SongNet
 from oumg.unknown import count_unknown_tokens
@@ -53,70 +41,45 @@ class PoemGuidance:
     alpha: NonNegative
 
 
-def guided_poetry(
-    run: Run,
-    data: VerseData,
-    generator: GeneratorPlan,
-    guidance: PoemGuidance,
-    discriminators: DiscriminatorGrid,
-    pairs: PairSettings,
-    inputs: PoemInputs,
-    gallery: int = 8,
-    batch_size: int = 64,
-    device: str = "cpu",
-) -> Outcome:
+def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome:
     """Guided against unguided poems of the same generator (Table 2).
 
     The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
     writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
     and no input with the guide.
 
-    Args:
-        run: from the runner.
-        data: poems to train the generator on, and held-out poems.
-        generator: the generator.
-        guidance: how poems are guided.
-        discriminators: kinds and seeds.
-        pairs: how poems are paired.
-        inputs: the human poems whose forms the generator gets.
-        gallery: poems in `gallery.txt`.
-        batch_size: poems generated at once.
-        device: where trained models generate and judge.
-
     Raises SettingFault as `oumg_poetry` does.
     """
-    known = known_characters(data, generator)
-    poems, notes = choose_poems(data, generator, inputs, known, 2 * FEWEST_INPUTS)
+    known = known_characters(study.data, study.generator)
+    poems, notes = choose_poems(study.data, study.generator, study.inputs, known, 2 * FEWEST_INPUTS)
     check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
     learned, human = halve_inputs(poems, run.seed)
-    poet = Poet(run, trained_songnet(run, generator, data), batch_size, device)
+    poet = study.train_poet(run)
     machine = poet.generate("machine", learned, top_k(guidance.k))
     tokenizer = SongNet.from_pretrained(poet.generator.source).tokenizer
     texts = guide_texts(learned, machine, guidance.guide.texts)
     guide = trained_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer)
-    loaded = load_guide(guide.source, device)
+    loaded = load_guide(guide.source, study.device)
 
     def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:
         adapted = adapt_guide(loaded, songnet.tokenizer)
         return partial(Guidance, adapted, songnet.tokenizer, guidance.alpha, guidance.k, guidance.rule)
 
-    strength = {"k": guidance.k, "rule": guidance.rule, "alpha": float(guidance.alpha)}
+    strength = {"k": guidance.k, "rule": guidance.rule, "alpha": guidance.alpha}
     unguided = poet.generate("unguided", human, top_k(guidance.k))
     # Guided poems have draws of their own, like another system; with alpha 0 the same draws give the same poems.
     draws = int(guidance.alpha > 0)
     guided = poet.generate("guided", human, Decoder(make, {"guide": guide.identity, **strength}), draws)
     origins = {"human": human, "unguided": unguided, "guided": guided}
-    found = find_poems(run, data, poet.generator, origins, ("guided", "unguided"), discriminators, pairs, device)
+    found = study.find(run, poet.generator, origins, ("guided", "unguided"))
     rows = [{"guide": guidance.kind, **strength, **row} for row in tables.relative_rows(found.compared)]
     best = kept_point(guide.curve, guidance.guide.training.keep)
-    return present_poems(
+    return study.present(
         run,
-        data,
         found,
         Table("Guided against unguided", tables.CAPTION, rows),
         [*notes, *tables.comparison_notes(found.compared)],
         {"guide": guide.identity, **strength},
-        gallery,
         models=folders_of({"guide": guide}),
         figures={
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
