@@ -7,6 +7,7 @@ RAW = "https://raw.githubusercontent.com"
 ALPS = f"{RAW}/forest-snow/alps/43232f234087cdbb4b06cd0e3997460610a0dbfd/data"
 BART_SCORE = f"{RAW}/neulab/BARTScore/40c658fb5c8686cfef852bb73777439beb7d44ef"
 CDM = f"{RAW}/PlusLabNLP/CDM/b555ddf049409d142a19bf5289444ce244b5e36d/data/dialogue"
+COMMONGEN = f"{RAW}/INK-USC/CommonGen/f5a4d0140876cf862cb41ffc9aefa834d0d6d0f7/dataset/final_data/commongen"
 CTRLEVAL = f"{RAW}/thu-coai/CTRLEval"
 DEAM = f"{RAW}/PlusLabNLP/DEAM/3e01d63f81b17fd76ffabd899d82cc5b47d953f9"
 KPQA = f"{RAW}/hwanheelee1993/KPQA/064063cac451f1d7cb535d31a16a9db1854c8ad0/data/human_eval"
@@ -17,6 +18,7 @@ NEWSGROUPS = "https://codeload.github.com/vaishnavivisweswaraiah/IR_TextMining/t
 POETRY = f"{RAW}/chinese-poetry/chinese-poetry/44ce55cd3c1c42298be4551e22a1179e6563eb06/%E5%AE%8B%E8%AF%8D"
 RT_POLARITY = f"{RAW}/dennybritz/cnn-text-classification-tf/a0d0e9742b3dc42194955e78858f7be93027c75e/data"
 SONGNET = f"{RAW}/lipiji/SongNet/f5305c5f7de7c6fb0d288d216fabf32de7d191c2/data"
+TRINITY = f"{RAW}/PlusLabNLP/CDM/b555ddf049409d142a19bf5289444ce244b5e36d/data/commongen-trinity"
 TOPICAL_CHAT = f"{RAW}/alexa/Topical-Chat/8a485f76337a40dfab842426caeaa94fd8212db4/conversations"
 UNION = f"{RAW}/thu-coai/UNION/f675d7bb57454b70bdaf1e62f45834f08e80d613/Data/ROCStories/ant_data"
 
@@ -49,6 +51,9 @@ ORIGINS: Mapping[str, Origin] = {
     ),
 }
 
+KINDS = ("index", "src_alpha", "tgt")  # of the files of CommonGen
+LEVELS, JUDGES = ("", "_med", "_bad"), ("", "_t5", "_vicuna")  # of the files of CommonGen-trinity
+
 # The rest is placed by hand. Of each file: the originals, by the name to save them under. Where the file is not among
 # them, `python -m data.prepare` makes it from them.
 ORIGINALS: Mapping[str, Mapping[str, str]] = {
@@ -59,6 +64,19 @@ ORIGINALS: Mapping[str, Mapping[str, str]] = {
     "attributes/sentiment_sst2_dev.jsonl": {"test.tsv": f"{ALPS}/SST-2/test.tsv"},
     "attributes/topic_ag_news.jsonl": {"dev.tsv": f"{ALPS}/agnews/dev.tsv"},
     "attributes/topic_newsgroups.jsonl": {"newsgroups.tar.gz": NEWSGROUPS},
+    **{
+        f"commongen_train/{part}.jsonl": {
+            name: f"{COMMONGEN}/{name}" for name in (f"commongen.{part}.{kind}.txt" for kind in KINDS)
+        }
+        for part in ("dev", "train")
+    },
+    "commongen_trinity/trinity.jsonl": {
+        "commongen_keys.txt": f"{TRINITY}/commongen_keys.txt",
+        **{
+            name: f"{TRINITY}/annotated/{name}"
+            for name in (f"commongen_test{level}{judge}.txt" for level in LEVELS for judge in JUDGES)
+        },
+    },
     "ctrleval/data_topic.txt": {
         "data_topic.txt": f"{CTRLEVAL}/33639daedc376bd322f976f3feee5690a1de669e/data/data_topic.txt"
     },
@@ -104,6 +122,8 @@ NEEDED_FIRST: Mapping[str, str] = {
 
 LICENCES: Mapping[str, str] = {
     "attributes": "reviews: none stated, SST-2 copy MIT; AG News: not for commercial use; newsgroups: none stated",
+    "commongen_train": "MIT",
+    "commongen_trinity": "MIT",
     "ctrleval": "none stated: for research, not to be passed on",
     "dialogue": "CDM: MIT; Topical-Chat: CDLA-Sharing 1.0; DailyDialog: CC BY-NC-SA 4.0, not for commercial use",
     "dstc9": "none stated: for research, not to be passed on",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from data.download import explain_download
-from data.prepare import attributes, dialogues, newsroom, qa_ratings, roc_stories, songci
+from data.prepare import attributes, commongen, dialogues, newsroom, qa_ratings, roc_stories, songci
 from data.text_files import written_aside
 
 Lines = Iterable[str | Mapping[str, Any]]  # a mapping becomes a line of JSON
@@ -22,6 +22,9 @@ PREPARE: Mapping[str, Callable[[Path], Lines]] = {
     "attributes/sentiment_sst2_dev.jsonl": attributes.read_sst2,
     "attributes/topic_ag_news.jsonl": attributes.read_ag_news,
     "attributes/topic_newsgroups.jsonl": attributes.read_newsgroups,
+    "commongen_train/dev.jsonl": partial(commongen.read_concept_sets, part="dev"),
+    "commongen_train/train.jsonl": partial(commongen.read_concept_sets, part="train"),
+    "commongen_trinity/trinity.jsonl": commongen.read_trinity,
     "dialogue/dailydialog_test.txt": partial(dialogues.read_daily_dialog, original="dialogues_test.txt"),
     "dialogue/dailydialog_validation.txt": partial(dialogues.read_daily_dialog, original="dialogues_validation.txt"),
     "dialogue/personachat_valid.txt": partial(dialogues.read_part, start=1078, stop=2078),

@@ -1,0 +1,130 @@
+"""CommonGen: sentences about given concepts, and CommonGen-trinity, where each concept set has good and bad ones.
+
+`root` is the folder that holds `commongen_train/` and `commongen_trinity/`. An example is a dialogue of two turns, the
+concepts and the sentence, in lower case and without a final full stop: the training sentences are captions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from core.example import Example
+from core.faults import SettingFault, read_all
+from core.settings import Count, check, check_sizes
+from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
+from data.download import require_file
+from data.rated import RatedSet
+from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
+from data.sets.dialogues import DialogueData
+
+TRAIN, DEV = "commongen_train/train.jsonl", "commongen_train/dev.jsonl"
+TRINITY = "commongen_trinity/trinity.jsonl"
+G_EVAL: Mapping[str, str] = {
+    "g_eval_gpt4": "geval_gpt4",
+    "g_eval_flan_t5": "geval_flan_t5_xxl",
+    "g_eval_vicuna": "geval_vicuna_7b",
+}
+
+
+class ConceptSet(Identified):
+    """A line of `train.jsonl` and `dev.jsonl`."""
+
+    concepts: NonEmpty[Text]
+    references: NonEmpty[Text]
+
+
+class TrinitySentence(Identified):
+    """A line of `trinity.jsonl`: a sentence with its gold label and the scores of three language models (G-Eval)."""
+
+    concepts: NonEmpty[Text]
+    label_raw: Number
+    label_binary: Number
+    sentence: Text
+    geval_gpt4: Number
+    geval_flan_t5_xxl: Number
+    geval_vicuna_7b: Number
+
+
+def builtin_concepts(train: int = 6000, held_out: int = 300, rated: int = 399, seed: int = 0) -> DialogueData:
+    """Generated concept sentences: no network, no files; their quality is known by construction."""
+    check_sizes(train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet("builtin_concepts", rated_concept_sentences(rated, seed), synthetic=True),) if rated else ()
+    sentences = generate_concept_sentences(train + held_out, seed)
+    return DialogueData("builtin_concepts", sentences[:train], sentences[train:], rated_sets, synthetic=True)
+
+
+def commongen(root: Path | str, download: bool = False, train: int | None = None) -> DialogueData:
+    """CommonGen (Lin et al. 2020) to train on, rated by CommonGen-trinity (CDM, Tables 8 and 10).
+
+    Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
+    the others 0), each with the published scores of G-Eval. One reference of each development set is held out.
+
+    Args:
+        root: the folder of the public sets.
+        download: whether missing files that have a known checksum are fetched into `root`.
+        train: train on so many references at most; None for all.
+
+    Raises InputFaults when a file is missing or wrong, SettingFault where a rated concept set is also one to train on.
+    """
+    if train is not None:
+        check(Count, train=train)
+    sentences, development, rated = read_all(
+        [
+            partial(load_references, root, TRAIN, download),
+            partial(load_references, root, DEV, download),
+            partial(load_trinity, root, download),
+        ]
+    )
+    known = {_same(example) for each in rated for example in each.examples}
+    both = [example.id for example in (*sentences, *development) if _same(example) in known]
+    if both:
+        raise SettingFault(f"a rated concept set must not be one to train on too, but {', '.join(both[:5])} are")
+    held_out = {example.group: example for example in reversed(development)}
+    return DialogueData("commongen", sentences[:train], tuple(reversed(held_out.values())), rated, synthetic=False)
+
+
+def load_references(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:
+    """The references of every concept set of a file; `group` is the id of the set."""
+    path = require_file(root, name, download)
+    faults: list[str] = []
+    examples = [
+        _example(f"{record.id}-{k}", record.concepts, reference, group=record.id)
+        for _, record in read_records(path, ConceptSet, faults)
+        for k, reference in enumerate(record.references)
+    ]
+    return require_none(examples, faults)
+
+
+def load_trinity(root: Path | str, download: bool = False) -> tuple[RatedSet, RatedSet]:
+    """The sentences of CommonGen-trinity under raw and under binarized labels, with the scores of G-Eval."""
+    path = require_file(root, TRINITY, download)
+    faults: list[str] = []
+    records = [record for _, record in read_records(path, TrinitySentence, faults)]
+    sentences = [_example(r.id, r.concepts, r.sentence, group=", ".join(sorted(r.concepts))) for r in records]
+    examples = require_none(sentences, faults)
+    published = {row: {r.id: float(getattr(r, key)) for r in records} for row, key in G_EVAL.items()}
+    labels = {"trinity_raw": "label_raw", "trinity_binarized": "label_binary"}
+    raw, binarized = (
+        RatedSet(
+            name,
+            tuple(
+                replace(e, ratings={"commonsense": float(getattr(r, key))})
+                for e, r in zip(examples, records, strict=True)
+            ),
+            synthetic=False,
+            published=published,
+        )
+        for name, key in labels.items()
+    )
+    return raw, binarized
+
+
+def _example(name: str, concepts: tuple[str, ...], sentence: str, group: str) -> Example:
+    caption = " ".join(sentence.split()).lower().removesuffix(".").rstrip() or sentence
+    return Example(name, text=sentence, turns=(", ".join(concepts), caption), group=group)
+
+
+def _same(example: Example) -> tuple[str, ...]:
+    """The concepts in any order."""
+    return tuple(sorted(example.turns[0].split(", ")))

@@ -1,0 +1,69 @@
+"""Built-in concept sentences: sensible by the grammar's facts, misused in known ways, rated apart from length."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from data.builtin.concepts import (
+    SCENES,
+    Event,
+    _odd,
+    _random_event,
+    _senseless,
+    generate_concept_sentences,
+    rated_concept_sentences,
+)
+
+
+def test_same_seed_same_sentences_and_more_of_them() -> None:
+    some = generate_concept_sentences(50, seed=1)
+    assert generate_concept_sentences(80, seed=1)[:50] == some
+    assert generate_concept_sentences(50, seed=2) != some
+    assert len({example.text for example in some}) == 50
+
+
+def test_concepts_come_first_and_are_in_the_sentence() -> None:
+    for example in generate_concept_sentences(200, seed=3):
+        concepts, sentence = example.turns
+        assert concepts.split(", ") == sorted(concepts.split(", "))
+        assert all(concept[:-1] in sentence for concept in concepts.split(", "))  # copy, copies
+
+
+def test_levels_break_no_two_and_four_parts() -> None:
+    assert Event("cut/cuts", "chef", "onion", "knife", "kitchen").misused == 0
+    assert Event("cut/cuts", "chef", "knife", "onion", "kitchen").misused == 2
+    assert Event("cut/cuts", "onion", "chef", "kitchen", "knife").misused == 4
+    rng = random.Random(0)
+    for _ in range(500):
+        event = _random_event(rng)
+        assert (event.misused, _odd(event, rng).misused, _senseless(event).misused) == (0, 2, 4)
+
+
+def test_the_three_sentences_of_a_concept_set_differ_in_order_alone() -> None:
+    rated = rated_concept_sentences(300, seed=0)
+    assert Counter(example.label for example in rated) == {"sensible": 100, "odd": 100, "senseless": 100}
+    for i in range(0, 300, 3):
+        three = rated[i : i + 3]
+        assert len({example.group for example in three}) == 1
+        assert len({tuple(sorted(example.text.split())) for example in three}) == 1
+        assert len({example.text for example in three}) == 3
+        assert [example.ratings["commonsense"] for example in three] == [1.0, 0.5, 0.0]
+
+
+def test_no_rated_concept_set_is_one_to_train_on() -> None:
+    trained = {example.group for example in generate_concept_sentences(5000, seed=0)}
+    assert not trained & {example.group for seed in range(3) for example in rated_concept_sentences(399, seed)}
+
+
+def test_sentences_to_train_on_are_made_without_misuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = generate_concept_sentences(20, seed=1)
+    for name in ("_odd", "_senseless"):
+        monkeypatch.delattr(f"data.builtin.concepts.{name}")
+    assert generate_concept_sentences(20, seed=1) == expected
+    with pytest.raises(NameError):
+        rated_concept_sentences(20, seed=1)
+
+
+def test_every_scene_has_every_part() -> None:
+    assert all(len(part) > 1 for scene in SCENES for part in (scene.verbs, scene.agents, scene.objects, scene.places))

@@ -1,0 +1,95 @@
+"""CommonGen and CommonGen-trinity: reading, two rated sets, faults, and the real figures of G-Eval."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import spearmanr
+
+from core.faults import InputFaults, SettingFault
+from data.prepare.__main__ import prepare
+from data.sets.commongen import builtin_concepts, commongen, load_trinity
+
+FIGURES = {"g_eval_gpt4": (0.8117, 0.6781), "g_eval_flan_t5": (0.6081, 0.5228), "g_eval_vicuna": (0.3699, 0.3273)}
+
+
+def write(path: Path, *lines: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines), "utf-8")
+
+
+def concept_set(name: str, concepts: list[str], *references: str) -> dict[str, Any]:
+    return {"id": name, "concepts": concepts, "references": references}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A small copy of the public layout, made from small originals."""
+    for part, rows in {
+        "train": [("0", "dog run", "A dog runs ."), ("0", "dog run", "dogs run"), ("1", "cat sit", "the cat sits")],
+        "dev": [("0", "boy eat", "A boy eats."), ("0", "boy eat", "boys eat")],
+    }.items():
+        for kind, column in zip(("index", "src_alpha", "tgt"), zip(*rows, strict=True), strict=True):
+            write(tmp_path / f"commongen_train/commongen.{part}.{kind}.txt", *column)
+        prepare(f"commongen_train/{part}.jsonl", tmp_path / "commongen_train")
+    folder = tmp_path / "commongen_trinity"
+    write(folder / "commongen_keys.txt", "team, run", "hat, wear")
+    for judge, scores in {"": (5, 1), "_t5": (0.5, 0.25), "_vicuna": (0.75, 0.5)}.items():
+        for level in ("", "_med", "_bad"):
+            first, second = (f"{level or 'good'} one.\t{scores[0]}", f"{level or 'good'} two.\t{scores[1]}")
+            write(folder / f"commongen_test{level}{judge}.txt", first, second, "", first, "", "")
+    prepare("commongen_trinity/trinity.jsonl", folder)
+    return tmp_path
+
+
+def test_concepts_and_captions_are_two_turns(root: Path) -> None:
+    found = commongen(root)
+    assert [e.turns for e in found.train] == [
+        ("dog, run", "a dog runs"),
+        ("dog, run", "dogs run"),
+        ("cat, sit", "the cat sits"),
+    ]
+    assert [(e.id, e.text, e.group) for e in found.held_out] == [
+        ("commongen-dev-0-0", "A boy eats.", "commongen-dev-0")
+    ]
+    assert len(commongen(root, train=2).train) == 2
+
+
+def test_trinity_is_rated_raw_and_binarized(root: Path) -> None:
+    raw, binarized = commongen(root).rated
+    assert (raw.name, binarized.name) == ("trinity_raw", "trinity_binarized")
+    assert [e.ratings["commonsense"] for e in raw.examples] == [1, 1, 0.5, 0.5, 0, 0, 1, 0.5, 0]
+    assert [e.ratings["commonsense"] for e in binarized.examples] == [1, 1, 0, 0, 0, 0, 1, 0, 0]
+    assert [e.id for e in raw.examples[5:7]] == ["trinity-0000-bad-1", "trinity-0001-good-0"]
+    assert raw.published["g_eval_flan_t5"]["trinity-0000-bad-1"] == 0.25
+    assert raw.examples[-1].group == "hat, wear"
+
+
+def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
+    write(root / "commongen_train/train.jsonl", concept_set("x", ["run", "team"], "the team runs"))
+    with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
+        commongen(root)
+
+
+def test_missing_files_are_named_with_their_origin(tmp_path: Path) -> None:
+    with pytest.raises(InputFaults) as found:
+        commongen(tmp_path)
+    message = str(found.value)
+    assert all(name in message for name in ("train.jsonl", "dev.jsonl", "trinity.jsonl"))
+    assert "python -m data.prepare commongen_trinity/trinity.jsonl" in message
+
+
+def test_builtin_concepts_have_all_parts() -> None:
+    found = builtin_concepts(train=20, held_out=6, rated=9)
+    assert (len(found.train), len(found.held_out), len(found.rated[0].examples)) == (20, 6, 9)
+    assert found.synthetic
+    assert builtin_concepts(train=20, held_out=6, rated=0).rated == ()
+
+
+def test_published_figures_of_g_eval(shared_data: Path) -> None:
+    for at, rated in enumerate(load_trinity(shared_data)):
+        labels = [example.ratings["commonsense"] for example in rated.examples]
+        for row, figures in FIGURES.items():
+            correlation: Any = spearmanr([rated.published[row][example.id] for example in rated.examples], labels)
+            assert correlation.statistic == pytest.approx(figures[at], abs=5e-5)
