@@ -1,4 +1,4 @@
-"""BERT: any encoder of the transformers library with one logit on top."""
+"""BERT: any encoder of the transformers library with one logit, or one per label, on top."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,30 +39,34 @@ class EncoderTokens:
 
 
 class BertClassifier(nn.Module):
-    """An encoder, the mean over real tokens or the first token's state, dropout, one logit.
+    """An encoder, the mean over real tokens or the first token's state, dropout, one logit or one per label.
 
     Args:
         encoder: a model that returns `last_hidden_state`.
         pooling: `mean` (what MiniLM was trained with) or `cls`.
         dropout: before the last layer.
+        outputs: logits per row.
     """
 
-    def __init__(self, encoder: PreTrainedModel, pooling: TokenPooling = "mean", dropout: float = 0.1):
+    def __init__(
+        self, encoder: PreTrainedModel, pooling: TokenPooling = "mean", dropout: float = 0.1, outputs: int = 1
+    ):
         super().__init__()
         check_choice("pooling", pooling, TokenPooling)
         self.encoder = encoder
         self.pooling: TokenPooling = pooling
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(encoder.config.hidden_size, 1)
+        self.head = nn.Linear(encoder.config.hidden_size, outputs)
         for name, parameter in encoder.named_parameters():
             if name.startswith("pooler."):  # never read, and training in several processes refuses unused parameters
                 parameter.requires_grad_(False)
 
-    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, " batch"]:
-        """One logit per row; higher means human or good."""
+    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch ..."]:
+        """One logit per row (higher means human or good), or one per label."""
         hidden = self.encoder(input_ids=ids, attention_mask=mask.long()).last_hidden_state
         pooled = mean_pool(hidden, mask) if self.pooling == "mean" else hidden[:, 0]
-        return self.head(self.dropout(pooled)).squeeze(-1)
+        logits = self.head(self.dropout(pooled))
+        return logits.squeeze(-1) if self.head.out_features == 1 else logits
 
     def freeze(self, embeddings: bool, layers: int) -> None:
         """Keep the word embeddings and the lowest `layers` layers as they are.

@@ -1,4 +1,4 @@
-"""Attention Bi-LSTM: one logit for a sequence (Zhou et al. 2016, as used by OUMG)."""
+"""Attention Bi-LSTM: logits of a sequence (Zhou et al. 2016, as used by OUMG)."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,7 +31,7 @@ def reversal(mask: Bool[Tensor, "batch time"]) -> Int[Tensor, "batch time"]:
 
 
 class AttentionBiLSTM(nn.Module):
-    """Embedding, Bi-LSTM with its two directions summed, attention, tanh, dropout, one logit.
+    """Embedding, Bi-LSTM with its two directions summed, attention, tanh, dropout, one logit or one per label.
 
     The directions are two LSTMs, the second over rows that are reversed within their own length. Neither meets padding
     before the last real token, as with packed sequences, and on a CPU training is three times faster than with these.
@@ -41,21 +41,30 @@ class AttentionBiLSTM(nn.Module):
         embedding_dim: size of the embedding.
         hidden_dim: size of each direction.
         dropout: on the embedding and before the last layer.
+        outputs: logits per row.
     """
 
-    def __init__(self, vocabulary_size: int, embedding_dim: int = 128, hidden_dim: int = 256, dropout: float = 0.3):
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_dim: int = 128,
+        hidden_dim: int = 256,
+        dropout: float = 0.3,
+        outputs: int = 1,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary_size, embedding_dim, padding_idx=0)
         self.forward_lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
         self.backward_lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
         self.w = nn.Parameter(torch.zeros(hidden_dim))  # attention starts as the mean
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(hidden_dim, 1)
+        self.head = nn.Linear(hidden_dim, outputs)
 
-    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, " batch"]:
-        """One logit per row; higher means human or good. Padding must be at the end of a row."""
+    def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch ..."]:
+        """One logit per row (higher means human or good), or one per label. Padding must be at the end of a row."""
         pooled, _ = attention_pool(self.hidden(ids, mask), mask, self.w)
-        return self.head(self.dropout(torch.tanh(pooled))).squeeze(-1)
+        logits = self.head(self.dropout(torch.tanh(pooled)))
+        return logits.squeeze(-1) if self.head.out_features == 1 else logits
 
     def hidden(
         self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]

@@ -25,11 +25,11 @@ class LabelledText:
 
     Attributes:
         segments: the turns of a dialogue, or source and output.
-        label: 1 for human or good, 0 for machine or damaged.
+        label: 1 for human or good, 0 for machine or damaged; or the number of one of several labels, from 0.
         group: the input that the text answers or was made from; a group is never on both sides of the split.
         pair: where the text was made from another one, or another one from it, that text, segment for segment.
 
-    Raises ValueError for another label, for a string in the place of segments, and for a pair of other length.
+    Raises ValueError for a label below 0, for a string in the place of segments, and for a pair of other length.
     """
 
     segments: tuple[str, ...]
@@ -38,8 +38,8 @@ class LabelledText:
     pair: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.label not in (0, 1):
-            raise ValueError(f"a label must be 0 or 1, but is {self.label!r}")
+        if self.label < 0:
+            raise ValueError(f"a label must be 0 or more, but is {self.label!r}")
         if isinstance(self.segments, str):
             raise ValueError(f"a text is a sequence of segments, but got a string: pass ({self.segments[:20]!r},)")
         if self.pair is not None and len(self.pair) != len(self.segments):
@@ -51,7 +51,7 @@ def split_by_group(
 ) -> tuple[list[LabelledText], list[LabelledText]]:
     """Training and held-out texts: random whole groups are held out until they hold the share `held_out` of the texts.
 
-    Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a class.
+    Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a label.
     """
     sizes: dict[str, int] = {}
     for text in texts:
@@ -66,11 +66,13 @@ def split_by_group(
         count += sizes[groups[i]]
     sides = [t for t in texts if t.group not in chosen], [t for t in texts if t.group in chosen]
     for name, side in zip(("training", "held-out"), sides, strict=True):
-        labels = [t.label for t in side]
-        if len(set(labels)) < 2:
+        classes = sorted({0, 1, *(t.label for t in texts)}, reverse=True)
+        counts = {label: sum(t.label == label for t in side) for label in classes}
+        if not all(counts.values()):
+            found = " and ".join(f"{count} of label {label}" for label, count in counts.items())
             raise ValueError(
-                f"both classes must be among the {name} texts, but these are {labels.count(1)} of label 1 and "
-                f"{labels.count(0)} of label 0, of {len(texts)} texts in {len(groups)} groups"
+                f"{'both' if len(counts) == 2 else 'all'} classes must be among the {name} texts, but these are "
+                f"{found}, of {len(texts)} texts in {len(groups)} groups"
             )
     return sides
 

@@ -30,12 +30,13 @@ SETTINGS = "discriminator.json"
 
 @dataclass(frozen=True)
 class Discriminator:
-    """A classifier of texts with one logit: label 1 is human or good, 0 machine or damaged.
+    """A classifier of texts with one logit (label 1 is human or good, 0 machine or damaged) or one per label.
 
     Attributes:
         network: `forward(ids, mask) -> logits`.
         tokens: what the network reads.
-        settings: what `discriminator.json` keeps: `kind` (`bilstm` or `bert`) and the arguments of the network.
+        settings: the content of `discriminator.json`: `kind` (`bilstm` or `bert`), `labels` if there is a logit for
+            each, and the arguments of the network.
         truncation: what to do with a text that does not fit (see `segments.read`).
         token_budget: padded tokens in a batch of `logits`.
     """
@@ -46,9 +47,14 @@ class Discriminator:
     truncation: Truncation = "window"
     token_budget: int = 8192
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the logits; empty for one logit."""
+        return tuple(self.settings.get("labels", ()))
+
     @torch.inference_mode()
     def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """One logit per text in the order of the texts, higher is better, and per text how many tokens were cut.
+        """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
 
         The logit of a text that is read in windows is their mean, weighted by tokens. The same for any order and any
         token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does.
@@ -58,14 +64,14 @@ class Discriminator:
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
-        logits = np.zeros(len(texts))
+        logits = np.zeros((len(texts), len(self.labels) or 1))
         for batch in tqdm(batches, desc="discriminator", delay=3, leave=False, disable=None):
             chosen = [rows[i] for i in batch]
             ids, mask = pad_rows(chosen, self.tokens.layout.pad)
-            found = self.network(ids.to(device), mask.to(device)).float().cpu().numpy().astype(np.float64)
-            np.add.at(logits, [row.text for row in chosen], found * [row.weight for row in chosen])
+            found = self.network(ids.to(device), mask.to(device)).double().cpu().numpy().reshape(len(chosen), -1)
+            np.add.at(logits, [row.text for row in chosen], found * np.array([[row.weight] for row in chosen]))
         self.network.train(training)
-        return logits, dropped
+        return logits if self.labels else logits[:, 0], dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
@@ -103,7 +109,8 @@ class Discriminator:
             )
         kept = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         max_tokens, kept_truncation = kept.pop("max_tokens"), kept.pop("truncation")
-        arguments = {key: value for key, value in kept.items() if key != "kind"}
+        arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels")}
+        arguments["outputs"] = len(kept.get("labels", ())) or 1
         network: AttentionBiLSTM | BertClassifier
         tokens: Vocabulary | EncoderTokens
         match kept["kind"]:
@@ -132,11 +139,13 @@ def new_bilstm(
     hidden_dim: int = 256,
     dropout: float = 0.3,
     truncation: Truncation = "window",
+    labels: Sequence[str] = (),
 ) -> Discriminator:
     """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`, or that of another model.
 
     `tokens` are one of `LEARNED`, with `vocabulary_size` and `min_count` as in `train_vocabulary`, or the tokenizer of
-    a Hugging Face model by folder or hub name, see `new_token_bilstm`. The weights depend on torch's seed.
+    a Hugging Face model by folder or hub name, see `new_token_bilstm`. With `labels` it has a logit for each. The
+    weights depend on torch's seed.
 
     Raises MissingModel for another name.
     """
@@ -150,8 +159,8 @@ def new_bilstm(
         return new_token_bilstm(list(texts), tokenizer, max_tokens, truncation, **arguments)
     segments = (clean(segment) for text in texts for segment in text)
     vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
-    network = AttentionBiLSTM(len(vocabulary), **arguments)
-    return Discriminator(network, vocabulary, {"kind": "bilstm", **arguments}, truncation)
+    network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels), **arguments}, truncation)
 
 
 def new_token_bilstm(
@@ -187,16 +196,23 @@ def new_bert(
     freeze_embeddings: bool = False,
     freeze_layers: int = 0,
     truncation: Truncation = "window",
+    labels: Sequence[str] = (),
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `bert`).
 
-    `max_tokens` is at most, and by default, what the encoder can read. The head depends on torch's seed.
+    `max_tokens` is at most, and by default, what the encoder can read. With `labels` the head has a logit for each. It
+    depends on torch's seed.
     """
     model, tokenizer = load_encoder(encoder)
     limit = readable_tokens(model.config, tokenizer)
     if max_tokens is not None and max_tokens > limit:
         raise SettingFault(f"max_tokens must be at most the {limit} that {encoder} can read, but is {max_tokens}")
-    network = BertClassifier(model, pooling, dropout)
+    network = BertClassifier(model, pooling, dropout, len(labels) or 1)
     network.freeze(freeze_embeddings, freeze_layers)
-    settings = {"kind": "bert", "pooling": pooling, "dropout": dropout}
+    settings = {"kind": "bert", **_named(labels), "pooling": pooling, "dropout": dropout}
     return Discriminator(network, EncoderTokens(tokenizer, max_tokens or limit), settings, truncation)
+
+
+def _named(labels: Sequence[str]) -> dict[str, list[str]]:
+    """The labels as settings; nothing for one logit."""
+    return {"labels": list(labels)} if labels else {}

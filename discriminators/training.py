@@ -1,4 +1,4 @@
-"""Training of a discriminator by Lightning: binary cross-entropy, best weights by held-out loss or AUC, resumable."""
+"""Training of a discriminator by Lightning: cross-entropy, best weights by held-out loss or AUC, resumable."""
 
 import json
 import shutil
@@ -62,16 +62,32 @@ class TrainingSettings:
 
 
 def discriminator_loss(
-    logits: Float[Tensor, " batch"], labels: Float[Tensor, " batch"], weights: Float[Tensor, " batch"] | None = None
+    logits: Float[Tensor, "batch ..."],
+    labels: Float[Tensor, " batch"],
+    weights: Float[Tensor, " batch"] | None = None,
 ) -> Float[Tensor, ""]:
-    """Binary cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the sign turned: lower is better).
+    """Cross-entropy summed over texts, in nats (OUMG, Eq. 1-2, with the sign turned: lower is better).
 
-    `weights` are the shares that windows have in their text.
+    It is binary for one logit per text. `weights` are the shares that windows have in their text.
 
     >>> discriminator_loss(torch.zeros(4), torch.tensor([1.0, 1.0, 0.0, 0.0])).item() / 4  # ln 2
     0.6931471824645996
     """
-    return F.binary_cross_entropy_with_logits(logits, labels, weight=weights, reduction="sum")
+    if logits.ndim == 1:
+        return F.binary_cross_entropy_with_logits(logits, labels, weight=weights, reduction="sum")
+    losses = F.cross_entropy(logits, labels.long(), reduction="none")
+    return (losses if weights is None else losses * weights).sum()
+
+
+def held_out_metrics(logits: Float[Tensor, "texts ..."], labels: Float[Tensor, " texts"]) -> dict[str, float]:
+    """Loss (nats per text), accuracy, `order`, and AUC (for several labels the mean of each against the rest)."""
+    loss = float(discriminator_loss(logits, labels)) / len(logits)
+    found = logits > 0 if logits.ndim == 1 else logits.argmax(dim=-1)
+    scores = logits if logits.ndim == 1 else logits.softmax(dim=-1)
+    scores = scores[:, 1] if logits.shape[1:] == (2,) else scores
+    auc = float(roc_auc_score(labels.cpu().numpy(), scores.double().cpu().numpy(), multi_class="ovr"))
+    accuracy = float((found == labels).float().mean())
+    return {"loss": loss, "accuracy": accuracy, "auc": auc, "order": order_by_auc(auc, loss)}
 
 
 def order_by_auc(auc: float, loss: float) -> float:
@@ -108,6 +124,7 @@ class DiscriminatorTraining(LightningModule):
         texts_per_batch: training texts in a batch, on average.
         held_out_labels: the labels of the held-out texts.
         seed: of dropout.
+        outputs: logits per text.
     """
 
     def __init__(
@@ -117,6 +134,7 @@ class DiscriminatorTraining(LightningModule):
         texts_per_batch: float,
         held_out_labels: np.ndarray,
         seed: int,
+        outputs: int = 1,
     ):
         super().__init__()
         self.network = network
@@ -124,7 +142,7 @@ class DiscriminatorTraining(LightningModule):
         self.texts_per_batch = texts_per_batch
         self.seed = seed
         self.register_buffer("labels", torch.tensor(held_out_labels, dtype=torch.float32), persistent=False)
-        self.register_buffer("found", torch.zeros(2, len(held_out_labels)), persistent=False)
+        self.register_buffer("found", torch.zeros(len(held_out_labels), outputs + 1), persistent=False)
         self.labels: Tensor
         self.found: Tensor  # weighted logits of the held-out texts, and the weights
 
@@ -171,20 +189,17 @@ class DiscriminatorTraining(LightningModule):
 
     def validation_step(self, batch: ClassifierBatch) -> None:
         logits = self.network(batch["ids"], batch["mask"]).float()
-        self.found[0].index_add_(0, batch["texts"], logits * batch["weights"])
-        self.found[1].index_add_(0, batch["texts"], batch["weights"])
+        rows = torch.cat([logits.reshape(len(logits), -1), torch.ones_like(batch["weights"])[:, None]], dim=1)
+        self.found.index_add_(0, batch["texts"], rows * batch["weights"][:, None])
 
     def on_validation_epoch_end(self) -> None:
         # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
         sums = self.trainer.strategy.reduce(self.found, reduce_op="sum")
-        was_read = sums[1] > 0  # a text without a window that its pair lacks is not read
-        logits, labels = sums[0, was_read] / sums[1, was_read], self.labels[was_read]
+        was_read = sums[:, -1] > 0  # a text without a window that its pair lacks is not read
+        logits, labels = sums[was_read, :-1] / sums[was_read, -1:], self.labels[was_read]
         if not logits.isfinite().all():
             raise FloatingPointError("held-out logits must be finite, but are not: lower the learning rate")
-        loss = float(discriminator_loss(logits, labels)) / len(logits)
-        auc = float(roc_auc_score(labels.cpu().numpy(), logits.cpu().numpy()))
-        right = (logits > 0) == (labels > 0.5)
-        values = {"loss": loss, "accuracy": float(right.float().mean()), "auc": auc, "order": order_by_auc(auc, loss)}
+        values = held_out_metrics(logits.squeeze(-1), labels)
         self.log_dict(
             {f"val/{name}": torch.tensor(value, device=self.device) for name, value in values.items()}, sync_dist=True
         )
@@ -208,7 +223,7 @@ def train_discriminator(
     Args:
         build: `new_bilstm` or `new_bert` (a partial of them), called with the training texts; or any function that
             returns a discriminator to train further.
-        texts: of both classes; they are split by group before anything else.
+        texts: of all classes; they are split by group before anything else.
         folder: where to train.
         make_trainer: called with the arguments this function decides about; a partial of `Trainer` holds the others
             (accelerator, devices, precision, ...).
@@ -232,6 +247,11 @@ def train_discriminator(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         discriminator = build([t.segments for t in train])
+        classes = max(2, len(discriminator.labels))
+        if (highest := max(t.label for t in texts)) >= classes:
+            raise ValueError(
+                f"a classifier of {classes} classes learns labels below {classes}, but a text has {highest}"
+            )
         parts = settings.validations_per_epoch
         discriminator.network.train()  # what was loaded is in eval mode, without dropout
         data = DiscriminatorData(
@@ -239,7 +259,8 @@ def train_discriminator(
         )
         note_origin(folder, origin)
         labels = np.array([t.label for t in held_out])
-        module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed)
+        outputs = len(discriminator.labels) or 1
+        module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed, outputs)
         fit_classifier(module, data, folder, make_trainer, loggers, discriminator.save_pretrained)
     return discriminator
 
