@@ -2,23 +2,42 @@
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 
+from core.settings import Count, Positive, checked_dataclass
+from mars.documents import DocumentFrequencies
 from mars.english import PartOfSpeech
 from mars.tagging import Tagger
 from mars.words import Word, fold, is_punctuation, split_words
 
-ALPHA: Mapping[PartOfSpeech, float] = {"adjective": 4.0, "adverb": 3.0, "noun": 2.0, "other": 1.0}
-"""The weight of each word class in the priority (Eq. 1): 4, 3 and 2 are the paper's (footnote 3), 1 is ours."""
-IDF_FLOOR = 0.1
-SHARED_COST = 10
-"""The cost of masking a word that the context shares in the same order; other words cost 1 (section 2.1)."""
+
+@checked_dataclass
+class Masking:
+    """Which words are masked first, and at what cost (section 2.1).
+
+    Attributes:
+        adjective, adverb, noun: alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
+        other: alpha of all other words; the paper does not give it.
+        shared_cost: the cost of a word that the context shares in the same order; other words cost 1.
+    """
+
+    adjective: Positive = 4.0
+    adverb: Positive = 3.0
+    noun: Positive = 2.0
+    other: Positive = 1.0
+    shared_cost: Count = 10
+
+    def alpha(self, part_of_speech: PartOfSpeech) -> float:
+        """The weight of a word class."""
+        return getattr(self, part_of_speech)
+
+
+PAPER = Masking()
 
 
 @dataclass(frozen=True)
@@ -39,51 +58,16 @@ Template = tuple[Blank | Kept, ...]
 """Blanks and kept runs in turn. A kept run at the end includes the white space at the end of the reference."""
 
 
-@dataclass(frozen=True)
-class InverseDocumentFrequency:
-    """IDF of any word over a set of documents; called with a folded word. A word of no document has the highest.
-
-    Attributes:
-        documents: how many there are, M.
-        containing: df, in how many of them each folded word is.
-    """
-
-    documents: int
-    containing: Mapping[str, int]
-
-    def __call__(self, word: str) -> float:
-        """`smoothed_idf` of a folded word."""
-        return smoothed_idf(self.documents, self.containing.get(word, 0))
-
-
-def smoothed_idf(documents: int, containing: int) -> float:
-    """IDF as used here: max(log((M + 1) / (df + 1)), 0.1), so that Eq. 1 can divide by it for any word.
-
-    >>> smoothed_idf(4, 4), round(smoothed_idf(4, 1), 5)  # ln(5 / 2)
-    (0.1, 0.91629)
-    """
-    return max(math.log((documents + 1) / (containing + 1)), IDF_FLOOR)
-
-
-def inverse_document_frequency(documents: Iterable[str]) -> InverseDocumentFrequency:
-    """Counts the documents (the set X of references, Eq. 1) that hold each folded word.
-
-    >>> inverse_document_frequency(["A cat.", "a dog"])("cat") == smoothed_idf(2, 1)
-    True
-    """
-    vocabularies = [{fold(word.text) for word in split_words(document)} for document in documents]
-    return InverseDocumentFrequency(len(vocabularies), Counter(itertools.chain.from_iterable(vocabularies)))
-
-
 def priorities(
-    reference: Sequence[str], classes: Sequence[PartOfSpeech], idf: InverseDocumentFrequency
+    reference: Sequence[str], classes: Sequence[PartOfSpeech], documents: DocumentFrequencies, masking: Masking
 ) -> Float[NDArray[np.float64], " words"]:
     """v_i = alpha(POS_i) / IDF(x_i, X) of each folded word (Eq. 1); words of high priority are masked first.
 
     Punctuation has priority 0 and is never masked.
     """
     pairs = zip(reference, classes, strict=True)
-    return np.array([0.0 if is_punctuation(word) else ALPHA[pos] / idf(word) for word, pos in pairs], dtype=np.float64)
+    weights = [0.0 if is_punctuation(word) else masking.alpha(pos) / documents.idf(word) for word, pos in pairs]
+    return np.array(weights, dtype=np.float64)
 
 
 def longest_common_subsequence(
@@ -119,13 +103,15 @@ def longest_common_subsequence(
     return shared
 
 
-def costs(context: Sequence[str], reference: Sequence[str]) -> Int[NDArray[np.int64], " reference"]:
+def costs(
+    context: Sequence[str], reference: Sequence[str], shared_cost: int = 10
+) -> Int[NDArray[np.int64], " reference"]:
     """w_i of each word of the reference (section 2.1): 10 on the longest common subsequence with the context, else 1.
 
     >>> costs("a b c d".split(), "b x d".split()).tolist()
     [10, 1, 10]
     """
-    return np.where(longest_common_subsequence(context, reference), SHARED_COST, 1)
+    return np.where(longest_common_subsequence(context, reference), shared_cost, 1)
 
 
 def budget(ratio: float, count: int) -> int:
@@ -195,7 +181,12 @@ def make_template(
 
 
 def make_templates(
-    reference: str, context: str, ratios: Sequence[float], tagger: Tagger, idf: InverseDocumentFrequency
+    reference: str,
+    context: str,
+    ratios: Sequence[float],
+    tagger: Tagger,
+    documents: DocumentFrequencies,
+    masking: Masking = PAPER,
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 
@@ -205,8 +196,8 @@ def make_templates(
     """
     found = split_words(reference)
     folded = [fold(word.text) for word in found]
-    value = priorities(folded, tagger([word.text for word in found]), idf)
-    cost = costs([fold(word.text) for word in split_words(context)], folded)
+    value = priorities(folded, tagger([word.text for word in found]), documents, masking)
+    cost = costs([fold(word.text) for word in split_words(context)], folded, masking.shared_cost)
     budgets = [budget(ratio, len(found)) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
     return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]

@@ -1,7 +1,7 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,13 +15,14 @@ from core.scores import Scores, fields
 from core.selection import references_of, select_complete
 from core.settings import AscendingRatios, Positive, check
 from core.signature import MODEL_LIBRARIES, signature
-from core.stages import fingerprint
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
+from mars.documents import DocumentFrequencies, count_documents, load_documents
 from mars.keeping import Augmenter
+from mars.masking import Masking
 from mars.naive import NaiveAugmenter
 from mars.references import (
     Augmentations,
@@ -48,11 +49,13 @@ class Compared:
         references: the references of the rows.
         refused: references that could not be augmented; they have no row.
         dropped: tokens of the text and its references that the encoder cut. `references` count those of contexts.
+        documents: the fingerprint of the corpus whose document frequencies chose the masked words.
         reason: why the example has no row, else None.
     """
 
     ratios: tuple[float, ...]
     cosines: Float[NDArray[np.float64], "references ratios"]
+    documents: str
     references: tuple[tuple[AugmentedReference, ...], ...] = ()
     refused: tuple[RefusedReference, ...] = ()
     dropped: int = 0
@@ -63,8 +66,8 @@ class Compared:
 class MARS:
     """The weighted similarity of a candidate to a human reference and its augmentations; in [-1, 1], higher is better.
 
-    The best of several references counts. The set X of Eq. 1, in which words are rare or frequent, consists of the
-    references at hand, or of `documents`.
+    The best of several references counts. The corpus X of Eq. 1, in which words are rare or frequent, is `documents`.
+    Without it, X consists of the references of the call, so that a score depends on them; the signature names X.
 
     Attributes:
         augmenter: fills blanks; with None only the human reference counts.
@@ -74,7 +77,8 @@ class MARS:
         ratios: masking ratios lambda, ascending, 0 (the human reference) first.
         q: the weight of each ratio relative to the one before (Eq. 7).
         kept: a folder for augmented references; None keeps none.
-        documents: texts to count document frequencies in.
+        documents: document frequencies of a corpus; None: of the references of each call.
+        masking: which words are masked first, and at what cost.
     """
 
     requires = fields("references")
@@ -85,7 +89,8 @@ class MARS:
     ratios: tuple[float, ...] = RATIOS
     q: float = 0.8
     kept: Path | None = None
-    documents: tuple[str, ...] | None = None
+    documents: DocumentFrequencies | None = None
+    masking: Masking = field(default_factory=Masking)
 
     def __post_init__(self) -> None:
         check(AscendingRatios, ratios=self.ratios)
@@ -104,6 +109,8 @@ class MARS:
         tagger: str = "builtin",
         static_vectors: bool = False,
         kept: str | Path | None = None,
+        documents: str | Path | None = None,
+        masking: Masking | None = None,
         token_budget: int = 8192,
         device: str = "cpu",
         dtype: str = "float32",
@@ -119,6 +126,8 @@ class MARS:
             augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
             tagger: `builtin`, `nltk` or `spacy:MODEL`.
             static_vectors: use the encoder's input embeddings as word vectors (Table 4).
+            documents: a corpus or a saved table (`load_documents`); None takes the references of each call.
+            masking: which words are masked first, and at what cost; None takes the paper's values.
             kept: a folder in which augmented references are kept; None keeps none.
             token_budget: padded tokens in a batch.
             device, dtype: of the models.
@@ -134,6 +143,7 @@ class MARS:
             raise SettingFault(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
         settings = Augmentation(**augmentation)
         chosen_tagger = load_tagger(tagger)
+        frequencies = None if documents is None else load_documents(documents)
         filler: Augmenter | None = None
         if augmenter == "self_planning":
             lm = CausalLM.from_pretrained(str(language_model), device, dtype)
@@ -144,11 +154,17 @@ class MARS:
         embedder = load_embedder(encoder, static_vectors, device, dtype)
         described = {"language_model": language_model, "encoder": encoder}
         folder = None if kept is None else Path(kept)
-        return cls(filler, embedder, chosen_tagger, described, tuple(map(float, ratios)), q, folder)
+        chosen_ratios = tuple(map(float, ratios))
+        return cls(
+            filler, embedder, chosen_tagger, described, chosen_ratios, q, folder, frequencies, masking or Masking()
+        )
 
     @property
     def signature(self) -> str:
         """One line: models, settings and versions."""
+        return self._signature("references" if self.documents is None else self.documents.corpus)
+
+    def _signature(self, documents: str) -> str:
         depends = {"augmenter": "none"} if self.augmenter is None else dict(self.augmenter.depends)
         return signature(
             "mars",
@@ -159,7 +175,8 @@ class MARS:
             q=self.q,
             embedder=self.embedder.name,
             tagger=self.tagger.signature,
-            documents=None if self.documents is None else fingerprint(list(self.documents)),
+            documents=documents,
+            **asdict(self.masking),
         )
 
     def score(self, examples: Sequence[Example]) -> Scores:
@@ -179,7 +196,7 @@ class MARS:
         unknown = f"{self.embedder.name} has no vector for the text or its references"
         return Scores(
             {"quality": values},
-            self.signature,
+            self._signature(compared[0].documents) if compared else self.signature,
             [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
             [one.dropped + self._dropped_context(one) for one in compared],
             [self._explain(one) for one in compared],
@@ -189,9 +206,9 @@ class MARS:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
         selection = select_complete(examples, self.requires, "mars")
         chosen = [examples[i] for i in selection.indices]
-        nothing = np.empty((0, len(self.ratios)))
-        found = [Compared(self.ratios, nothing, reason=reason) for reason in selection.reasons]
-        by_reference = self._augmented(chosen)
+        nothing, documents = np.empty((0, len(self.ratios))), self._frequencies(chosen)
+        found = [Compared(self.ratios, nothing, documents.corpus, reason=reason) for reason in selection.reasons]
+        by_reference = self._augmented(chosen, documents)
         of_example = [[by_reference[key] for key in list_reference_keys(example)] for example in chosen]
         usable = [tuple(row for row in rows if not isinstance(row, RefusedReference)) for rows in of_example]
         texts_and_rows = list(zip([example.full_text for example in chosen], usable, strict=True))
@@ -202,7 +219,9 @@ class MARS:
             refused = tuple(row for row in all_rows if isinstance(row, RefusedReference))
             dropped = sum(self.embedder.dropped_tokens([example.full_text, *(row[0].reference for row in rows)]))
             reason = None if rows else refused[0].reason
-            found[index] = Compared(self.ratios, cosines[start : start + len(rows)], rows, refused, dropped, reason)
+            found[index] = Compared(
+                self.ratios, cosines[start : start + len(rows)], documents.corpus, rows, refused, dropped, reason
+            )
             start += len(rows)
         return found
 
@@ -212,11 +231,18 @@ class MARS:
         Raises ExampleFaults where no example has references.
         """
         select_complete(examples, self.requires, "mars")
-        return list(self._augmented([e for e in examples if references_of(e)]).values())
+        chosen = [e for e in examples if references_of(e)]
+        return list(self._augmented(chosen, self._frequencies(chosen)).values())
 
-    def _augmented(self, examples: Sequence[Example]) -> dict[ReferenceKey, Augmentations]:
+    def _frequencies(self, examples: Sequence[Example]) -> DocumentFrequencies:
+        """Those given, or those of the references of the examples."""
+        return self.documents or count_documents(sorted({text for e in examples for text in references_of(e)}))
+
+    def _augmented(
+        self, examples: Sequence[Example], documents: DocumentFrequencies
+    ) -> dict[ReferenceKey, Augmentations]:
         return augment_references(
-            examples, self.ratios, self.augmenter, self.tagger, documents=self.documents, kept=self.kept
+            examples, self.ratios, self.augmenter, self.tagger, documents, self.masking, kept=self.kept
         )
 
     def _cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from core.example import Example
 from core.selection import references_of
 from mars.cloze import Augmented, Job
+from mars.documents import DocumentFrequencies
 from mars.keeping import Augmenter, load_or_augment, to_json_numbers
-from mars.masking import Blank, Template, inverse_document_frequency, make_templates
+from mars.masking import Blank, Masking, Template, make_templates
 from mars.tagging import Tagger
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,8 @@ def augment_references(
     ratios: Sequence[float],
     augmenter: Augmenter | None,
     tagger: Tagger,
-    documents: Sequence[str] | None,
+    documents: DocumentFrequencies,
+    masking: Masking,
     kept: Path | None,
 ) -> dict[ReferenceKey, Augmentations]:
     """Augments every reference once, at all ratios; a reference that cannot be augmented has a reason instead.
@@ -81,8 +83,7 @@ def augment_references(
     Arguments as in `MARS`; without an augmenter the only ratio is 0.
     """
     keys = list(dict.fromkeys(key for example in examples for key in list_reference_keys(example)))
-    idf = inverse_document_frequency(sorted({reference for _, reference in keys}) if documents is None else documents)
-    planned = [make_templates(reference, context, ratios, tagger, idf) for context, reference in keys]
+    planned = [make_templates(reference, context, ratios, tagger, documents, masking) for context, reference in keys]
     if augmenter is None:
         filled: list[Augmented | str] = [Augmented(reference, (), 0.0, 0) for _, reference in keys]
     else:

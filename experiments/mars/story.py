@@ -30,6 +30,7 @@ from experiments.training.language_models import LanguageModelPlan, Pretrained, 
 from experiments.training.trained import folders_of
 from language_models.causal import CausalLM
 from language_models.embedders import Remembered, load_embedder
+from mars.documents import load_documents
 from mars.metric import MARS
 from mars.tagging import load_tagger
 
@@ -59,6 +60,7 @@ def mars(
     Raises InputFaults for a tagger, an encoder or a baseline that is not installed, before a model is trained.
     """
     tagger, embedder = load_tagger(metric.tagger), Remembered(load_embedder(metric.encoder, device=metric.device))
+    documents = None if metric.documents is None else load_documents(metric.documents)
     others = {name: make() for name, make in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     fluent = trained_language_model(run, "language_model", language_model, *texts)
@@ -67,7 +69,7 @@ def mars(
     others["perplexity"] = perplexity(lm, fluent.source)
     kept = run.stages.root / "augmented_references"
     masked_source = None if filler is None else filler.source
-    variants = load_variants(metric, embedder, tagger, kept, lm, fluent.source, masked_source)
+    variants = load_variants(metric, embedder, tagger, documents, kept, lm, fluent.source, masked_source)
     findings = [_findings(run, rated, variants, others, analyses) for rated in data.rated]
     scored = [texts for found in findings for texts in found.sets]
     models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}

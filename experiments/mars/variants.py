@@ -13,7 +13,9 @@ from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
+from mars.documents import DocumentFrequencies
 from mars.keeping import Augmenter
+from mars.masking import Masking
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
 from mars.tagging import Tagger
@@ -27,6 +29,8 @@ class MetricPlan:
         encoder: `offline`, a hub name, a folder, or a file of word vectors.
         ratios: masking ratios lambda, ascending from 0.
         q: the weight of each ratio relative to the one before (Eq. 7).
+        documents: a corpus or table for the IDF of Eq. 1; None takes the references of each rated set.
+        masking: which words are masked first, and at what cost.
         augmentation: how self-planning fills blanks.
         tagger: `builtin`, `nltk` or `spacy:MODEL`.
         token_budget: padded tokens in a batch.
@@ -36,6 +40,8 @@ class MetricPlan:
     encoder: str = "offline"
     ratios: AscendingRatios = RATIOS
     q: Positive = 0.8
+    documents: str | None = None
+    masking: Masking = field(default_factory=Masking)
     augmentation: Augmentation = field(default_factory=Augmentation)
     tagger: str = "builtin"
     token_budget: Count = 8192
@@ -61,6 +67,7 @@ def load_variants(
     plan: MetricPlan,
     embedder: Embedder,
     tagger: Tagger,
+    documents: DocumentFrequencies | None,
     kept: Path,
     lm: CausalLM,
     language_model: str,
@@ -70,7 +77,8 @@ def load_variants(
 
     def metric(augmenter: Augmenter, model: str) -> MARS:
         described = {"language_model": model, "encoder": plan.encoder}
-        return MARS(augmenter, embedder, tagger, described, tuple(map(float, plan.ratios)), plan.q, kept)
+        ratios = tuple(map(float, plan.ratios))
+        return MARS(augmenter, embedder, tagger, described, ratios, plan.q, kept, documents, plan.masking)
 
     usual = SelfPlanningAugmenter(lm, plan.augmentation, plan.token_budget)
     changes = {

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
+from mars.documents import count_documents
 from mars.masking import (
-    ALPHA,
+    PAPER,
     Blank,
     Kept,
+    Masking,
     Template,
     budget,
     choose_words,
     costs,
-    inverse_document_frequency,
     knapsack_table,
     longest_common_subsequence,
     make_template,
     make_templates,
     priorities,
-    smoothed_idf,
 )
 from mars.tagging import NamedTagger, load_tagger
 from mars.words import fold, split_words
@@ -37,29 +37,18 @@ STORY = "Tom had a small brown dog. The dog barked loudly at the old postman, wh
 CONTEXT = "Tom lives in a house with a dog. The postman comes every day."
 
 
-# IDF and priorities (Eq. 1)
-
-
-def test_idf_as_used() -> None:
-    assert smoothed_idf(4, 4) == 0.1  # log 1, below the floor
-    assert smoothed_idf(4, 2) == pytest.approx(math.log(5 / 3))
-    assert smoothed_idf(4, 0) == pytest.approx(math.log(5))
-
-
-def test_documents_are_counted_once_per_word_without_case() -> None:
-    idf = inverse_document_frequency(["The cat. The CAT!", "the dog", "", "A cat"])
-    assert idf.documents == 4
-    assert (idf.containing["the"], idf.containing["cat"], idf.containing["dog"]) == (2, 2, 1)
-    assert idf("cat") == pytest.approx(math.log(5 / 3))
-    assert idf("horse") == pytest.approx(math.log(5))
+# Priorities (Eq. 1)
 
 
 def test_priorities_by_hand_and_none_for_punctuation() -> None:
-    idf = inverse_document_frequency(["small dog", "dog", "dog ran.", "dog"])
-    found = priorities(["small", "dog", "loudly", "ran", "."], ["adjective", "noun", "adverb", "other", "other"], idf)
+    idf = count_documents(["small dog", "dog", "dog ran.", "dog"])
+    found = priorities(
+        ["small", "dog", "loudly", "ran", "."], ["adjective", "noun", "adverb", "other", "other"], idf, PAPER
+    )
     rare = math.log(5 / 2)
     assert found.tolist() == pytest.approx([4 / rare, 2 / 0.1, 3 / math.log(5), 1 / rare, 0.0])
-    assert list(ALPHA.values()) == [4, 3, 2, 1]
+    weighted = Masking(noun=6.0)
+    assert priorities(["dog"], ["noun"], idf, weighted).tolist() == pytest.approx([6 / 0.1])
 
 
 # Costs (section 2.1)
@@ -67,6 +56,7 @@ def test_priorities_by_hand_and_none_for_punctuation() -> None:
 
 def test_costs_by_hand() -> None:
     assert costs(list("abcd"), list("bxd")).tolist() == [10, 1, 10]
+    assert costs(list("abcd"), list("bxd"), shared_cost=3).tolist() == [3, 1, 3]
     assert costs([], ["a", "b"]).tolist() == [1, 1]
     assert costs(["a"], []).tolist() == []
     assert costs(list("xy"), list("ab")).tolist() == [1, 1]  # no word in common
@@ -234,7 +224,7 @@ def test_template_by_hand() -> None:
 
 
 def test_templates_of_a_story() -> None:
-    idf = inverse_document_frequency([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
+    idf = count_documents([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
     ratios = (0, 0.2, 0.4, 0.6)
     found = make_templates(STORY, CONTEXT, ratios, BUILTIN, idf)
     assert found[0] == (Kept(STORY),)
@@ -246,7 +236,7 @@ def test_templates_of_a_story() -> None:
 
 def test_templates_by_hand() -> None:
     text = "The red dog ran fast."
-    idf = inverse_document_frequency([text, "They ran."])
+    idf = count_documents([text, "They ran."])
     classes = {"red": "adjective", "dog": "noun", "fast": "adverb"}
     tagger = NamedTagger("by hand", lambda found: [classes.get(word, "other") for word in found])  # pyright: ignore[reportArgumentType]
     # M = 2, IDF: the, red, dog, fast ln(3/2) = 0.405; ran ln(3/3), so 0.1. v: red 9.9, ran 10, fast 7.4. N = 6.
@@ -263,7 +253,7 @@ def test_templates_by_hand() -> None:
 @pytest.mark.parametrize("context", ["", "...", "שלום עולם", "🎉🎉", "something else"])
 @pytest.mark.parametrize("reference", ["", "  ", "Yes", "...", "🎉", "春眠不觉晓", "שלום, עולם!", "Ann didn't go."])
 def test_any_text_has_templates(reference: str, context: str) -> None:
-    idf = inverse_document_frequency([reference])
+    idf = count_documents([reference])
     for parts in make_templates(reference, context, [0, 0.2, 0.9], BUILTIN, idf):
         kept = [part.text for part in parts if isinstance(part, Kept)]
         assert all(text in reference for text in kept)
@@ -271,7 +261,7 @@ def test_any_text_has_templates(reference: str, context: str) -> None:
 
 
 def test_no_ratio_gives_no_template_and_a_wrong_one_is_refused() -> None:
-    idf = inverse_document_frequency([STORY])
+    idf = count_documents([STORY])
     assert make_templates(STORY, CONTEXT, [], BUILTIN, idf) == []
     with pytest.raises(ValueError, match="masking ratio"):
         make_templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)

@@ -13,6 +13,7 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from language_models.tiny import TinyBert, TinyGPT2
 from mars.cloze import Augmented, Fill, Job
+from mars.documents import DocumentFrequencies, count_documents
 from mars.masking import Blank, Kept
 from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
@@ -192,22 +193,36 @@ def test_a_cut_context_counts_only_where_it_was_read(metric: MARS) -> None:
 
 def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
     examples = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
-    frequent = ("dog", "a dog", "the dog", "a cat dog")
+    frequent = count_documents(["dog", "a dog", "the dog", "a cat dog"])
 
-    def masked(documents: tuple[str, ...] | None) -> str:
+    def masked(documents: DocumentFrequencies | None) -> str:
         (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augment(examples)
         assert not isinstance(row, RefusedReference)
         return row[1].shown
 
     assert masked(None) == "the [1] the cat"  # one document, all words in it: the first noun
     assert masked(frequent) == "the [1] the cat"
-    assert masked(("cat", "a cat", "the cat", "my cat")) == "the dog the [1]"
-    assert "|documents=none|" in metric.signature
-    assert "|documents=none|" not in replace(metric, documents=frequent).signature
+    assert masked(count_documents(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
+
+
+def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_the_signature_names_it(
+    metric: MARS,
+) -> None:
+    alone = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
+    company = [*alone, Example("b", text="x", references=("dog",)), Example("c", text="x", references=("a dog",))]
+    fixed = replace(metric, ratios=(0.0, 0.25), documents=count_documents(["cat", "a cat", "the cat", "my cat"]))
+    assert fixed.score(alone).values["quality"][0] == fixed.score(company).values["quality"][0]
+    assert fixed.score(alone).signature == fixed.score(company).signature == fixed.signature
+    free = replace(fixed, documents=None)
+    one, two = free.score(alone).signature, free.score(company).signature
+    assert one != two
+    assert f"|documents={count_documents(['the dog the cat']).corpus}|" in one
+    assert "|documents=references|" in free.signature
 
 
 def test_the_signature_tells_the_variants_apart(metric: MARS) -> None:
-    assert metric.signature.startswith("mars|documents=none|embedder=letters|language_model=numbered|q=0.5|ratios=0,0.")
+    assert metric.signature.startswith("mars|adjective=4.0|adverb=3.0|documents=references|embedder=letters|")
+    assert "|language_model=numbered|noun=2.0|other=1.0|q=0.5|ratios=0,0.3,0.6|shared_cost=10|" in metric.signature
     assert "|tagger=builtin-" in metric.signature
     assert "|use_context=true|" in metric.signature
     assert "|use_context=false|" in replace(metric, augmenter=Numbered(use_context=False)).signature

@@ -221,6 +221,25 @@ def test_scores_of_a_file(run: Callable[..., Any], model: Path, tmp_path: Path) 
     assert "mars|" in json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
 
 
+def test_a_counted_corpus_decides_what_is_masked_and_is_named(
+    run: Callable[..., Any], model: Path, tmp_path: Path
+) -> None:
+    data, corpus, table = examples(tmp_path / "in.jsonl"), tmp_path / "corpus.txt", tmp_path / "idf.json"
+    corpus.write_text("a dog\na cat ran\n", encoding="utf-8")
+    counted = run("+exp=idf", f"corpus={corpus}", f"output={table}", f"outputs={tmp_path}/o")
+    assert counted.returncode == 0, counted.stderr
+    name = json.loads(table.read_text("utf-8"))["corpus"]
+    for documents in ([], [f"metric.documents={table}"], [f"metric.documents={corpus}"]):
+        found = run(
+            *("+exp=score", "metric=mars", f"data.path={data}", f"output={tmp_path}/out.jsonl"),
+            *(f"metric.language_model={model}", f"outputs={tmp_path}/o", *documents),
+        )
+        assert found.returncode == 0, found.stderr
+        signature = json.loads((tmp_path / "out.jsonl.meta.json").read_text("utf-8"))["signature"]
+        assert (f"|documents={name}|" in signature) == bool(documents)
+        assert "|documents=references|" not in signature
+
+
 def test_data_without_references_is_told_by_line(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
     data = tmp_path / "in.jsonl"
     data.write_text('{"id": "a", "text": "a dog ran"}\n', encoding="utf-8")

@@ -1,0 +1,13 @@
+"""IDF: count the documents of a corpus for the masking of MARS (`+exp=idf`)."""
+
+from pathlib import Path
+
+from experiments.runner.contracts import Outcome, Run
+from mars.documents import DocumentFrequencies
+
+
+def idf(run: Run, documents: DocumentFrequencies, output: Path) -> Outcome:
+    """Writes the document frequencies of a corpus (Eq. 1 of MARS)."""
+    documents.save(output)
+    figures = {"documents": documents.documents, "words": len(documents.containing)}
+    return Outcome(signature=f"{run.name}|corpus={documents.corpus}", figures=figures, files=[output])
