@@ -1,6 +1,6 @@
 """The command line: `python experiments/run.py +exp=NAME [setting=value ...]`.
 
-Nothing heavy is imported before an experiment is built: help and faults come at once.
+Heavy libraries are imported only when an experiment is built, so help and settings errors appear at once.
 """
 
 import argparse
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# As a script this file puts its own folder on the path, where experiments/mars would hide mars: the repository instead.
+# Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
 
@@ -19,7 +19,7 @@ USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs what the arguments ask for; returns the exit code: 0 fine, 1 failed, 2 bad input, 130 interrupted."""
+    """Runs the command line; returns the exit code: 0 success, 1 failure, 2 bad input or settings, 130 interrupted."""
     arguments = parser().parse_intermixed_args(argv)
     folders = [CONFIGS, *(Path(folder).resolve() for folder in arguments.config_dir)]
     if arguments.help:
@@ -43,7 +43,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
         return ask_hydra(flags, arguments.settings, folders)
     if not any(setting.lstrip("+").startswith("exp=") for setting in arguments.settings):
         print(
-            f"no experiment is named: give +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}",
+            f"no experiment was given: pass +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}",
             file=sys.stderr,
         )
         return 2
@@ -62,7 +62,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options, with Hydra's names; everything else is a setting."""
+    """Parses the options, which have Hydra's names; every other argument is a setting."""
     options = argparse.ArgumentParser(prog="experiments/run.py", usage=USAGE, add_help=False, allow_abbrev=False)
     options.add_argument("settings", nargs="*")
     options.add_argument("-h", "--help", action="store_true")
@@ -79,70 +79,70 @@ def parser() -> argparse.ArgumentParser:
 
 
 def hydra_flags(arguments: argparse.Namespace) -> list[str]:
-    """The options that Hydra answers."""
+    """The options that are passed on to Hydra."""
     texts = [f"--{name}={value}" for name in ("cfg", "package", "info") if (value := getattr(arguments, name))]
     switches = ("resolve", "hydra_help", "shell_completion")
     return texts + [f"--{name.replace('_', '-')}" for name in switches if getattr(arguments, name)]
 
 
 def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[Path]) -> int:
-    """Prints what Hydra says of the configuration: --cfg, --info, --shell-completion and so on."""
+    """Lets Hydra answer an option about the configuration: --cfg, --info, --shell-completion and so on."""
     import hydra
 
     from experiments.runner.configuration import ROOT, compose_run, compose_settings, search_path
 
     if not any(flag.startswith(("--cfg", "--info", "--hydra-help", "--shell-completion")) for flag in flags):
-        raise SettingFault(f"{' '.join(flags)} belongs to --cfg job, which prints the configuration")
-    if "--shell-completion" not in flags:  # its settings are Hydra's own, as in install=bash
+        raise SettingFault(f"{' '.join(flags)} works only with --cfg job, which prints the configuration")
+    if "--shell-completion" not in flags:  # this option takes Hydra's own settings, such as install=bash
         (compose_run if "--resolve" in flags else compose_settings)(settings, folders)
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=ROOT)
     def run(_: object) -> None:
-        raise AssertionError("Hydra answers these options without a run")
+        raise AssertionError("Hydra must answer these options without starting a run")
 
     sys.argv[1:] = [*flags, *settings, *search_path(folders)]
     try:
         run()
     except SystemExit as ended:
         return 2 if ended.code else 0
-    except ValueError as error:  # options that exclude one another
+    except ValueError as error:  # the options contradict each other
         raise SettingFault(str(error)) from error
     return 0
 
 
 def help_text(folders: Sequence[Path]) -> str:
-    """What --help prints."""
+    """The text that --help prints."""
     return "\n\n".join((f"usage: {USAGE}", experiments_text(folders), groups_text(folders), SETTINGS, example_text()))
 
 
-SETTINGS = """Common settings (the run folder's config.yaml has them all; --cfg job prints them)
-  seed=1                    of python, numpy and torch
-  run_dir=outputs/mine      where the run writes; the folder of a stopped run continues it
+SETTINGS = """Common settings (config.yaml in the run folder lists all settings; --cfg job prints them)
+  seed=1                    seed for python, numpy and torch
+  run_dir=outputs/mine      run folder; name the folder of a stopped run to continue it
   outputs=DIR               root of run folders and kept stages
-  network=true              models may be fetched from the model hub
+  network=true              allow downloads from the model hub
   trainer.devices=2         hardware: trainer.accelerator, .devices, .num_nodes, .strategy, .precision
-  logger=wandb              offline; logger.mode=online sends it; logger=csv, logger=none
+  logger=wandb              W&B offline; logger.mode=online uploads. Others: logger=csv, logger=none
   objective=FIGURE          the number that a sweeper optimises
 
 Options (as in Hydra)
-  -m                        a sweep: setting=1,2,3 or +sweep=NAME; with Hydra's plugins also
+  -m                        run a sweep: setting=1,2,3 or +sweep=NAME; with Hydra's plugins also
                             hydra/launcher=joblib, submitit_slurm, ray and hydra/sweeper=optuna
-  --cfg job                 print the configuration; --resolve fills in its references, --package PART prints a part
+  --cfg job                 print the configuration; --resolve fills in references, --package PART prints one part
   --info                    print where the configuration comes from: defaults, defaults-tree, searchpath, plugins
-  --config-dir DIR          a folder with more experiments and settings, laid out as configs/
-  --hydra-help              Hydra's own options, shell completion among them
-  HYDRA_FULL_ERROR=1        (environment) tracebacks on the terminal; run.log has them in any case"""
+  --config-dir DIR          a folder with more experiments and settings, organised like configs/
+  --hydra-help              Hydra's own options, such as shell completion
+  HYDRA_FULL_ERROR=1        (environment) print tracebacks on the terminal; run.log always has them"""
 
 
 def experiments_text(folders: Sequence[Path]) -> str:
-    """The experiments, a line each."""
+    """The list of experiments, one per line."""
     found = descriptions(folders)
     width = max((len(name) for name in found), default=0) + 2
     return "\n".join(("Experiments", *(f"  +exp={name:<{width}}{line}" for name, line in found.items())))
 
 
 def groups_text(folders: Sequence[Path]) -> str:
-    """The config groups and their options."""
+    """The list of config groups with their options."""
     lines = ["Config groups"]
     for group, names in group_options(folders).items():
         if group != "exp":
@@ -152,7 +152,7 @@ def groups_text(folders: Sequence[Path]) -> str:
 
 
 def example_text() -> str:
-    """Commands to begin with."""
+    """Example commands."""
     return (
         "Examples\n"
         "  python experiments/run.py +exp=cdm_dialogue\n"

@@ -17,7 +17,7 @@ from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
 from experiments.cdm.presentation import present
 from experiments.runner.contracts import Outcome, Run
-from experiments.training.language_models import LanguageModelPlan, trained_language_model
+from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from language_models.seq2seq import Seq2SeqLM
 
 
@@ -58,7 +58,7 @@ def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: De
 def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan) -> RatedSet:
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number."""
     held_out = HeldOut.of(data)
-    third = trained_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
+    third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
     lm = Seq2SeqLM.from_pretrained(third.source)
     gaps = plan.model.learns
     assert isinstance(gaps, Gaps)

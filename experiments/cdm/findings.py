@@ -22,8 +22,8 @@ from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_negatives, kept_pooler, kept_steps
 from experiments.runner.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
-from experiments.training.language_models import LanguageModelPlan, trained_language_model
+from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
+from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
 
 
@@ -105,8 +105,8 @@ class CdmFindings:
 def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     """Trains the pair, samples negatives, learns them, and scores the rated dialogues."""
     train, held_out = turns_of(data.train), HeldOut.of(data)
-    weaker = trained_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
-    stronger = trained_language_model(run, "expert", plan.expert, train, held_out.choosing)
+    weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
+    stronger = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
     pair = Pair.from_pretrained(weaker.source, stronger.source, device=plan.device)
     trained = TrainedPair(weaker, stronger, pair)
     with run.timed("partial order"):
@@ -114,7 +114,7 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
         windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
     sampled = kept_negatives(run, trained, train, plan.negatives)
     judges = {
-        name: trained_discriminator(run, f"discriminator_{name}", each, labelled(sampled), run.seed)
+        name: find_or_train_discriminator(run, f"discriminator_{name}", each, labelled(sampled), run.seed)
         for name, each in plan.discriminators.items()
     }
     pooler = kept_pooler(run, trained, [*held_out.choosing, *held_out.checking], plan.pooler, plan.negatives)

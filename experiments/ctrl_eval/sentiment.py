@@ -37,9 +37,9 @@ from experiments.ctrl_eval.plots import (
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import Outcome, Run, ScoredSet, Table
-from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
-from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
-from experiments.training.trained import Trained, folders_of, trained_elsewhere
+from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
+from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
+from experiments.training.trained import Trained, folders_of, use_pretrained
 from language_models.loading import loaded
 
 
@@ -80,9 +80,9 @@ def ctrleval(
     """
     analyses.check(data.rated)
     texts = _texts(data.train), _texts(data.held_out)
-    backbone = trained_language_model(run, "infiller", infiller, *texts)
-    table = iwf or _frequencies(run, trained_elsewhere(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
-    language_model = trained_language_model(run, "causal", causal, *texts)
+    backbone = find_or_train_language_model(run, "infiller", infiller, *texts)
+    table = iwf or _frequencies(run, use_pretrained(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
+    language_model = find_or_train_language_model(run, "causal", causal, *texts)
     judges = _label_discriminators(run, discriminator, data) if discriminator and data.train else {}
     baselines: dict[str, Callable[[], Metric]] = {
         "perplexity": lambda: perplexity(language_model.source),
@@ -225,7 +225,7 @@ def _frequencies(run: Run, model: Trained, texts: Sequence[str]) -> str | None:
 def _label_discriminators(run: Run, plan: DiscriminatorPlan, data: LabelledData) -> dict[str, Trained]:
     """A discriminator for each label against the others."""
     return {
-        label: trained_discriminator(
+        label: find_or_train_discriminator(
             run, f"discriminator_{label}", plan, _label_texts(data.train, label, plan.per_class), run.seed
         )
         for label in data.labels

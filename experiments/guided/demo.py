@@ -15,7 +15,7 @@ from experiments.guided.prompts import encode_prompts
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, check_guide, load_guide
 from experiments.training.language_models import LanguageModelPlan, Pretrained
-from experiments.training.trained import folders_of, trained_elsewhere
+from experiments.training.trained import folders_of, use_pretrained
 from language_models.causal import CausalLM
 from oumg.bilstm_guide import TokenMismatchError
 from oumg.guidance import Guidance, GuidanceRule, GuidedStep
@@ -91,7 +91,7 @@ def guided_demo(
     if guide_folder is None:
         trained = train_label_guide(run, guide, lm, label, parts.guide)
     else:
-        trained = trained_elsewhere(guide_folder)
+        trained = use_pretrained(guide_folder)
     model = load_guide(trained.source, device)
     steps: list[GuidedStep] = []
     try:

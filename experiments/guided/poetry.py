@@ -14,7 +14,7 @@ from experiments.oumg import tables
 from experiments.oumg.poems import Decoder, check_candidates, choose_poems, known_characters, top_k
 from experiments.oumg.study import PoemStudy
 from experiments.runner.contracts import Outcome, Run, Table
-from experiments.training.guides import GuidePlan, load_guide, trained_guide
+from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide
 from experiments.training.trained import folders_of
 from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
@@ -58,7 +58,7 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
     machine = poet.generate("machine", learned, top_k(guidance.k))
     tokenizer = SongNet.from_pretrained(poet.generator.source).tokenizer
     texts = guide_texts(learned, machine, guidance.guide.texts)
-    guide = trained_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer)
+    guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer)
     loaded = load_guide(guide.source, study.device)
 
     def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:

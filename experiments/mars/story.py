@@ -26,7 +26,7 @@ from experiments.mars.tables import mars_tables
 from experiments.mars.variants import Analyses, MetricPlan, load_variants, score_variants
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, ScoredSet
-from experiments.training.language_models import LanguageModelPlan, Pretrained, trained_language_model
+from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import folders_of
 from language_models.causal import CausalLM
 from language_models.embedders import Remembered, load_embedder
@@ -63,8 +63,8 @@ def mars(
     documents = None if metric.documents is None else load_documents(metric.documents)
     others = {name: make() for name, make in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
-    fluent = trained_language_model(run, "language_model", language_model, *texts)
-    filler = None if masked is None else trained_language_model(run, "masked", masked, *texts)
+    fluent = find_or_train_language_model(run, "language_model", language_model, *texts)
+    filler = None if masked is None else find_or_train_language_model(run, "masked", masked, *texts)
     lm = CausalLM.from_pretrained(fluent.source, metric.device)
     others["perplexity"] = perplexity(lm, fluent.source)
     kept = run.stages.root / "augmented_references"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from core.settings import Seed, Several, Text, checked_dataclass
 from discriminators.discriminator import Discriminator
 from experiments.runner.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 from oumg.comparison import Comparison, JudgedPairs, OutputPair, judge_pairs, labelled_texts
@@ -218,7 +218,7 @@ def compare_systems(
     kinds: dict[str, KindFindings] = {}
     for kind in grid.kinds:
         trained = {
-            seed: trained_discriminator(run, f"{prefix}{kind}_seed_{seed}", grid.plans[kind], texts, seed)
+            seed: find_or_train_discriminator(run, f"{prefix}{kind}_seed_{seed}", grid.plans[kind], texts, seed)
             for seed in grid.seeds
         }
         with run.timed(f"judging by {kind}"):

@@ -18,7 +18,7 @@ from data.files import read_examples, write_examples
 from data.sets.songci import VerseData
 from data.splits import split_by
 from experiments.runner.contracts import Run
-from experiments.training.language_models import LanguageModelPlan, trained_language_model
+from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
 from language_models.training import Batch, Task
 from oumg.form import MARKS, Form
@@ -153,7 +153,7 @@ class Poet:
 def trained_songnet(run: Run, plan: GeneratorPlan, data: VerseData) -> Trained:
     """The generator, which learns every poem that fits."""
     held_out = plan.choose_fitting(data.held_out)[: plan.checked]
-    return trained_language_model(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
+    return find_or_train_language_model(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
 
 
 def known_characters(data: VerseData, plan: GeneratorPlan) -> set[str]:

@@ -1,4 +1,4 @@
-"""Evaluation: the agreement of scores with the ratings of a set, as rows of the table."""
+"""Evaluation: measures the agreement of scores with the ratings of a set."""
 
 import math
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from meta_eval.correlation import pearson
 def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[AgreementRow]:
     """One row per metric and rated aspect.
 
-    A metric that scores a rated aspect by name is compared on it; a metric with one aspect is compared on every rated
-    one. Of several aspects, those that nobody rated have no row. An example without a rating in an aspect is left out
-    of that aspect. Intervals draw whole groups where every example names its group.
+    Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared on every rated
+    aspect. Aspects without ratings have no row. An example without a rating for an aspect is left out of that aspect.
+    If every example names its group, the bootstrap draws whole groups.
 
     Args:
         scores: by metric name, in the order of the examples.
         rated: the examples and their ratings.
 
-    Raises ValueError when a metric has not one score per example, or nothing of a metric can be compared.
+    Raises ValueError when a metric does not have one score per example, or shares no aspect with the ratings.
     """
     aspects = list(dict.fromkeys(aspect for example in rated.examples for aspect in example.ratings))
     rows: list[AgreementRow] = []
@@ -36,20 +36,20 @@ def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> list[AgreementRow
         compared = [aspect for aspect in aspects if aspect in scored.values or len(scored.values) == 1]
         if not compared:
             raise ValueError(
-                f"{metric} scores {', '.join(scored.values)}, but {rated.name} is rated for {', '.join(aspects)}: "
-                "there is nothing to compare"
+                f"{metric} must score a rated aspect, but it scores {', '.join(scored.values)} and {rated.name} is "
+                f"rated for {', '.join(aspects)}"
             )
         rows += [_row(metric, scored, rated, aspect) for aspect in compared]
     return rows
 
 
 def plain_pearson(scores: NDArray[np.float64], ratings: NDArray[np.float64]) -> float:
-    """Pearson's correlation without an interval; NaN for fewer than two pairs, and where one side does not vary."""
+    """Pearson's correlation without an interval; NaN for fewer than two pairs, or if one side does not vary."""
     return float(pearson(scores, ratings, np.ones((1, len(scores))))[0]) if len(scores) > 1 else math.nan
 
 
 def published_scores(rated: RatedSet) -> dict[str, Scores]:
-    """The published scores that come with a set, by metric; an example that has none is NaN with a reason."""
+    """The published scores of a set, by metric; an example without one is NaN with a reason."""
     found: dict[str, Scores] = {}
     for metric, by_id in rated.published.items():
         values = [by_id.get(example.id, math.nan) for example in rated.examples]
@@ -59,7 +59,7 @@ def published_scores(rated: RatedSet) -> dict[str, Scores]:
 
 
 def aspect_values(scored: Scores, aspect: str) -> NDArray[np.float64]:
-    """The scores of an aspect; those of the only aspect where the metric has no aspect of this name."""
+    """The scores of an aspect; if the metric lacks it, the scores of the metric's only aspect."""
     return scored.values[aspect] if aspect in scored.values else next(iter(scored.values.values()))
 
 

@@ -1,4 +1,4 @@
-"""Report: report.html, the outcome of a run on one page without external resources."""
+"""Page: report.html, which shows the outcome of a run on one self-contained page."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
 
 def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
-    """Writes report.html; the plots lie in `plots/` already."""
+    """Writes report.html. The plots must be in `plots/` already."""
     with written_aside(folder / "report.html") as file:
         file.write(render(outcome, circumstances, folder / "plots"))
 
 
 def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
-    """The page as HTML, its pictures inlined."""
+    """The page as HTML with inline pictures."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
@@ -45,7 +45,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for a reader.
+    """Formats seconds.
 
     >>> duration(0.42), duration(75), duration(7322)
     ('0.4 s', '1 min 15 s', '2 h 02 min')

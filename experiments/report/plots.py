@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from experiments.runner.contracts import ScoredSet
 from meta_eval.agreement import Estimate
 
-SYSTEMS = 6  # so many at most have a colour each
-PER_LEVEL = 5  # texts of a rating, on average, below which their mean is not drawn
+SYSTEMS = 6  # with more systems, all points have one colour
+PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many texts on average
 
 
 def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
@@ -29,9 +29,9 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
 
 
 def scores_against_ratings(scored: ScoredSet) -> Figure:
-    """One panel per metric: scores by rating, points jittered sideways, a colour for each of a few systems.
+    """One panel per metric: scores by rating, with jittered points and a colour for each of a few systems.
 
-    A line joins the mean scores of the ratings, where a rating has five texts or more on average.
+    A line joins the mean scores of the ratings if a rating has five texts or more on average.
     """
     aspect = next(iter(scored.rated.examples[0].ratings))
     ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
@@ -68,7 +68,7 @@ def scores_against_ratings(scored: ScoredSet) -> Figure:
 
 
 def intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
-    """One estimate per line with its interval, the highest first; one that is not defined has no mark."""
+    """One estimate per line with its interval, the highest first. An undefined estimate has no mark."""
     figure = Figure(figsize=(7, 1.2 + 0.35 * len(estimates)), layout="constrained")
     axes = figure.subplots()
     names = sorted(estimates, key=lambda name: -np.nan_to_num(estimates[name].value, nan=-np.inf))

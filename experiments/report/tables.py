@@ -1,6 +1,6 @@
-"""Tables: rows and cells as the terminal, the page, results.json and W&B show them.
+"""Tables: formats rows and cells for the terminal, the page, results.json and W&B.
 
-A cell is a text, a number, or an estimate, whose interval stands beside it. Other values (a list, a mapping) are in
+A cell is a text, a number, or an estimate, which is shown with its interval. Other values (a list, a mapping) go into
 results.json only.
 """
 
@@ -47,12 +47,12 @@ def flat_cells(row: Mapping[str, Any]) -> dict[str, str | float]:
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that a terminal or a page shows."""
+    """The columns that the terminal and the page show."""
     return [name for name, cell in rows[0].items() if isinstance(cell, str | int | float | Estimate)] if rows else []
 
 
 def group_rows(rows: Sequence[AgreementRow]) -> dict[tuple[str, str], list[AgreementRow]]:
-    """The rows by set and aspect as they first appear, the best Spearman first and an undefined one last."""
+    """The rows of each set and aspect, sorted by Spearman: the best first, an undefined one last."""
     groups: dict[tuple[str, str], list[AgreementRow]] = {}
     for row in rows:
         groups.setdefault((row.set, row.aspect), []).append(row)
@@ -66,7 +66,7 @@ def _rank(row: AgreementRow) -> tuple[float, str]:
 
 
 def format_number(value: float) -> str:
-    """Three decimals, or a dash where it is not defined.
+    """Three decimals, or a dash for NaN.
 
     >>> format_number(0.12345), format_number(float("nan"))
     ('0.123', '–')
@@ -75,7 +75,7 @@ def format_number(value: float) -> str:
 
 
 def format_interval(estimate: Estimate) -> str:
-    """An interval in brackets, or nothing where it is not defined.
+    """An interval in brackets, or nothing if it is undefined.
 
     >>> format_interval(Estimate(0.1, -0.1, 0.25))
     '[-0.10, 0.25]'
@@ -111,12 +111,12 @@ def terminal_tables(tables: Sequence[Table]) -> Iterator[TerminalTable]:
 
 
 def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[TerminalTable]:
-    """One table per set and aspect, best Spearman first, with the columns that fit into `width`; report.html has all.
+    """One table per set and aspect, best Spearman first, with the columns that fit into `width`.
 
-    A set that this project generates is marked, and unscored and cut examples are shown where there are any.
+    The page shows all columns. Synthetic sets are marked. Unscored and truncated examples have a column if any exist.
     """
     for (name, aspect), group in group_rows(rows).items():
-        mark = " (synthetic: the ratings are not people's)" if group[0].synthetic else ""
+        mark = " (synthetic: not rated by people)" if group[0].synthetic else ""
         columns = [column for column in AGREEMENT if column.from_width <= width]
         columns = [column for column in columns if not column.if_any or any(column.cell(row) for row in group)]
         table = terminal_table([], [], f"{name} · {aspect}{mark}")
@@ -130,7 +130,7 @@ def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[Termi
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of an agreement table: its name, its cells, and from which width of the terminal it is shown."""
+    """A column of an agreement table: its name, its cells, and the smallest terminal width that shows it."""
 
     name: str
     cell: Callable[[AgreementRow], str]

@@ -1,1 +1,1 @@
-"""Runner: configuration, execution, sweeps, tracking, the journal, and what an experiment is given and returns."""
+"""Runner: configuration, execution, sweeps, tracking, the journal, and the contract of an experiment."""

@@ -1,6 +1,6 @@
 """Configuration: the settings of a run, composed by Hydra and checked before anything is loaded or written.
 
-A message names the key, the names that come close to it, and what is allowed there.
+An error message names the key, similar names, and the allowed ones.
 """
 
 import difflib
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # no public name; configurations target this one
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # has no public name; configs name this class
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -27,21 +27,21 @@ from core.faults import SettingFault
 from experiments.runner.listing import CONFIGS, SCALES, group_options
 
 ROOT = "run"
-INSTEAD = {  # settings of Hydra that the runner does not read
-    "hydra.run.dir": "run_dir=FOLDER sets where a run writes",
-    "hydra.sweep.dir": "run_dir=FOLDER sets where a sweep writes",
+INSTEAD = {  # Hydra's settings that the runner ignores, and what to use instead
+    "hydra.run.dir": "run_dir=FOLDER sets the run folder",
+    "hydra.sweep.dir": "run_dir=FOLDER sets the folder of a sweep",
     "hydra.mode": "-m starts a sweep",
 }
 
-# A group without files: experiments choose their models by its name, as in `override /model: cdm/${scale}`.
+# The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`.
 for scale in SCALES:
     ConfigStore.instance().store(group="scale", name=scale, node={"scale": scale}, package="_global_")
 
 
 def compose_run(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
-    """The whole configuration of one run, without Hydra's own part, every value given and resolved.
+    """The whole configuration of one run with every value resolved, without the key `hydra`.
 
-    Raises SettingFault, also for a value that must be given and is not, or that refers to one that does not exist.
+    Raises SettingFault, also for a required value that is missing and for a reference to a value that does not exist.
     """
     config = compose_settings(settings, folders)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
@@ -59,10 +59,10 @@ def compose_run(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -
 
 
 def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
-    """The configuration as Hydra composes it, with Hydra's own part and before values are resolved.
+    """The configuration as Hydra composes it: with the key `hydra`, and before values are resolved.
 
     Args:
-        settings: as on the command line, no sweeps.
+        settings: as on the command line, without sweeps.
         folders: the config folders, the one with `run.yaml` first.
 
     Raises SettingFault.
@@ -85,10 +85,10 @@ def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS
 
 
 def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
-    """The settings of every job of a sweep: all combinations, the last setting varying fastest.
+    """The settings of every job of a sweep: all combinations; the last setting varies fastest.
 
-    A sweeper other than Hydra's own chooses its jobs as it goes; the settings of one possible job stand for them.
-    Raises SettingFault.
+    A sweeper other than Hydra's own chooses its jobs during the sweep. For such a sweeper this returns one possible
+    job. Raises SettingFault.
     """
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
@@ -100,13 +100,13 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
             _check_hydra(parsed)
             if sweeper._target_ != f"{BasicSweeper.__module__}.{BasicSweeper.__name__}":
                 if config.objective is None:
-                    raise SettingFault("objective must be given for a sweeper that optimises: the name of a figure")
+                    raise SettingFault("a sweeper that optimises needs objective=FIGURE, the figure to optimise")
                 return [list({o.get_key_element(): _first_value(o) for o in parsed}.values())]
             for override in parsed:
                 if override.is_sweep_override() and not override.is_discrete_sweep():
                     raise SettingFault(
-                        f"{override.input_line}: an interval needs a sweeper that chooses values from it, such as "
-                        "hydra/sweeper=optuna (pip install hydra-optuna-sweeper); without one, list the values: "
+                        f"{override.input_line}: an interval needs a sweeper that draws values from it, such as "
+                        "hydra/sweeper=optuna (pip install hydra-optuna-sweeper). Without one, list the values: "
                         f"{override.get_key_element()}=VALUE,VALUE"
                     )
             return BasicSweeper.split_arguments(parsed, None)[0]
@@ -115,7 +115,7 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
 
 
 def search_path(folders: Sequence[Path]) -> list[str]:
-    """The Hydra override that makes the config folders after the first known."""
+    """The Hydra override that adds the config folders after the first."""
     more = ",".join(f"file://{folder}" for folder in folders[1:])
     return [f"hydra.searchpath=[{more}]"] if more else []
 
@@ -123,7 +123,7 @@ def search_path(folders: Sequence[Path]) -> list[str]:
 def check_targets(node: Any, path: str = "") -> None:
     """Imports every `_target_` below `node` and checks its settings against the signature.
 
-    Raises SettingFault for a target that does not exist, a setting that it does not take and one that it lacks.
+    Raises SettingFault for a target that does not exist, for an unknown setting and for a missing one.
     """
     if isinstance(node, Mapping) and "_target_" in node:
         _check_target(node, path)
@@ -163,7 +163,7 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The values of a mapping or a list with their dotted paths; of another value none."""
+    """The values of a mapping or a list with their dotted paths; nothing for any other value."""
     if isinstance(node, Mapping):
         yield from ((f"{path}.{key}" if path else str(key), value) for key, value in node.items())
     elif isinstance(node, list):
@@ -171,10 +171,10 @@ def _children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
-    """What Hydra refused, in one line that says what is allowed."""
+    """Turns an error of Hydra into a fault of one line that says what is allowed."""
     cause = error.__cause__
     if isinstance(error, OverrideParseException):
-        rule = "settings are written key=value, or 'key=\"value\"' for a value with marks or letters beyond a to z"
+        rule = "write settings as key=value, or as 'key=\"value\"' if the value has special or non-ASCII characters"
         return SettingFault(f"{rule}: {_one_line(error)}")
     if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
         return _unknown_choice(error.missing_cfg_file, folders, error.options or ())
@@ -185,12 +185,12 @@ def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
 
 
 def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) -> SettingFault:
-    """A group has no such name; `file` is both, as in `scale/huge` and `model/cdm/huge`."""
+    """The fault for an unknown option of a config group; `file` is GROUP/NAME, such as `model/cdm/huge`."""
     group, _, name = file.rpartition("/")
     if group in ("hydra/launcher", "hydra/sweeper"):
         plugin = f"hydra-{name.split('_')[0]}-{group.partition('/')[2]}"
         installed = ", ".join(options)
-        return SettingFault(f"{group}={name} is not installed: pip install {plugin}; installed: {installed}")
+        return SettingFault(f"{group}={name} is not installed (installed: {installed}); run pip install {plugin}")
     group, _, name = file.partition("/")
     names = group_options(folders).get(group, list(options))
     return SettingFault(f"{group}={name}: there is no such {group}{_closest(name, names)}; allowed: {', '.join(names)}")
@@ -198,7 +198,7 @@ def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) 
 
 def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()) -> SettingFault:
     parent = key.rpartition(".")[0]
-    groups = group_options(folders) if not parent else ()  # `data=NAME` where no data is chosen yet
+    groups = group_options(folders) if not parent else ()  # a group may have no choice yet, as in `data=NAME`
     inside = [f"{parent}.{name}" if parent else name for name in siblings if not name.startswith("_")]
     names = sorted({*inside, *groups} - {"exp", "sweep", "hydra"})
     if not names:
@@ -223,7 +223,7 @@ def _adds_to_root(override: Override) -> bool:
 
 
 def _first_value(override: Override) -> str:
-    """The setting with one of the values that a sweep may give it."""
+    """The setting with one of its values in the sweep."""
     if not override.is_sweep_override():
         return override.input_line or ""
     sweep = override.value()
@@ -232,7 +232,7 @@ def _first_value(override: Override) -> str:
 
 
 def _missing(key: str, chosen: Mapping[str, str | None], folders: Sequence[Path]) -> str:
-    """What to say of a value that must be given: the choices of a group, or the comment beside its ???."""
+    """The message for a missing value, with the options of the group or the comment beside the `???`."""
     if names := group_options(folders).get(key):
         return f"{key} must be given: {key}=NAME, one of {', '.join(names)}"
     files = [f"{ROOT}.yaml", *(f"{group}/{name}.yaml" for group, name in chosen.items() if name is not None)]

@@ -24,7 +24,7 @@ from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
-from experiments.runner.journal import Journal, hush_libraries, journal
+from experiments.runner.journal import Journal, journal, quiet_libraries
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 
@@ -34,25 +34,25 @@ log = logging.getLogger(__name__)
 def execute(config: DictConfig, overrides: Sequence[str]) -> int:
     """Runs the experiment of a resolved configuration; returns the exit code.
 
-    0: fine. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
+    0: success. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
     2: bad input or settings; nothing is written.
 
-    Raises KeyboardInterrupt for Ctrl-C, also where a library has turned it into something else.
+    Raises KeyboardInterrupt for Ctrl-C, even if a library has replaced it by another exception.
     """
-    settle_libraries(network=config.network)
+    set_library_defaults(network=config.network)
     folder = Path(config.run_dir).resolve()
     with journal() as kept:
         try:
             _run(config, folder, tuple(overrides), kept)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            return _ended(error, config, folder, kept)
+            return _report_end(error, config, folder, kept)
     return FINE
 
 
-def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal) -> int:
-    """Says why a run ended early; returns the exit code."""
+def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal) -> int:
+    """Prints why a run ended early; returns the exit code."""
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
-        error = error.__cause__  # Hydra wraps what a built part raises
+        error = error.__cause__  # Hydra wraps an exception that a constructor raises
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HYDRA_FULL_ERROR"):
         print(trace, file=sys.stderr)
@@ -66,7 +66,7 @@ def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal
     from experiments.runner.tracking import is_first_process
 
     if is_first_process():
-        if not kept.writes:  # it failed while its parts were built
+        if not kept.writes:  # the experiment failed before its run folder was created
             try:
                 _begin(folder, kept)
             except SettingFault as fault:
@@ -77,19 +77,19 @@ def _ended(error: BaseException, config: DictConfig, folder: Path, kept: Journal
 
 
 def _missing_model(fault: MissingModel, config: DictConfig) -> str:
-    """The fault with the settings that ask for this model, and the one that fetches it."""
+    """The message for a missing model: the settings that name it, and the setting that fetches it."""
     settings = [(key, value) for key, value in leaves(OmegaConf.to_container(config)) if value == fault.name]
     asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith("experiment."))
     fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
     return f"{asked or fault.name}: {fault.what}{fetch}"
 
 
-def settle_libraries(network: bool) -> None:
-    """Environment settings that libraries read when they are imported; what the user has set stays."""
+def set_library_defaults(network: bool) -> None:
+    """Sets environment variables that libraries read at import, unless the user has set them."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     os.environ.setdefault("WANDB_SILENT", "true")
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forks of data loaders would warn
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers would warn in forked data loaders
     if not network:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if not terminal.is_watched():
@@ -102,12 +102,12 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
         raise SettingFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
     if not results.may_write_into(folder):
         raise SettingFault(
-            f"run_dir must be a new or empty folder, or one of an earlier run (with run.log), but {folder} is not"
+            f"run_dir must be a new or empty folder, or the folder of an earlier run (with run.log), but is {folder}"
         )
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     for part in ("experiment", "trainer", "logger"):
-        check_targets(plain[part], part)  # imports what will be built
-    hush_libraries()
+        check_targets(plain[part], part)  # imports the targets
+    quiet_libraries()
 
     import pytorch_lightning
     from hydra.utils import instantiate
@@ -117,7 +117,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
     pytorch_lightning.seed_everything(config.seed, workers=True, verbose=False)
     tracking = instantiate(config.logger)
     trainer = instantiate(config.trainer)
-    experiment = instantiate(config.experiment)  # reads the input: faults are found here
+    experiment = instantiate(config.experiment)  # reads the input and raises its faults
 
     first = is_first_process()
     if first:
@@ -180,7 +180,7 @@ def _begin(folder: Path, kept: Journal) -> None:
     try:
         results.begin_folder(folder)
     except OSError as error:
-        raise SettingFault(f"run_dir cannot be written: {error}") from error
+        raise SettingFault(f"cannot write to run_dir: {error}") from error
     kept.write_to(folder / "run.log")
 
 
@@ -205,6 +205,6 @@ def _say(message: str, exit_code: int) -> int:
 
 
 def _short(path: Path) -> str:
-    """The path from here, where it lies below."""
+    """The path relative to the current folder if it lies below it, else the absolute path."""
     path = path.resolve()
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

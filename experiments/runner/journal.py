@@ -1,6 +1,6 @@
-"""Journal: run.log. Everything that is logged and every warning goes there; the terminal sees what our rooms say.
+"""Journal: run.log. It records all log messages and warnings; the terminal shows those of this project, and all errors.
 
-Lines from before the run folder exists wait in memory: a run with faulty input leaves nothing behind.
+Messages wait in memory until the run folder exists, so that a run with faulty input leaves no files.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class Journal:
-    """The log of one run, in memory until `write_to` names its folder."""
+    """The log of one run. It stays in memory until `write_to` is called."""
 
     def __init__(self) -> None:
         self.waiting = MemoryHandler(capacity=100_000, flushLevel=logging.CRITICAL + 1, flushOnClose=False)
         self.file: logging.FileHandler | None = None
 
     def write_to(self, path: Path) -> None:
-        """Writes what has been said so far to `path`, and what follows as it comes."""
+        """Writes all messages so far to `path`, and later messages as they arrive."""
         self.file = logging.FileHandler(path, encoding="utf-8")
         self.file.setFormatter(logging.Formatter(LINE))
         self.waiting.setTarget(self.file)
@@ -51,7 +51,7 @@ class Journal:
 
     @property
     def writes(self) -> bool:
-        """Whether there is a file yet."""
+        """Whether the log has a file yet."""
         return self.file is not None
 
     def add(self, text: str) -> None:
@@ -62,7 +62,7 @@ class Journal:
             )
 
     def close(self) -> None:
-        """Takes the log off again."""
+        """Detaches the log from the root logger."""
         root = logging.getLogger()
         for handler in (self.waiting, self.file):
             if handler is not None:
@@ -72,7 +72,7 @@ class Journal:
 
 @contextmanager
 def journal() -> Iterator[Journal]:
-    """Logging as it is during a run; as it was before, afterwards."""
+    """Sets up logging for a run, and restores the earlier setup at the end."""
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     kept = Journal()
@@ -93,7 +93,7 @@ def journal() -> Iterator[Journal]:
 
 
 def _terminal_handler() -> logging.Handler:
-    if terminal.is_watched():  # goes well with progress bars
+    if terminal.is_watched():  # rich prints log lines above a progress bar
         return RichHandler(
             console=terminal.console(stderr=True), show_path=False, show_level=False, log_time_format="%H:%M:%S"
         )
@@ -102,10 +102,10 @@ def _terminal_handler() -> logging.Handler:
     return plain
 
 
-def hush_libraries() -> None:
-    """Libraries that print past logging are told to log instead; their bars are off where nobody looks.
+def quiet_libraries() -> None:
+    """Makes transformers log through `logging`, without progress bars when stderr is not a terminal.
 
-    To be called after they are imported: transformers puts its own handler on its logger at import.
+    Call it after transformers is imported, because the import adds a handler to its logger.
     """
     transformers = sys.modules.get("transformers")
     if transformers is not None:

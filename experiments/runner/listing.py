@@ -1,15 +1,15 @@
-"""Listing: the experiments and config groups there are, read from the names and texts of the files alone."""
+"""Listing: the experiments and the config groups, read from the config files as plain text."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-SCALES = ("tiny", "paper")  # which file of configs/model/PAPER is read
+SCALES = ("tiny", "paper")  # the file names in configs/model/PAPER
 
 
 def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
-    """The names in every config group, by group, over several config folders; `model` has names as `cdm/tiny`."""
+    """The options of every config group over several config folders; those of `model` look like `cdm/tiny`."""
     options: dict[str, set[str]] = {"scale": set(SCALES)}
     for folder in folders:
         for file in folder.glob("*/**/*.yaml"):
@@ -19,7 +19,7 @@ def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
 
 
 def descriptions(folders: Sequence[Path]) -> dict[str, str]:
-    """The one-line `description:` of every experiment, by name; read as text, since --help waits for no parser."""
+    """The one-line `description:` of every experiment, by name. YAML is not parsed, so that --help is fast."""
     found: dict[str, str] = {}
     for folder in folders:
         for file in sorted((folder / "exp").glob("**/*.yaml")):

@@ -1,6 +1,6 @@
-"""Sweep: one experiment under many settings (`-m`), each job in its own run folder, launched by Hydra's launchers.
+"""Sweep: one experiment under many settings (`-m`). Hydra's launchers run the jobs, each in its own run folder.
 
-Every job leaves a record in the sweep's folder, because sweepers that optimise do not return their jobs.
+Every job writes a record into the sweep's folder, because sweepers that optimise do not return their jobs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FINE, execute
 
-RECORDS = ".jobs"  # a file per job while a sweep runs; sweep.json has them all
+RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
 
 
 def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
@@ -55,9 +55,9 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
 
 
 def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
-    """One job, called by a Hydra launcher, perhaps in another process.
+    """Runs one job; a Hydra launcher calls it, perhaps in another process.
 
-    Returns the objective for a sweeper that optimises: None where the configuration names none, NaN for a failed job.
+    Returns the objective for a sweeper that optimises: None if the configuration names none, NaN for a failed job.
     """
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
@@ -79,7 +79,7 @@ def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
 
 
 def finished_jobs(records: Path) -> list[dict[str, Any]]:
-    """What the jobs of a sweep left behind, in their order, with the table of those that succeeded."""
+    """The records of all jobs in order, with the tables of those that succeeded."""
     jobs = []
     for file in records.iterdir():
         job = json.loads(file.read_text(encoding="utf-8"))
@@ -91,14 +91,14 @@ def finished_jobs(records: Path) -> list[dict[str, Any]]:
 
 
 def read_results(folder: Path) -> dict[str, Any]:
-    """results.json of a run folder."""
+    """The content of results.json in a run folder."""
     return json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Prints the table of all jobs: what was varied, and the Spearman of every metric, set and aspect.
+    """Prints the table of all jobs: the varied settings, and the Spearman of every metric, set and aspect.
 
-    Rows of other kinds are shown whole, without intervals; a job without rows shows its figures.
+    Other tables are shown with all columns but without intervals. A job without a table shows its figures.
     """
     varied = [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
     found = [(job, _findings(job)) for job in jobs]
@@ -116,7 +116,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
 
 def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the table of jobs shows of one job, by column."""
+    """The rows of one job in the table of jobs."""
     findings = [
         {**{name: row[name] for name in ("set", "aspect", "metric")}, "Spearman": _value(row["spearman"])}
         if "spearman" in row

@@ -1,4 +1,4 @@
-"""Terminal: progress and consoles of a run. Standard output has the results, standard error the rest."""
+"""Terminal: progress bars and consoles. Results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-WIDTH_OF_A_FILE = 160  # columns where the output is not a terminal
+WIDTH_OF_A_FILE = 160  # columns if the output is not a terminal
 
 
 def is_watched() -> bool:
@@ -18,14 +18,14 @@ def is_watched() -> bool:
 
 
 def console(stderr: bool = False) -> Console:
-    """A console on standard output (or standard error), wide enough for a table where it is a file."""
+    """A console on standard output or standard error; if that is not a terminal, it is wide enough for a table."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else WIDTH_OF_A_FILE, highlight=False, soft_wrap=stderr)
 
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar of `total` steps, yielded as `advance(steps)`; none where stderr is not a terminal."""
+    """Shows a progress bar of `total` steps if stderr is a terminal; yields `advance(steps)`."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,6 +1,6 @@
-"""Tracking: where the metrics of trainings and the results of a run are sent: Weights & Biases, CSV files, nowhere.
+"""Tracking: sends training metrics and results to Weights & Biases, to CSV files or nowhere (`logger=`).
 
-Each is chosen by `logger=` and built by Hydra. Processes other than the first of a distributed run send nothing.
+In a distributed run only the first process sends anything.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Tracking(Protocol):
-    """Opened before the experiment, asked for loggers by it, told its outcome, closed with the exit code."""
+    """What the runner calls, in this order: `open`, `loggers` for each training, `publish`, `close`."""
 
     def open(self, folder: Path, name: str, config: Mapping[str, Any]) -> None:
-        """Begins a tracked run in the run folder."""
+        """Starts tracking a run in its folder."""
         ...
 
     def loggers(self, training: str) -> list[Logger]:
@@ -34,16 +34,16 @@ class Tracking(Protocol):
         ...
 
     def publish(self, outcome: Outcome, folder: Path) -> None:
-        """Sends the table, the plots and the models, which lie in the run folder."""
+        """Sends the tables, plots and models from the run folder."""
         ...
 
     def close(self, exit_code: int) -> None:
-        """Ends the tracked run."""
+        """Stops tracking the run."""
         ...
 
 
 def is_first_process() -> bool:
-    """False in the other processes of a distributed run, which write nothing."""
+    """Whether this is the first process of a distributed run, the only one that writes."""
     return rank_zero_only.rank == 0  # pyright: ignore[reportFunctionMemberAccess]
 
 
@@ -71,12 +71,12 @@ class CsvTracking(NoTracking):
 
 
 class WandbTracking:
-    """One Weights & Biases run per run folder, which it lies in.
+    """Weights & Biases: one W&B run per run, stored in the run folder.
 
     Args:
         project: the W&B project.
         entity: user or team, or None for the account's default.
-        mode: "offline" (nothing leaves the machine; `wandb sync` sends it later) or "online".
+        mode: "offline" (nothing leaves the machine; `wandb sync` uploads it later), "online" or "disabled".
         tags: of the run.
 
     Raises SettingFault for another mode.
@@ -101,7 +101,7 @@ class WandbTracking:
             name=f"{name}/{folder.name}",
             group=name,
             config=dict(config),
-            settings=wandb.Settings(console="off", silent=True),  # run.log has what is printed
+            settings=wandb.Settings(console="off", silent=True),  # run.log records the output
         )
         self.run.define_metric("trainer/global_step")
         self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
@@ -125,7 +125,7 @@ class WandbTracking:
         self.run.log({**shown, **plots})
         for name in outcome.models:
             artifact = wandb.Artifact(re.sub(r"[^\w.-]", "_", f"{self.name}-{name}"), type="model")
-            artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # it stays there
+            artifact.add_dir(str(folder / "models" / name), policy="immutable", skip_cache=True)  # no copy
             self.run.log_artifact(artifact)
         self.run.summary.update(
             {"signature": outcome.signature, "notes": list(outcome.notes), "figures": dict(outcome.figures)}
@@ -137,7 +137,7 @@ class WandbTracking:
 
 
 class _TrainingLogger(WandbLogger):
-    """Metrics as `training/metric` and hyperparameters below `training`: no training overwrites another."""
+    """Logs metrics as `training/metric` and hyperparameters under `training`, so that trainings do not collide."""
 
     LOGGER_JOIN_CHAR = "/"
 

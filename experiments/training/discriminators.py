@@ -10,7 +10,7 @@ from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.training import VERSION, TrainingSettings, train_discriminator
 from experiments.runner.contracts import Run
-from experiments.training.trained import Trained, trained_here
+from experiments.training.trained import Trained, find_or_train
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class DiscriminatorPlan:
     Attributes:
         build: what to build, a partial of `new_bilstm` or `new_bert`.
         training: how long and how fast it trains.
-        texts: how many texts of both classes together it learns, at most; None for all.
+        texts: maximum number of training texts of both classes together; None for all.
     """
 
     build: partial[Discriminator]
@@ -33,13 +33,13 @@ class DiscriminatorPlan:
         return None if self.texts is None else self.texts // 2
 
 
-def trained_discriminator(
+def find_or_train_discriminator(
     run: Run, name: str, plan: DiscriminatorPlan, texts: Sequence[LabelledText], seed: int
 ) -> Trained:
-    """The stage of a discriminator that learned all of `texts`; the caller sees to `plan.texts`."""
+    """Trains a discriminator on all of `texts`, or finds its stage. The caller applies the limit `plan.texts`."""
 
     def build(folder: Path) -> None:
         train_discriminator(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
 
     depends = {"build": plan.build, "training": plan.training, "texts": fingerprint(texts), "seed": seed}
-    return trained_here(run, name, depends, build, VERSION)
+    return find_or_train(run, name, depends, build, VERSION)

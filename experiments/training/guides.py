@@ -14,19 +14,19 @@ from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator, new_token_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from experiments.runner.contracts import Run
-from experiments.training.trained import Trained, trained_here
+from experiments.training.trained import Trained, find_or_train
 from language_models.model import plain_token_ids
 from oumg.causal_guide import SETTINGS as GUIDE
 from oumg.causal_guide import CausalGuide, GuideShape, train_causal_guide
 from oumg.prefixes import prefix_texts
 from oumg.tokens import decode_tokens
 
-VERSION = 2  # of trained guides: raised whenever the same plan and texts would give other weights
+VERSION = 2  # of trained guides; raise it whenever the same plan and texts would give other weights
 
 
 @dataclass(frozen=True)
 class CausalGuidePlan:
-    """A causal guide: its size, how to train it, on how many texts of both classes together, at most."""
+    """A causal guide: its size, its training, and the maximum number of training texts of both classes together."""
 
     shape: GuideShape
     training: TrainingSettings
@@ -43,7 +43,7 @@ class CausalGuidePlan:
 
 @dataclass(frozen=True)
 class BiLSTMGuidePlan:
-    """The exact Bi-LSTM guide, which reads each prefix from its beginning; as many of a text as `prefixes` says."""
+    """The exact Bi-LSTM guide, which reads each prefix from its start; it trains on `prefixes` prefixes per text."""
 
     embedding_dim: int
     hidden_dim: int
@@ -71,17 +71,17 @@ class BiLSTMGuidePlan:
 GuidePlan = CausalGuidePlan | BiLSTMGuidePlan
 
 
-def trained_guide(
+def find_or_train_guide(
     run: Run, name: str, plan: GuidePlan, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase
 ) -> Trained:
-    """The stage of a guide that learned the prefixes of all of `texts`, in the tokens of a generator."""
+    """Trains a guide on prefixes of all of `texts` in the tokens of a generator, or finds its stage."""
     depends = {
         "plan": plan,
         "tokens": fingerprint(tokenizer.get_vocab()),
         "texts": fingerprint(texts),
         "seed": run.seed,
     }
-    return trained_here(run, name, depends, lambda folder: plan.train(run, texts, tokenizer, folder, name), VERSION)
+    return find_or_train(run, name, depends, lambda folder: plan.train(run, texts, tokenizer, folder, name), VERSION)
 
 
 def check_guide(folder: Path | str) -> None:

@@ -1,4 +1,4 @@
-"""Language models that experiments need: pretrained ones by name, or small ones trained here and kept as stages."""
+"""Language models for experiments: pretrained ones by name, or small ones that are trained here and kept as stages."""
 
 import logging
 import random
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from core.faults import InputFaults, SettingFault
 from core.stages import fingerprint
 from experiments.runner.contracts import Run
-from experiments.training.trained import Trained, trained_elsewhere, trained_here
+from experiments.training.trained import Trained, find_or_train, use_pretrained
 from language_models.causal import CausalLM
 from language_models.masked import MaskedLM
 from language_models.training import (
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A model that others trained, by its hub name or folder."""
+    """A pretrained model, by its hub name or folder."""
 
     name: str
 
@@ -39,23 +39,23 @@ class ModelPlan(Protocol):
     """What to build: a frozen dataclass of settings (TinyT5, PretrainedSeq2Seq)."""
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Trainable:
-        """The model before training; its tokenizer may learn the texts and has the additional special tokens."""
+        """Builds the model before training. Its tokenizer has the additional tokens and may learn from the texts."""
         ...
 
 
 class Learns(Protocol):
-    """What a model learns of the texts: a frozen dataclass of settings. A text may be of any kind (str, turns)."""
+    """The training task of a model: a frozen dataclass of settings. A text may have any type (str, turns)."""
 
     def build(self, model: Any, texts: Sequence[Any], seed: int, /) -> Any:
-        """The model of a plan before training, by the texts to train on."""
+        """Builds the model of a plan before training; the texts are those to train on."""
         ...
 
     def tasks(self, lm: Any, texts: Sequence[Any], /) -> Callable[[int], Sequence[Task]]:
-        """The tasks of an epoch by its seed, one for each text; the same for the same seed."""
+        """The tasks of one epoch, one per text; the same seed gives the same tasks."""
         ...
 
     def batch(self, lm: Any, tasks: Sequence[Task], /) -> Batch:
-        """What the model is called with to learn the tasks."""
+        """The model's inputs for a batch of tasks."""
         ...
 
 
@@ -64,10 +64,10 @@ class LanguageModelPlan:
     """A language model to train here.
 
     Attributes:
-        model: what to build, as `learns.build` takes it.
-        schedule: how long and how fast it trains.
-        learns: what it learns of the texts.
-        tasks_per_text: how many tasks each text gives in an epoch (gaps in a dialogue, for example).
+        model: the model to build; `learns.build` receives it.
+        schedule: the length and learning rate of the training.
+        learns: the training task.
+        tasks_per_text: number of tasks per text in an epoch (gaps in a dialogue, for example).
     """
 
     model: Any
@@ -76,19 +76,19 @@ class LanguageModelPlan:
     tasks_per_text: int = 1
 
 
-def trained_language_model(
+def find_or_train_language_model(
     run: Run, name: str, plan: LanguageModelPlan | Pretrained, train: Sequence[Any], held_out: Sequence[Any]
 ) -> Trained:
-    """A pretrained model, or the stage of one that learned `train` and was checked on `held_out`.
+    """A pretrained model, or one that is trained on `train` and checked on `held_out`, or found as a stage.
 
-    Raises SettingFault where there is nothing to train on.
+    Raises SettingFault if there are no texts to train on.
     """
     if isinstance(plan, Pretrained):
-        return trained_elsewhere(plan.name)
+        return use_pretrained(plan.name)
     if not train or not held_out:
         raise SettingFault(
-            f"a small model ({name}) learns from the texts of data, but {'held-out' if train else 'training'} "
-            "texts are missing: choose other data, or a pretrained model (scale=paper)"
+            f"the small model {name} learns from the texts of `data`, but these have no "
+            f"{'held-out' if train else 'training'} texts: choose other data, or a pretrained model (scale=paper)"
         )
 
     def build(folder: Path) -> None:
@@ -108,79 +108,79 @@ def trained_language_model(
         )
 
     depends = {"plan": plan, "train": fingerprint(train), "held_out": fingerprint(held_out), "seed": run.seed}
-    return trained_here(run, name, depends, build, VERSION)
+    return find_or_train(run, name, depends, build, VERSION)
 
 
 @dataclass(frozen=True)
 class WholeTexts:
     """A causal model learns whole texts, from the start token to the end token.
 
-    Texts that are longer than the model reads are left out.
+    Texts that are too long for the model are left out.
     """
 
     def build(self, model: ModelPlan, texts: Sequence[str], seed: int) -> Trainable:
-        """The model before training."""
+        """Builds the model before training."""
         return model.build(texts, (), seed)
 
     def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
         """The same tasks in every epoch."""
-        found = [Task([lm.start], [*row, lm.start]) for row in fitting(lm, texts, lm.longest - 2)]
+        found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.longest - 2)]
         return lambda seed: found
 
     def batch(self, lm: CausalLM, tasks: Sequence[Task]) -> Batch:
-        """What the model is called with."""
+        """The inputs of the model for a batch."""
         return causal_batch(lm.model, tasks)
 
 
 @dataclass(frozen=True)
 class MaskedTokens:
-    """A masked model learns the tokens that are masked, others in every epoch.
+    """A masked model learns to predict masked tokens, which are drawn anew in every epoch.
 
-    Texts that are longer than the model reads are left out.
+    Texts that are too long for the model are left out.
 
     Attributes:
-        share: of the tokens of a text.
+        share: of the tokens of a text that are masked.
     """
 
     share: float = 0.15
 
     def build(self, model: ModelPlan, texts: Sequence[str], seed: int) -> Trainable:
-        """The model before training."""
+        """Builds the model before training."""
         return model.build(texts, (), seed)
 
     def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
-        """The tasks of an epoch by its seed."""
-        rows = [lm.framed((), row) for row in fitting(lm, texts, lm.longest - 3)]
+        """Other tasks for every seed: each masks other tokens of the texts."""
+        rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.longest - 3)]
         mask = lm.special("mask")
 
-        def masked(seed: int) -> list[Task]:
+        def draw_tasks(seed: int) -> list[Task]:
             rng = random.Random(seed)
             return [self.task(row, mask, rng) for row in rows]
 
-        return masked
+        return draw_tasks
 
     def task(self, row: Sequence[int], mask: int, rng: random.Random) -> Task:
-        """The row with a share of what stands between its first and last token masked, at least one of them."""
+        """Masks a share of the inner tokens of a row, but at least one."""
         inner = range(1, len(row) - 1)
         at = set(rng.sample(inner, max(1, round(self.share * len(inner)))))
         source = [mask if i in at else token for i, token in enumerate(row)]
         return Task(source, [token if i in at else NOT_LEARNED for i, token in enumerate(row)])
 
     def batch(self, lm: MaskedLM, tasks: Sequence[Task]) -> Batch:
-        """What the model is called with."""
+        """The inputs of the model for a batch."""
         return masked_batch(lm.model, tasks)
 
 
-def fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
-    """The tokens of the texts that have at most `most` of them.
+def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
+    """Encodes the texts and keeps those with at most `most` tokens.
 
-    Raises InputFaults where none has.
+    Raises InputFaults if no text is that short.
     """
     rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
     found = [row for row in rows if len(row) <= most]
     if not found:
         raise InputFaults(
-            [f"a language model learns texts of at most {most} tokens, but all {len(rows)} have more: cut them"]
+            [f"a text to train on must have at most {most} tokens, but all {len(rows)} have more: shorten them"]
         )
     if len(found) < len(rows):
         log.warning("%d of %d texts have more than %d tokens and are left out", len(rows) - len(found), len(rows), most)

@@ -1,4 +1,4 @@
-"""Trained: a model of the hub, in a user's folder, or trained here and kept as a stage."""
+"""Trained: a model from the hub, from a user's folder, or trained here and kept as a stage."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ class Trained:
     """A model that is ready to be loaded.
 
     Attributes:
-        name: of the hub, the folder as the user gave it, or what the experiment calls the model.
-        folder: where it lies; None for a model of the hub.
-        curve: the points of its learning curve; empty where others trained it.
+        name: the hub name, the folder as the user gave it, or the experiment's name for the model.
+        folder: None for a model from the hub.
+        curve: the points of its learning curve; empty for a pretrained model.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Trained:
 
     @property
     def source(self) -> str:
-        """What `from_pretrained` takes."""
+        """The argument of `from_pretrained`."""
         return self.name if self.folder is None else str(self.folder)
 
     @property
@@ -37,7 +37,7 @@ class Trained:
 
     @cached_property
     def identity(self) -> str:
-        """What results of the model depend on: its stage, a hash of the files in its folder, or its hub name."""
+        """What identifies the model in hashes: its stage, a hash of the files in its folder, or its hub name."""
         if self.folder is None:
             return self.name
         return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
@@ -48,18 +48,18 @@ class Trained:
         return min(point["held_out_nll"] for point in self.curve if "held_out_nll" in point)
 
 
-def trained_elsewhere(name: str) -> Trained:
-    """A model that others trained, by its hub name or folder."""
+def use_pretrained(name: str) -> Trained:
+    """A pretrained model, by its hub name or folder."""
     return Trained(name, Path(name) if Path(name).is_dir() else None)
 
 
-def trained_here(
+def find_or_train(
     run: Run, name: str, depends: Mapping[str, Any], build: Callable[[Path], None], version: int
 ) -> Trained:
-    """The stage `name` of a model that `build(folder)` trains with the trainer of the run.
+    """The stage `name` of a model; if it does not exist, `build(folder)` trains it with the trainer of the run.
 
-    `build` writes the model and `curve.json`. `depends` and `version` are as in `Stages.get`; the precision of the
-    training is added.
+    `build` writes the model and `curve.json`. `depends` and `version` are as in `Stages.get`; `depends` gets the
+    precision of the training as well.
     """
     with run.timed(f"training {name}"):
         depends = {**depends, "precision": run.precision}
@@ -68,5 +68,5 @@ def trained_here(
 
 
 def folders_of(models: Mapping[str, Trained]) -> dict[str, Path]:
-    """The folders of the models that were trained here, as `Outcome.models` takes them."""
+    """The folders of the models that were trained here, for `Outcome.models`."""
     return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder is not None}

@@ -65,7 +65,7 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["+exp=scor"], ["exp=scor", "did you mean score", "allowed: augment, cdm_"]),
+        (["+exp=scor"], ["exp=scor", "did you mean score", "allowed: audit, augment, cdm_"]),
         (["exp=score"], ["+exp=score"]),
         ([*SCORE, "scale=huge"], ["scale=huge", "paper, tiny"]),
         ([*SCORE, "sede=3"], ["sede is not a setting", "did you mean seed?", "outputs"]),

@@ -251,7 +251,7 @@ def test_an_objective_that_is_not_there_is_a_fault_after_the_results(
         (["+exp=toy", "--cfg", "job", "--resolve", "-p", "experiment"], 0, "ending: fine"),
         (["--cfg", "job", "+exp=toy", "-p", "nope"], 2, "package 'nope' not found"),
         (["+exp=score", "--cfg", "job", "--resolve"], 2, "output must be given"),
-        (["+exp=toy", "--resolve"], 2, "--resolve belongs to --cfg job"),
+        (["+exp=toy", "--resolve"], 2, "--resolve works only with --cfg job"),
         (["+exp=toy", "--cfg", "job", "--info"], 2, "Only one of"),
         (["+exp=toy", "sede=3", "--info"], 2, "did you mean seed?"),
     ],

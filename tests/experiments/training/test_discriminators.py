@@ -12,7 +12,7 @@ from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.training import TrainingSettings
 from experiments.runner.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, trained_discriminator
+from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
 
 TEXTS = [LabelledText((word,), label, f"{word}{i}") for i in range(8) for label, word in enumerate(("bad", "good"))]
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Run:
 
 def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run) -> None:
     def trained(run: Run, texts: list[LabelledText] = TEXTS, plan: DiscriminatorPlan = PLAN, seed: int = 0) -> Trained:
-        return trained_discriminator(run, "judge", plan, texts, seed)
+        return find_or_train_discriminator(run, "judge", plan, texts, seed)
 
     first = trained(run)
     assert first.is_trained_here

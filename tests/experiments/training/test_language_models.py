@@ -14,7 +14,7 @@ from experiments.training.language_models import (
     MaskedTokens,
     Pretrained,
     WholeTexts,
-    trained_language_model,
+    find_or_train_language_model,
 )
 from experiments.training.trained import Trained
 from language_models.tiny import TinyBert, TinyGPT2
@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_a_pretrained_model_is_its_name_and_needs_no_text(run: Run) -> None:
-    assert trained_language_model(run, "causal", Pretrained("gpt2"), [], []) == Trained("gpt2")
+    assert find_or_train_language_model(run, "causal", Pretrained("gpt2"), [], []) == Trained("gpt2")
 
 
 @pytest.mark.parametrize(("train", "held_out", "missing"), [([], ["a"], "training"), (["a"], [], "held-out")])
@@ -40,7 +40,7 @@ def test_a_model_without_texts_to_learn_from_is_told(
     run: Run, plan: LanguageModelPlan, train: list[str], held_out: list[str], missing: str
 ) -> None:
     with pytest.raises(SettingFault, match=f"{missing} texts are missing"):
-        trained_language_model(run, "toy", plan, train, held_out)
+        find_or_train_language_model(run, "toy", plan, train, held_out)
 
 
 def test_a_masked_task_asks_for_what_it_hides_and_for_nothing_else() -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.training.trained import Trained, folders_of, trained_elsewhere
+from experiments.training.trained import Trained, folders_of, use_pretrained
 
 
 def test_a_hub_name_loads_and_identifies_itself() -> None:
-    found = trained_elsewhere("openai-community/gpt2")
+    found = use_pretrained("openai-community/gpt2")
     assert (found.source, found.identity, found.folder) == ("openai-community/gpt2", "openai-community/gpt2", None)
     assert not found.is_trained_here
 
@@ -17,7 +17,7 @@ def test_a_folder_is_identified_by_its_files_wherever_it_lies(tmp_path: Path) ->
     for name, weights in (("a", "1"), ("b", "1"), ("c", "2")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.safetensors").write_text(weights, "utf-8")
-    a, b, c = (trained_elsewhere(str(tmp_path / name)) for name in "abc")
+    a, b, c = (use_pretrained(str(tmp_path / name)) for name in "abc")
     assert a.source == str(tmp_path / "a")
     assert a.identity == b.identity != c.identity
     assert not a.is_trained_here
