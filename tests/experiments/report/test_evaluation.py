@@ -47,9 +47,11 @@ def test_one_score_meets_every_rated_aspect_and_several_meet_their_namesakes() -
     ]
 
 
-def test_what_cannot_be_compared_is_said() -> None:
+def test_scores_that_cannot_be_compared_are_refused() -> None:
     two = Scores({"fluency": np.zeros(1), "style": np.zeros(1)}, "two")
-    with pytest.raises(ValueError, match="two scores fluency, style, but toys is rated for overall"):
+    with pytest.raises(
+        ValueError, match="two must score a rated aspect, but it scores fluency, style and toys is rated for overall"
+    ):
         evaluate({"two": two}, rated([{"overall": 1}]))
     with pytest.raises(ValueError, match="two has 1 for 2 of toys"):
         evaluate({"two": two}, rated([{"overall": 1}, {"overall": 2}]))

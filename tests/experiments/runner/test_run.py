@@ -56,7 +56,7 @@ def test_help_lists_experiments_groups_and_settings(capsys: pytest.CaptureFixtur
 def test_without_an_experiment_the_choices_are_listed(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_here() == 2
     told = capsys.readouterr().err
-    assert "give +exp=NAME" in told
+    assert "pass +exp=NAME" in told
     assert "+exp=toy" in told
     assert "A toy that trains one weight" in told
     assert run_here("seed=3") == 2
@@ -253,7 +253,7 @@ def test_an_objective_that_is_not_there_is_a_fault_after_the_results(
         (["+exp=score", "--cfg", "job", "--resolve"], 2, "output must be given"),
         (["+exp=toy", "--resolve"], 2, "--resolve works only with --cfg job"),
         (["+exp=toy", "--cfg", "job", "--info"], 2, "Only one of"),
-        (["+exp=toy", "sede=3", "--info"], 2, "did you mean seed?"),
+        (["+exp=toy", "sede=3", "--info"], 2, "did you mean seed"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -9,32 +9,35 @@ FEW = ("data.train=40", "data.held_out=8", "data.rated=16", "logger=none", "trai
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         (["+exp=mars_story", "ratios=[0.2]"], "ratios must ascend from 0, but is [0.2]"),
-        (["+exp=mars_story", "ratios=[0,0]"], "ratios must be a list of numbers from 0 to below 1"),
-        (["+exp=mars_story", "largest_ratios=[]"], "largest_ratios must be a list of numbers from 0 to below 1"),
-        (["+exp=mars_story", "largest_ratios=[0,-0.2]"], "all different, but is [0, -0.2]"),
+        (["+exp=mars_story", "ratios=[0,0]"], "ratios must be non-empty and without duplicates"),
+        (["+exp=mars_story", "largest_ratios=[]"], "largest_ratios must be non-empty and without duplicates"),
+        (
+            ["+exp=mars_story", "largest_ratios=[0,-0.2]"],
+            "largest_ratios[1] must be greater than or equal to 0, but is -0.2",
+        ),
         (["+exp=mars_story", "data.rated=-1"], "rated must be a whole number of texts from 0 on, but is -1"),
-        (["+exp=ctrleval_sentiment", "analyses.numbers=[1,1]"], "analyses.numbers must be a list of whole numbers"),
-        (["+exp=ctrleval_sentiment", "analyses.example=-1"], "analyses.example must be a whole number from 0 on"),
+        (["+exp=ctrleval_sentiment", "analyses.numbers=[1,1]"], "numbers must be non-empty and without duplicates"),
+        (["+exp=ctrleval_sentiment", "analyses.example=-1"], "example must be greater than or equal to 0"),
         (["+exp=cdm_dialogue", "data.train=-1"], "train must be a whole number of texts from 0 on, but is -1"),
-        (["+exp=guided_topic", "labels=[]"], "labels must be a list of labels"),
-        (["+exp=guided_topic", "ks=[8,8]"], "ks must be a list of whole numbers from 1 on"),
-        (["+exp=guided_demo", "prompt=A", "strength=inf"], "strength must be finite and above 0 for a guide"),
+        (["+exp=guided_topic", "labels=[]"], "labels must be non-empty and without duplicates"),
+        (["+exp=guided_topic", "ks=[8,8]"], "ks must be non-empty and without duplicates"),
+        (["+exp=guided_demo", "prompt=A", "strength=inf"], "strength must be a finite number"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_settings_are_told_in_one_line(
+def test_a_wrong_setting_gives_one_line(
     run_here: Callable[..., int],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     settings: list[str],
-    told: str,
+    message: str,
 ) -> None:
     assert run_here(settings[0], *FEW, *settings[1:]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert message in line
     assert not (tmp_path / "outputs").exists()
 
 

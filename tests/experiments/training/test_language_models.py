@@ -36,10 +36,10 @@ def test_a_pretrained_model_is_its_name_and_needs_no_text(run: Run) -> None:
 
 @pytest.mark.parametrize(("train", "held_out", "missing"), [([], ["a"], "training"), (["a"], [], "held-out")])
 @pytest.mark.parametrize("plan", [CAUSAL, MASKED])
-def test_a_model_without_texts_to_learn_from_is_told(
+def test_a_model_without_training_texts_is_refused(
     run: Run, plan: LanguageModelPlan, train: list[str], held_out: list[str], missing: str
 ) -> None:
-    with pytest.raises(SettingFault, match=f"{missing} texts are missing"):
+    with pytest.raises(SettingFault, match=f"these have no {missing} texts"):
         find_or_train_language_model(run, "toy", plan, train, held_out)
 
 
