@@ -1,8 +1,8 @@
 """Scores and Metric: what every metric returns, and what makes a metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,18 @@ class Scores:
     def truncated(self) -> int:
         """How many examples lost tokens."""
         return sum(d > 0 for d in self.dropped_tokens)
+
+
+@runtime_checkable
+class CorpusMetric(Protocol):
+    """A metric whose scores depend on a corpus, such as an inverse document frequency.
+
+    Without a corpus of its own it takes the examples of each call. A file that is scored in parts is its corpus.
+    """
+
+    def with_corpus(self, examples: Iterable[Example]) -> "Metric":
+        """The metric with the corpus of these examples, unless it has one of its own."""
+        ...
 
 
 class Metric(Protocol):

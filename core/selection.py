@@ -41,20 +41,22 @@ def has_field(example: Example, field: Field) -> bool:
     return bool((getattr(example, field) or "").strip())
 
 
+def find_lack(example: Example, requires: Sequence[Field], metric: str) -> str | None:
+    """What the metric requires and the example lacks, as a sentence, or None."""
+    names = {"turns": "two or more turns"}
+    missing = [names.get(field, field) for field in requires if not has_field(example, field)]
+    return f"{metric} needs {' and '.join(missing)}, found none" if missing else None
+
+
 def select_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> Selection:
     """The examples that have all fields that the metric requires.
 
     Raises ExampleFaults where there are examples and none of them has them: the file or the metric is the wrong one.
     """
-    missing = [[field for field in requires if not has_field(example, field)] for example in examples]
-    names = {"turns": "two or more turns"}
-    reasons = [
-        f"{metric} needs {' and '.join(names.get(field, field) for field in fields)}, found none" if fields else None
-        for fields in missing
-    ]
+    reasons = [find_lack(example, requires, metric) for example in examples]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason} for {examples[i].id!r}") for i, reason in enumerate(reasons))
-    return Selection([i for i, fields in enumerate(missing) if not fields], reasons)
+    return Selection([i for i, reason in enumerate(reasons) if reason is None], reasons)
 
 
 def score_complete(

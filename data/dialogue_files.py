@@ -7,7 +7,7 @@ from pathlib import Path
 from core.example import Example
 from core.faults import InputFaults, fault, shown
 from data.files import UTTERANCE_END, located_examples
-from data.text_files import check_suffix, numbered_lines, read_text
+from data.text_files import form_of, iterate_lines
 
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 
@@ -39,8 +39,7 @@ def read_utt_lines(
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
     """As read_dialogues, each with the number of its line."""
-    check_suffix(path, FORMS)
-    if path.suffix.lower() == ".txt":
+    if form_of(path, FORMS) == ".txt":
         return located_utt_lines(path, scored=rated, aspect="rating", drop_empty=False)
     return located_examples(path, requires=("turns", "ratings") if rated else ("turns",))
 
@@ -49,7 +48,7 @@ def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -
     """As read_utt_lines, each with the number of its line."""
     faults: list[str] = []
     examples: list[tuple[int, Example]] = []
-    for line, content in numbered_lines(read_text(path, faults)):
+    for line, content in iterate_lines(path, faults):
         *utterances, end = content.split(UTTERANCE_END)
         problems: list[str] = []
         ratings: dict[str, float] = {}

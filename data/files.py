@@ -6,22 +6,24 @@ as a missing value.
 """
 
 import csv
-import io
 import json
 import math
 import sys
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 from pydantic import ValidationError
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, suggestion
 from core.scores import Scores
+from data.parquet_files import read_parquet
 from data.records import List, Number, Record, String, Text, list_problems, repeated_id
-from data.text_files import check_suffix, decoder, read_json_lines, read_text, written_aside
+from data.text_files import decoder, form_of, iterate_lines, read_json_lines, written_aside
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))
@@ -29,6 +31,7 @@ LISTS = ("turns", "references")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu; data.scored reads it
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+FORMS = (".jsonl", *DELIMITERS, ".parquet")
 
 
 class ExampleRecord(Record):
@@ -47,7 +50,7 @@ class ExampleRecord(Record):
 
 
 def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Example, ...]:
-    """The examples of a .jsonl, .csv or .tsv file, in its order.
+    """The examples of a .jsonl, .csv, .tsv (each also .gz) or .parquet file, in its order.
 
     JSONL: one object per line. CSV and TSV: a header, then a row per example; `turns` and `references` are JSON arrays
     (`turns` may also be utterances joined by `</UTT>`), ratings are columns such as `rating:coherence` or one column
@@ -72,27 +75,64 @@ def located_examples(
 
     `take(line, record)` may take further keys off a record before it is checked, and returns what is wrong with them.
     """
+    return tuple(iterate_examples(path, requires, take))
+
+
+def iterate_examples(
+    path: Path | str,
+    requires: Collection[str] = (),
+    take: Callable[[int, dict[str, Any]], list[str]] | None = None,
+) -> Iterator[tuple[int, Example]]:
+    """As located_examples, one example after the other, in little memory; the faults are raised at the end."""
     if unknown := sorted(set(requires) - set(FIELDS)):
         raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
     path = Path(path)
     faults: list[str] = []
-    check_suffix(path, allowed=(".jsonl", *DELIMITERS))
-    records = read_json_lines(path, faults) if path.suffix.lower() == ".jsonl" else _read_rows(path, faults)
-    first_line: dict[str, int] = {}
-    examples: list[tuple[int, Example]] = []
-    for line, record in records:
+    is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
+    for line, record in _read_records(path, faults):
         problems = take(line, record) if take is not None else []
         values, found = _check_record(record, requires)
-        name = values.setdefault("id", f"{path.stem}-{line}")
-        problems += found + repeated_id(name, line, first_line)
+        problems += found
+        ids.append(hash(values.setdefault("id", _default_id(path, line))))
         faults += [fault(path, line, problem) for problem in problems]
         if not problems:
-            examples.append((line, Example(**values)))
+            is_empty = False
+            yield line, Example(**values)
+    faults += _repeated_ids(path, ids)
     if faults:
         raise InputFaults(faults)
-    if not examples:
+    if is_empty:
         raise InputFaults([fault(path, 0, "the file needs at least one example, but has only a header")])
-    return tuple(examples)
+
+
+def _default_id(path: Path, line: int) -> str:
+    stem = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return f"{stem.stem}-{line}"
+
+
+def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
+    """A fault for every id that an earlier line has; the file is read again where hashes of ids are equal."""
+    hashes, counts = np.unique(np.frombuffer(ids, np.int64), return_counts=True)
+    repeated = set(hashes[counts > 1].tolist())
+    if not repeated:
+        return []
+    faults: list[str] = []
+    first_line: dict[str, int] = {}
+    for line, record in _read_records(path, []):
+        name = record.get("id") or _default_id(path, line)
+        if isinstance(name, str) and hash(name) in repeated:
+            faults += [fault(path, line, problem) for problem in repeated_id(name, line, first_line)]
+    return faults
+
+
+def _read_records(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    match form_of(path, FORMS):
+        case ".jsonl":
+            return read_json_lines(path, faults)
+        case ".parquet":
+            return read_parquet(path)
+        case form:
+            return _read_rows(path, DELIMITERS[form], faults)
 
 
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
@@ -105,7 +145,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     id used twice), InputFaults for another suffix.
     """
     path = Path(path)
-    check_suffix(path, allowed=(".jsonl", *DELIMITERS))
+    form = form_of(path, allowed=(".jsonl", *DELIMITERS))
     records = [_record(example) for example in examples]
     ids: set[str] = set()
     for record in records:
@@ -116,45 +156,39 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
             raise ValueError(f"example {shown(record.get('id'))} cannot be written: {'; '.join(problems)}")
         ids.add(record["id"])
     with written_aside(path) as file:
-        if path.suffix.lower() == ".jsonl":
-            file.writelines(_json_line(record) for record in records)
+        if form == ".jsonl":
+            file.writelines(json_line(record) for record in records)
         else:
-            _write_table(file, records, DELIMITERS[path.suffix.lower()])
+            _write_table(file, records, DELIMITERS[form])
 
 
-def write_scores(path: Path | str, examples: Sequence[Example], scores: Scores) -> None:
-    """Writes one JSON object per example, in their order, and the signature beside it in `<path>.meta.json`.
+def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
+    """One record per example, in their order.
 
-    An object has `id`, `scores` (aspect -> number, or null where it cannot be scored), `dropped_tokens`, `reason` when
-    a score is null, and `explanation` when the metric gives one. Both files appear only when both are whole.
+    It has `id`, `scores` (aspect -> number, or null where it cannot be scored), `dropped_tokens`, `reason` when a score
+    is null, and `explanation` when the metric gives one.
 
     Raises ValueError when the numbers of examples and scores differ.
     """
     if len(examples) != len(scores):
         raise ValueError(f"one score per example, but there are {len(examples)} examples and {len(scores)} scores")
-    path = Path(path)
-    meta = {
-        "signature": scores.signature,
-        "aspects": list(scores.values),
-        "n": len(scores),
-        "unscored": scores.unscored,
-        "truncated": scores.truncated,
-    }
-    with written_aside(path) as file, written_aside(path.with_name(f"{path.name}.meta.json")) as meta_file:
-        json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
-        meta_file.write("\n")
-        for i, example in enumerate(examples):
-            numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
-            record: dict[str, Any] = {
-                "id": example.id,
-                "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
-                "dropped_tokens": scores.dropped_tokens[i],
-            }
-            if None in record["scores"].values():
-                record["reason"] = scores.reasons[i]
-            if scores.explanations:
-                record["explanation"] = scores.explanations[i]
-            file.write(_json_line(record))
+    for i, example in enumerate(examples):
+        numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
+        record: dict[str, Any] = {
+            "id": example.id,
+            "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
+            "dropped_tokens": scores.dropped_tokens[i],
+        }
+        if None in record["scores"].values():
+            record["reason"] = scores.reasons[i]
+        if scores.explanations:
+            record["explanation"] = scores.explanations[i]
+        yield record
+
+
+def json_line(record: Mapping[str, Any]) -> str:
+    """A record as a line of JSON."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
@@ -189,11 +223,11 @@ def _says_something(value: Any) -> bool:
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _read_rows(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV or TSV file as records, each with the number of the line it begins on."""
     csv.field_size_limit(sys.maxsize)  # articles may be longer than the 131072 characters that csv allows by default
-    lines = io.StringIO(read_text(path, faults).rstrip("\r\n"), newline="\n")
-    reader = csv.reader(lines, delimiter=DELIMITERS[path.suffix.lower()], strict=True)
+    lines = (f"{line}\n" for _, line in iterate_lines(path, faults))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
     begins = 1
     try:
@@ -277,10 +311,6 @@ def _record(example: Example) -> dict[str, Any]:
         if value:
             record[name] = list(value) if name in LISTS else dict(value) if name == "ratings" else value
     return record
-
-
-def _json_line(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _write_table(file: TextIO, records: Sequence[Mapping[str, Any]], delimiter: str) -> None:

@@ -1,5 +1,6 @@
 """Text files in and out: UTF-8 with every fault collected, lines of JSON, and writing aside."""
 
+import gzip
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -24,44 +25,64 @@ def written_aside(path: Path | str) -> Iterator[TextIO]:
         aside.unlink(missing_ok=True)
 
 
-def check_suffix(path: Path, allowed: Sequence[str]) -> None:
-    """Raises InputFaults when the name of the file ends in none of the allowed suffixes."""
-    if path.suffix.lower() not in allowed:
+def form_of(path: Path, allowed: Sequence[str]) -> str:
+    """The suffix of the file without `.gz`: how it is to be read or written.
+
+    Raises InputFaults where it is none of the allowed ones.
+    """
+    name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    form = name.suffix.lower()
+    if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        raise InputFaults([fault(path, 0, f"{rule}, found {shown(path.suffix)}")])
+        raise InputFaults([fault(path, 0, f"{rule}, found {shown(name.suffix)}")])
+    return form
 
 
-def read_text(path: Path, faults: list[str]) -> str:
-    """The text of a UTF-8 file without byte order mark; lines that are not UTF-8 are appended to `faults`.
+def iterate_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file, plain or `.gz`, with their numbers from 1, read as they are asked for.
 
-    What cannot be decoded is replaced, so that the rest of the file can be checked too.
+    Without byte order mark, LF or CRLF and without blank lines at the end. `faults` gets one for every line that is not
+    UTF-8; what cannot be decoded is replaced, so that the rest of the file can be checked too.
 
     Raises InputFaults when there is no such file or it is empty.
     """
     if not path.is_file():
         raise InputFaults([fault(path, 0, f"no such file{', it is a folder' if path.is_dir() else ''}")])
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        raise InputFaults([fault(path, 0, f"the file is empty, found {len(data)} bytes that say nothing")])
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputFaults([fault(path, 1, "the file must be UTF-8, but begins like UTF-16; save it as UTF-8")])
+    blank: list[tuple[int, str]] = []  # held back until a line follows that is not blank
+    is_empty = True
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        for number, line in enumerate(data.split(b"\n"), start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                what = f"must be UTF-8, found byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
-                faults.append(fault(path, number, what))
-        return data.decode("utf-8", "replace")
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            # at LF only: JSON strings and utterances may hold other characters that Python takes for line ends
+            for number, line in enumerate(file, start=1):
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                        what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
+                        raise InputFaults([fault(path, 1, what)])
+                text = _decode(line, path, number, faults).removesuffix("\n").removesuffix("\r")
+                blank.append((number, text))
+                if text.strip():
+                    is_empty = False
+                    yield from blank
+                    blank = []
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
+    if is_empty:
+        raise InputFaults([fault(path, 0, f"the file is empty, found {path.stat().st_size} bytes that say nothing")])
 
 
-def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers from 1, without LF or CRLF and without blank lines at the end."""
-    # not str.splitlines, which also splits at characters that JSON strings and utterances may hold (U+2028, U+0085)
-    for number, line in enumerate(text.rstrip().split("\n"), start=1):
-        yield number, line.removesuffix("\r")
+def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = f"must be UTF-8, found byte 0x{line[error.start]:02x} at byte {error.start + 1} of the line"
+        faults.append(fault(path, number, what))
+        return line.decode("utf-8", "replace")
+
+
+def read_text(path: Path, faults: list[str]) -> str:
+    """The text of a file. Faults, and what is raised, are those of `iterate_lines`."""
+    return "\n".join(line for _, line in iterate_lines(path, faults))
 
 
 def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -71,7 +92,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
     """
     repeated: list[str] = []
     decode = decoder(repeated)
-    for number, line in numbered_lines(read_text(path, faults)):
+    for number, line in iterate_lines(path, faults):
         repeated.clear()
         try:
             record = decode(line)

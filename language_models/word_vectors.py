@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.faults import InputFaults, fault, shown
-from data.text_files import numbered_lines, read_text
+from data.text_files import iterate_lines
 from language_models.encoders import Encoder
 
 
@@ -52,7 +52,7 @@ class WordVectors:
         row_of: dict[str, int] = {}
         vectors: list[NDArray[np.float32]] = []
         dim = 0
-        for number, line in numbered_lines(read_text(path, faults)):
+        for number, line in iterate_lines(path, faults):
             if number == 1 and re.fullmatch(r"\d+ \d+", line):
                 continue
             line = line.rstrip(" ")

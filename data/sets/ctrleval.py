@@ -25,7 +25,7 @@ from data.sets.attributes import (
     load_labelled,
     split_labelled,
 )
-from data.text_files import numbered_lines, read_text
+from data.text_files import iterate_lines
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     path = require_file(root, FILES[part][0], download)
     faults: list[str] = []
     rows: list[tuple[int, list[str]]] = []
-    for line, content in numbered_lines(read_text(path, faults)):
+    for line, content in iterate_lines(path, faults):
         cells = content.rstrip("\r").split("\t")
         problems = _problems(cells, labels)
         faults += [fault(path, line, problem) for problem in problems]

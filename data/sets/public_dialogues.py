@@ -16,7 +16,7 @@ from data.dialogue_files import finite, located_utt_lines, read_utt_lines
 from data.download import find_file, require_file
 from data.originals import ORIGINS
 from data.rated import RatedSet
-from data.text_files import numbered_lines, read_text
+from data.text_files import iterate_lines
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ def _rated_twice(files: _RatedFiles, root: Path | str, download: bool) -> list[E
 def _published_scores(path: Path, column: str, n: int) -> dict[int, float]:
     """Line of a dialogue (from 0) -> score, of a file with the columns `column` and `deam_score` and n rows."""
     faults: list[str] = []
-    rows = [(number, line.split("\t")) for number, line in numbered_lines(read_text(path, faults))]
+    rows = [(number, line.split("\t")) for number, line in iterate_lines(path, faults)]
     if rows[0][1] != [column, "deam_score"]:
         faults.append(fault(path, 1, f"the header must be {column}, tab, deam_score, found {shown(rows[0][1])}"))
     scores: dict[int, float] = {}

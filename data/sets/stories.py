@@ -18,7 +18,7 @@ from data.records import Identified, NonEmpty, Number, Text, read_records, requi
 from data.references import ReferenceData
 from data.sentences import split_at_marks
 from data.splits import share, split_by
-from data.text_files import numbered_lines, read_text
+from data.text_files import iterate_lines
 
 HELD_OUT_FRACTION = 0.1
 
@@ -108,7 +108,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
     path = require_file(root, PLAIN, download)
     faults: list[str] = []
     examples: list[Example] = []
-    for line, text in numbered_lines(read_text(path, faults)):
+    for line, text in iterate_lines(path, faults):
         if not text.strip():
             faults.append(fault(path, line, f"a line must be a story, found {shown(text)}"))
             continue

@@ -1,20 +1,41 @@
 """Score: one metric on a file of one's own texts (`+exp=score`)."""
 
+import gzip
+import hashlib
+import json
+import logging
 import math
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from hydra.utils import get_object
+from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
-from core.scores import Field, Metric
-from core.selection import select_complete
-from data.files import located_examples, write_scores
-from experiments.runner.contracts import Outcome, Run
+from core.faults import ExampleFaults, InputFaults, fault
+from core.scores import CorpusMetric, Field, Metric, Scores
+from core.selection import find_lack
+from core.settings import Count, check
+from data.files import iterate_examples, json_line, score_records
+from data.parquet_files import import_pyarrow, write_parquet
+from data.text_files import written_aside
+from experiments.runner.contracts import Outcome, Run, Table
+
+log = logging.getLogger(__name__)
+
+ROWS, PROGRESS = "rows.jsonl", "progress.json"  # of a kept stage
+SPEAK_EVERY = 30  # seconds between messages on how far the scoring is
+FIRST, WIDTH = 5, 60  # examples that are shown, characters of each
+BARS = " ▁▂▃▄▅▆▇█"
 
 
 def output_file(path: str, given: str) -> Path:
@@ -29,21 +50,49 @@ def output_file(path: str, given: str) -> Path:
         raise InputFaults([f"output must be another file than data.path, found {file} for both"])
     if not file.parent.is_dir():
         raise InputFaults([f"output must lie in a folder that exists, found no {file.parent}"])
+    if file.suffix.lower() == ".parquet":
+        import_pyarrow(file)
     return file
 
 
-def read_scorable(path: str, metric: Mapping[str, Any]) -> list[Example]:
-    """The examples of a file, checked for the fields that the configured metric requires.
+@dataclass(frozen=True)
+class ScorableFile:
+    """A file that was read through and can be scored.
+
+    Attributes:
+        requires: the fields that the metric requires.
+        rows: how many examples it has.
+        sha256: of its bytes.
+        first: an example that has these fields.
+    """
+
+    path: Path
+    requires: tuple[Field, ...]
+    rows: int
+    sha256: str
+    first: Example
+
+
+def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
+    """Reads a file through and checks it for the fields that the configured metric requires.
 
     Raises InputFaults, by file and line, for what is wrong with the file, and where no example has these fields.
     """
-    located = located_examples(path)
-    examples = [example for _, example in located]
-    try:
-        select_complete(examples, required_fields(metric), "the metric")
-    except ExampleFaults as faults:
-        raise faults.located(path, [line for line, _ in located]) from None
-    return examples
+    requires, rows, first = required_fields(metric), 0, None
+    faults: list[str] = []
+    for line, example in iterate_examples(path):
+        rows += 1
+        if first is None:
+            reason = find_lack(example, requires, "the metric")
+            if reason is None:
+                first, faults = example, []
+            else:
+                faults.append(fault(path, line, f"{reason} for {example.id!r}"))
+    if first is None:
+        raise InputFaults(faults)
+    with Path(path).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return ScorableFile(Path(path), requires, rows, digest, first)
 
 
 def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
@@ -57,24 +106,176 @@ def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
     return kind.requires
 
 
-def score(run: Run, examples: Sequence[Example], given: str, output: Path, metric: Metric) -> Outcome:
-    """Scores the examples of the file `given` in order and writes `output` (JSONL) and `output.meta.json` at the end.
+def score(run: Run, file: ScorableFile, output: Path, metric: Metric, chunk: int) -> Outcome:
+    """Scores a file in order, `chunk` examples at a time, and writes `output` and `output.meta.json` at the end.
 
-    Raises InputFaults, by file and line, for examples that the metric refuses.
+    A finished chunk is kept: the same command goes on behind it after a kill. Raises InputFaults, by file and line, for
+    examples that the metric refuses.
     """
+    check(Count, chunk=chunk)
+    if isinstance(metric, CorpusMetric):
+        with run.timed("corpus"):
+            metric = metric.with_corpus(example for _, example in iterate_examples(file.path))
     with run.timed("scoring"):
-        try:
-            scores = metric.score(examples)
-        except ExampleFaults as faults:
-            raise faults.located(given, [line for line, _ in located_examples(given)]) from None
-    write_scores(output, examples, scores)
-    figures: dict[str, float] = {"examples": len(scores), "unscored": scores.unscored, "truncated": scores.truncated}
-    for aspect, values in scores.values.items():
-        scored = values[~np.isnan(values)]
-        figures[f"mean {aspect}"] = float(scored.mean()) if scored.size else math.nan
+        signature = metric.score([file.first]).signature
+        depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
+        build = partial(score_chunks, run, file, metric, chunk)
+        kept = run.stages.get("scores", depends, build, version=1)
+    progress = Progress(**json.loads((kept / PROGRESS).read_text("utf-8")))
+    publish(kept / ROWS, output, list(progress.sums))
+    meta = {"signature": signature, "aspects": list(progress.sums), "n": progress.rows}
+    meta |= {"unscored": progress.unscored, "truncated": progress.truncated}
+    with written_aside(output.with_name(f"{output.name}.meta.json")) as meta_file:
+        json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
+        meta_file.write("\n")
+
+    figures: dict[str, float] = {"examples": progress.rows}
+    figures |= {"unscored": progress.unscored, "truncated": progress.truncated}
+    figures |= {f"mean {aspect}": total / n if n else math.nan for aspect, (n, total) in progress.sums.items()}
     notes = []
-    if scores.unscored:
-        notes.append(f"{scores.unscored} of {len(scores)} examples could not be scored; {output} says why")
-    if scores.truncated:
-        notes.append(f"{scores.truncated} of {len(scores)} examples lost tokens that the model could not read")
-    return Outcome(signature=scores.signature, figures=figures, notes=notes, files=[output])
+    if progress.unscored:
+        notes.append(f"{progress.unscored} of {progress.rows} examples could not be scored; {output} says why")
+    if progress.truncated:
+        notes.append(f"{progress.truncated} of {progress.rows} examples lost tokens that the model could not read")
+    tables = [first_rows(file.path, kept / ROWS), distribution(kept / ROWS, list(progress.sums))]
+    return Outcome(signature=signature, figures=figures, tables=tables, notes=notes, files=[output])
+
+
+@dataclass
+class Progress:
+    """What is done of a file.
+
+    Attributes:
+        rows, bytes: the examples that are scored, and the length of their lines.
+        unscored, truncated: how many of them could not be scored, and lost tokens.
+        sums: by aspect, the number of scores and their sum.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    unscored: int = 0
+    truncated: int = 0
+    sums: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def add(self, scores: Scores) -> None:
+        """Counts the scores of one more chunk."""
+        self.rows += len(scores)
+        self.unscored += scores.unscored
+        self.truncated += scores.truncated
+        for aspect, values in scores.values.items():
+            known = values[~np.isnan(values)]
+            n, total = self.sums.get(aspect, (0, 0.0))
+            self.sums[aspect] = (n + len(known), total + float(known.sum()))
+
+
+def score_chunks(run: Run, file: ScorableFile, metric: Metric, chunk: int, folder: Path) -> None:
+    """Writes the scores of a file to `folder`, from where an earlier run stopped."""
+    state = folder / PROGRESS
+    progress = Progress(**json.loads(state.read_text("utf-8"))) if state.is_file() else Progress()
+    if progress.rows:
+        log.info("%d of %d examples of %s are scored already", progress.rows, file.rows, file.path)
+    began, spoke, before = time.monotonic(), time.monotonic(), progress.rows
+    with (folder / ROWS).open("ab") as rows, run.progress("scoring", file.rows) as advance:
+        rows.truncate(progress.bytes)  # a chunk that was cut off is scored again
+        advance(before)
+        for part in split_chunks(islice(iterate_examples(file.path), before, None), chunk, file.requires):
+            lines, examples = zip(*part, strict=True)
+            try:
+                scores = metric.score(examples)
+            except ExampleFaults as faults:
+                raise faults.located(file.path, lines) from None
+            rows.write("".join(map(json_line, score_records(examples, scores))).encode())
+            rows.flush()
+            os.fsync(rows.fileno())
+            progress.add(scores)
+            progress.bytes = rows.tell()
+            with written_aside(state) as state_file:
+                json.dump(asdict(progress), state_file)
+            advance(len(part))
+            if time.monotonic() - spoke > SPEAK_EVERY:
+                spoke = time.monotonic()
+                rate = (progress.rows - before) / (spoke - began)
+                left = (file.rows - progress.rows) / rate / 60
+                log.info("scored %d of %d, %.3g a second, %.1f minutes left", progress.rows, file.rows, rate, left)
+
+
+def split_chunks(
+    located: Iterable[tuple[int, Example]], size: int, requires: Sequence[Field]
+) -> Iterator[list[tuple[int, Example]]]:
+    """Chunks of `size` examples, longer where none of these has the required fields, so that each has one."""
+    whole: list[tuple[int, Example]] = []  # can be scored; what follows it without such an example joins it
+    chunk: list[tuple[int, Example]] = []
+    scorable = False
+    for line, example in located:
+        chunk.append((line, example))
+        scorable = scorable or find_lack(example, requires, "") is None
+        if len(chunk) >= size and scorable:
+            if whole:
+                yield whole
+            whole, chunk, scorable = chunk, [], False
+    if scorable and whole:
+        yield whole
+        whole = []
+    if whole or chunk:
+        yield whole + chunk
+
+
+def publish(rows: Path, output: Path, aspects: list[str]) -> None:
+    """Writes the scored rows under the name that the user gave, compressed or as parquet where the name says so."""
+    aside = output.with_name(f".{output.name}.{os.getpid()}.partial")
+    try:
+        if output.suffix.lower() == ".parquet":
+            write_parquet(rows, aside, aspects)
+        else:
+            compressed = output.suffix.lower() == ".gz"
+            with rows.open("rb") as source, aside.open("wb") as target:
+                if compressed:
+                    with gzip.GzipFile(filename="", fileobj=target, mode="wb", mtime=0) as zipped:
+                        shutil.copyfileobj(source, zipped)
+                else:
+                    shutil.copyfileobj(source, target)
+        aside.replace(output.resolve())  # a link keeps pointing where it did
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def first_rows(path: Path, rows: Path) -> Table:
+    """The first examples with their scores."""
+    shown = []
+    with rows.open(encoding="utf-8") as lines:
+        for (_, example), line in islice(zip(iterate_examples(path), lines, strict=False), FIRST):
+            text = " ".join(example.full_text.split())
+            scores = {aspect: math.nan if x is None else x for aspect, x in json.loads(line)["scores"].items()}
+            shown.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})
+    return Table("First rows", "The first examples and their scores.", shown)
+
+
+def distribution(rows: Path, aspects: Sequence[str]) -> Table:
+    """How the scores of each aspect are spread."""
+    found = []
+    for aspect in aspects:
+        with rows.open(encoding="utf-8") as lines:
+            values = np.fromiter((_number(json.loads(line)["scores"][aspect]) for line in lines), np.float64)
+        known = values[~np.isnan(values)]
+        row: dict[str, Any] = {"aspect": aspect, "n": len(known)}
+        ends = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
+        row |= {name: float(take(known)) if known.size else math.nan for name, take in ends.items()}
+        found.append(row | {"histogram": draw_histogram(known)})
+    return Table("Distribution", "The histogram runs from min to max; a taller bar holds more scores.", found)
+
+
+def draw_histogram(values: NDArray[np.float64]) -> str:
+    """A bar per tenth of the range, as characters.
+
+    >>> draw_histogram(np.array([0.0, 0.0, 0.0, 0.5, 1.0]))
+    '█    ▃   ▃'
+    """
+    if not values.size:
+        return ""
+    counts, _ = np.histogram(values, bins=10)
+    heights = np.ceil(counts / counts.max() * (len(BARS) - 1)).astype(int)
+    return "".join(BARS[height] for height in heights)
+
+
+def _number(score: float | None) -> float:
+    return math.nan if score is None else score

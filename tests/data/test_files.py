@@ -1,5 +1,6 @@
 """Files in and out: exact round trips, and every fault of a file at its line."""
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
-from data.files import located_examples, read_examples, write_examples, write_scores
+from data.files import json_line, located_examples, read_examples, score_records, write_examples
 from data.text_files import written_aside
 
 FORMS = (".jsonl", ".csv", ".tsv")
@@ -263,8 +264,8 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
     for name, expected in {
         "none.jsonl": "0: no such file",
         "folder.jsonl": "0: no such file, it is a folder",
-        "x.txt": '0: the name of the file must end in one of .jsonl, .csv, .tsv, found ".txt"',
-        "x": '0: the name of the file must end in one of .jsonl, .csv, .tsv, found ""',
+        "x.txt": '0: the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"',
+        "x": '0: the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ""',
     }.items():
         with pytest.raises(InputFaults) as found:
             read_examples(tmp_path / name)
@@ -323,9 +324,7 @@ def test_scores_have_the_promised_form(tmp_path: Path):
     values: Any = {"coherence": [0.1, math.nan], "overall": [2.0, 3.0]}
     explanations = ({"tokens": [1, 2]}, {})
     scores = Scores(values, "cdm|model:ab12", (None, "coherence: too long"), (0, 7), explanations)
-    write_scores(tmp_path / "out.jsonl", examples, scores)
-    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == [
+    assert list(score_records(examples, scores)) == [
         {
             "id": "a",
             "scores": {"coherence": 0.1, "overall": 2.0},
@@ -340,30 +339,52 @@ def test_scores_have_the_promised_form(tmp_path: Path):
             "explanation": {},
         },
     ]
-    assert json.loads((tmp_path / "out.jsonl.meta.json").read_text(encoding="utf-8")) == {
-        "signature": "cdm|model:ab12",
-        "aspects": ["coherence", "overall"],
-        "n": 2,
-        "unscored": 1,
-        "truncated": 1,
-    }
-    assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_scores_without_explanations_have_none(tmp_path: Path):
+def test_scores_without_explanations_have_none():
     values: Any = {"quality": [1.0]}
-    write_scores(tmp_path / "out.jsonl", [Example("a", text="t")], Scores(values, "s"))
-    line = (tmp_path / "out.jsonl").read_text(encoding="utf-8")
-    assert line == '{"id": "a", "scores": {"quality": 1.0}, "dropped_tokens": 0}\n'
+    (record,) = score_records([Example("a", text="t")], Scores(values, "s"))
+    assert json_line(record) == '{"id": "a", "scores": {"quality": 1.0}, "dropped_tokens": 0}\n'
 
 
-def test_scores_that_fail_leave_nothing(tmp_path: Path):
+def test_scores_must_belong_to_the_examples():
     values: Any = {"quality": [1.0]}
     with pytest.raises(ValueError, match="2 examples and 1 scores"):
-        write_scores(tmp_path / "out.jsonl", [FULL, FULL], Scores(values, "s"))
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        write_scores(tmp_path / "out.jsonl", [FULL], Scores(values, "s", explanations=({"x": object()},)))
-    assert not list(tmp_path.iterdir())
+        list(score_records([FULL, FULL], Scores(values, "s")))
+
+
+def test_compressed_files_are_read_as_they_are(tmp_path: Path):
+    lines = '{"id": "a", "text": "one"}\n{"text": "two"}\n'
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"id,text\na,one\n,two\n"))
+    expected = [("a", "one"), ("x-2", "two")]
+    assert [(e.id, e.text) for e in read_examples(tmp_path / "x.jsonl.gz")] == expected
+    assert [(e.id, e.text) for e in read_examples(tmp_path / "x.csv.gz")] == [("a", "one"), ("x-3", "two")]
+    whole = (tmp_path / "x.jsonl.gz").read_bytes()
+    for name, content in (("plain.jsonl.gz", lines.encode()), ("cut.jsonl.gz", whole[:-12])):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputFaults, match=r":0: the file must be whole and compressed by gzip"):
+            read_examples(tmp_path / name)
+
+
+def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
+    records: list[dict[str, Any]] = [
+        {"id": "a", "text": "one", "ratings": {"q": 1.5}, "references": ["r", "s"]},
+        {"id": "b", "turns": ["Hi!", "Yes?"], "label": "x"},
+    ]
+    (tmp_path / "x.jsonl").write_text("".join(json_line(record) for record in records))
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    table = pytest.importorskip("pyarrow").Table.from_pylist(
+        [
+            {name: record.get(name) for name in ("id", "text", "turns", "label", "references", "ratings")}
+            for record in records
+        ]
+    )
+    pyarrow.write_table(table, tmp_path / "x.parquet")
+    assert read_examples(tmp_path / "x.parquet") == read_examples(tmp_path / "x.jsonl")
+    (tmp_path / "y.parquet").write_text("no parquet")
+    with pytest.raises(InputFaults, match=r"y.parquet:0: the file must be parquet"):
+        read_examples(tmp_path / "y.parquet")
 
 
 def test_a_large_file_is_read_whole(tmp_path: Path):

@@ -1,14 +1,23 @@
 """+exp=score through the command line."""
 
+import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
-from core.scores import Field
-from experiments.tools.score import required_fields
+from baselines.word_count import WordCount
+from core.example import Example
+from core.scores import Field, Scores, fields
+from core.stages import Stages
+from experiments.runner import terminal
+from experiments.runner.contracts import Run
+from experiments.tools.score import check_scorable, required_fields, score, split_chunks
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -73,6 +82,102 @@ def test_an_example_without_the_required_field_is_null_with_a_reason(run_here: H
     assert second["scores"] == {"quality": pytest.approx(1.0)}
     results = json.loads((tmp_path / "here" / "results.json").read_text())
     assert (results["figures"]["unscored"], results["figures"]["mean quality"]) == (1, pytest.approx(1.0))
+
+
+def write_texts(path: Path, count: int) -> None:
+    with path.open("w") as file:
+        file.writelines(json.dumps({"id": str(i), "text": "word " * (1 + i % 5)}) + "\n" for i in range(count))
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@dataclass
+class Killed:
+    """Counts words, and dies at a call."""
+
+    at: int
+    calls: int = 0
+    requires = fields()
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+        return WordCount().score(examples)
+
+
+def make_run(folder: Path) -> Run:
+    def nothing(*_: object) -> Any:
+        raise AssertionError
+
+    return Run("score", folder, Stages(folder / "stages"), 0, nothing, nothing, terminal.progress)
+
+
+@pytest.mark.parametrize("at", [2, 3, 5])
+def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
+    """Ten texts in chunks of two; the first call asks for the signature."""
+    write_texts(tmp_path / "in.jsonl", 10)
+    file = check_scorable(str(tmp_path / "in.jsonl"), {"_target_": "baselines.word_count.WordCount"})
+    undisturbed = tmp_path / "undisturbed.jsonl"
+    score(make_run(tmp_path / "a"), file, undisturbed, Killed(at=99), chunk=2)
+    output = tmp_path / "out.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        score(make_run(tmp_path / "b"), file, output, Killed(at=at), chunk=2)
+    assert not output.exists()
+    (rows,) = (tmp_path / "b").glob("stages/*.partial/rows.jsonl")
+    with rows.open("ab") as broken:
+        broken.write(b'{"id": "cut o')
+    again = Killed(at=99)
+    outcome = score(make_run(tmp_path / "b"), file, output, again, chunk=2)
+    assert output.read_bytes() == undisturbed.read_bytes()
+    assert again.calls == 1 + 5 - (at - 2)  # the signature, and the chunks that were not finished
+    assert outcome.figures["mean quality"] == pytest.approx(3.0)
+    assert outcome.figures["examples"] == 10
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_every_chunk_has_an_example_that_can_be_scored(size: int) -> None:
+    complete = [1, 4, 5, 11]
+    located = [(i, Example(str(i), text="t", context="c" if i in complete else None)) for i in range(15)]
+    chunks = list(split_chunks(located, size, ("context",)))
+    assert [line for chunk in chunks for line, _ in chunk] == list(range(15))
+    assert all(any(example.context for _, example in chunk) for chunk in chunks)
+    assert all(len(chunk) >= min(size, 15) for chunk in chunks[:-1])
+
+
+def test_the_form_of_the_output_is_that_of_its_name(run_here: Here, tmp_path: Path) -> None:
+    write_texts(tmp_path / "in.jsonl", 5)
+    for output in ("out.jsonl", "out.jsonl.gz", "out.parquet"):
+        assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}", "chunk=2") == 0
+    plain = read_lines(tmp_path / "out.jsonl")
+    assert [line["scores"]["quality"] for line in plain] == [1, 2, 3, 4, 5]
+    assert gzip.decompress((tmp_path / "out.jsonl.gz").read_bytes()) == (tmp_path / "out.jsonl").read_bytes()
+    rows = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet").to_pylist()
+    assert [{name: row[name] for name in ("id", "scores", "dropped_tokens")} for row in rows] == plain
+
+
+@dataclass
+class Company:
+    """A metric whose score is the number of examples in its corpus."""
+
+    corpus: int | None = None
+    requires = fields()
+
+    def with_corpus(self, examples: Iterable[Example]) -> "Company":
+        return Company(len(list(examples)))
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        size = len(examples) if self.corpus is None else self.corpus
+        return Scores({"quality": np.full(len(examples), float(size))}, "company")
+
+
+def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
+    write_texts(tmp_path / "in.jsonl", 5)
+    file = check_scorable(str(tmp_path / "in.jsonl"), {"_target_": "baselines.word_count.WordCount"})
+    score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", Company(), chunk=2)
+    assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
 
 
 READ: dict[str, tuple[Field, ...]] = {
