@@ -13,7 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from core.faults import InputFaults, fault
 from core.selection import references_of
 from core.stages import fingerprint
-from data.files import read_examples, read_text, written_aside
+from data.files import read_examples
+from data.text_files import read_text, written_aside
 from mars.words import fold, split_words
 
 IDF_FLOOR = 0.1

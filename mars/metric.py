@@ -1,7 +1,7 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -179,6 +179,10 @@ class MARS:
             **asdict(self.masking),
         )
 
+    def with_corpus(self, examples: Iterable[Example]) -> "MARS":
+        """The metric with the references of these examples as X, unless it has `documents`."""
+        return replace(self, documents=self._frequencies(examples))
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality` for the text and references of each example, with its context.
 
@@ -234,7 +238,7 @@ class MARS:
         chosen = [e for e in examples if references_of(e)]
         return list(self._augmented(chosen, self._frequencies(chosen)).values())
 
-    def _frequencies(self, examples: Sequence[Example]) -> DocumentFrequencies:
+    def _frequencies(self, examples: Iterable[Example]) -> DocumentFrequencies:
         """Those given, or those of the references of the examples."""
         return self.documents or count_documents(sorted({text for e in examples for text in references_of(e)}))
 

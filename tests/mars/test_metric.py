@@ -205,6 +205,17 @@ def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> N
     assert masked(count_documents(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
 
 
+def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
+    examples = [Example(str(i), text="dog", references=(text,)) for i, text in enumerate(["the dog", "a cat", "cat"])]
+    whole = replace(metric, ratios=(0.0, 0.5)).score(examples)
+    with_corpus = replace(metric, ratios=(0.0, 0.5)).with_corpus(examples)
+    parts = [with_corpus.score([example]) for example in examples]
+    assert [part.values["quality"][0] for part in parts] == pytest.approx(list(whole.values["quality"]), abs=1e-5)
+    assert {part.signature for part in parts} == {whole.signature}
+    given = replace(metric, documents=count_documents(["cat"]))
+    assert given.with_corpus(examples).documents == given.documents
+
+
 def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_the_signature_names_it(
     metric: MARS,
 ) -> None:
