@@ -19,7 +19,7 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores, fields
 from core.selection import score_complete
-from core.settings import check_choice
+from core.settings import check
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.seq2seq import target_log_probabilities
 
@@ -178,7 +178,7 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
 
     Raises SettingFault for an unknown pooling, and for `classifier` without a pooler.
     """
-    check_choice("pooling", pooling, MomentumPooling)
+    check(MomentumPooling, pooling=pooling)
     if pooling == "classifier":
         if pooler is None:
             raise SettingFault("classifier pooling needs a fitted ClassifierPooler")

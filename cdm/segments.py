@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.settings import check_choice
+from core.settings import check
 from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
@@ -59,7 +59,7 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[bool]:
 
     Raises SettingFault for an unknown strategy.
     """
-    check_choice("strategy", strategy, Strategy)
+    check(Strategy, strategy=strategy)
     times = rng.randint(1, 4) if strategy == "mixed-multi" else 1
     if strategy.startswith("mixed"):
         return [rng.random() < 0.5 for _ in range(times)]

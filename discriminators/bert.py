@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.faults import SettingFault
-from core.settings import check_choice
+from core.settings import check
 from discriminators.segments import Layout
 from language_models.encoders import mean_pool
 from language_models.model import plain_token_ids
@@ -52,7 +52,7 @@ class BertClassifier(nn.Module):
         self, encoder: PreTrainedModel, pooling: TokenPooling = "mean", dropout: float = 0.1, outputs: int = 1
     ):
         super().__init__()
-        check_choice("pooling", pooling, TokenPooling)
+        check(TokenPooling, pooling=pooling)
         self.encoder = encoder
         self.pooling: TokenPooling = pooling
         self.dropout = nn.Dropout(dropout)

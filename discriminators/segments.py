@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.faults import SettingFault
-from core.settings import check_choice
+from core.settings import check
 from language_models.batching import join_ids
 from language_models.truncation import Truncation
 
@@ -124,7 +124,7 @@ def read(
     Raises ValueError for a text without a segment that is not blank, for a string in the place of segments, and, with
     `error`, for a text that does not fit.
     """
-    check_choice("truncation", truncation, Truncation)
+    check(Truncation, truncation=truncation)
     encoded = _encode(texts, tokens)
     others = iter(_encode([pair for pair in pairs or () if pair is not None], tokens))
     layout, room = tokens.layout, tokens.layout.room

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM
 
 from core.faults import ExampleFaults
-from core.settings import check_choice
+from core.settings import check
 from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
 from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
@@ -133,7 +133,7 @@ def continuation_windows(
     >>> continuation_windows([], [4, 5, 6, 7, 8, 9], longest=4, truncation="window")
     ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
     """
-    check_choice("truncation", truncation, Truncation)
+    check(Truncation, truncation=truncation)
     if longest < 2:
         raise ValueError(f"a model must read at least 2 tokens, but longest is {longest}")
     context, continuation = list(context), list(continuation)

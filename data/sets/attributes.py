@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, read_all, shown, suggestion
-from core.settings import check_sizes
+from core.settings import Size, check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
@@ -95,7 +95,7 @@ def _generated_data(
     name: str, world: World, train: int, held_out: int, rated: int, verdicts: float, seed: int
 ) -> LabelledData:
     """Texts of a built-in world; no rated set where `rated` is 0."""
-    check_sizes(train=train, held_out=held_out, rated=rated)
+    check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet(name, rated_texts(world, rated, seed), synthetic=True),) if rated else ()
     known = {example.text for each in rated_sets for example in each.examples}
     texts = generate_texts(world, train + held_out, seed, verdicts, known)

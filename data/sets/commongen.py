@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import SettingFault, read_all
-from core.settings import Count, check, check_sizes
+from core.settings import Count, Size, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.download import require_file
 from data.rated import RatedSet
@@ -48,7 +48,7 @@ class TrinitySentence(Identified):
 
 def builtin_concepts(train: int = 6000, held_out: int = 300, rated: int = 399, seed: int = 0) -> DialogueData:
     """Generated concept sentences: no network, no files; their quality is known by construction."""
-    check_sizes(train=train, held_out=held_out, rated=rated)
+    check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet("builtin_concepts", rated_concept_sentences(rated, seed), synthetic=True),) if rated else ()
     sentences = generate_concept_sentences(train + held_out, seed)
     return DialogueData("builtin_concepts", sentences[:train], sentences[train:], rated_sets, synthetic=True)

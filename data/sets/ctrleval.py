@@ -12,7 +12,7 @@ from typing import Literal
 
 from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
-from core.settings import some_of
+from core.settings import Several, check, one_of
 from data.download import require_file
 from data.rated import RatedSet
 from data.records import require_none
@@ -69,7 +69,7 @@ def ctrleval(
     """
     labels = _labels(part)
     names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)
-    some_of(names, [name for name, each in SETS.items() if each.labels == labels], f"sets for {part}")
+    check(Several[one_of([name for name, each in SETS.items() if each.labels == labels])], sets=names)
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
     if download:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, read_all
-from core.settings import Several, check, check_sizes, one_of
+from core.settings import Several, Size, check, one_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.dialogue_files import located_dialogues
 from data.rated import RatedSet
@@ -37,7 +37,7 @@ def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, 
 
     Raises SettingFault where a rated dialogue is also one to train on.
     """
-    check_sizes(train=train, held_out=held_out, rated=rated)
+    check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet("builtin", rated_dialogues(rated, seed=seed), synthetic=True),) if rated else ()
     known = {example.turns for each in rated_sets for example in each.examples}
     generated = generate_dialogues(train + held_out, seed=seed, exclude=known)

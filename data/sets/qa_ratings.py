@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import fault, read_all, shown
-from core.settings import some_of
+from core.settings import Several, check, one_of
 from data.download import require_file
 from data.rated import RatedSet
 from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
@@ -51,7 +51,7 @@ def qa_ratings(
 
     Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched.
     """
-    some_of(sets, SETS, "sets")
+    check(Several[one_of(SETS)], sets=sets)
     stories = [partial(load_roc_plain, root, download)] if plain_stories else []
     parts = read_all([*(partial(load_qa_ratings, root, name, download) for name in sets), *stories])
     plain = [story for part in parts[len(sets) :] for story in part]

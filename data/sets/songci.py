@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import fault, shown
-from core.settings import check_sizes
+from core.settings import Size, check
 from data.builtin.verse import generate_verse
 from data.download import require_file
 from data.records import Identified, NonEmpty, Text, read_records, require_none
@@ -44,7 +44,7 @@ class Poem(Identified):
 
 def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> VerseData:
     """Generated verse: no network, no files. The held-out poems are new, their twelve tunes are not."""
-    check_sizes(train=train, held_out=held_out)
+    check(Size, train=train, held_out=held_out)
     poems = generate_verse(train + held_out, seed=seed)
     kept, out = split_by(poems, lambda poem: poem.text, held_out, seed)
     return VerseData("builtin_verse", kept, out, synthetic=True)

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
-from core.settings import check_sizes
+from core.settings import Size, check
 from data.builtin.stories import generate_stories, rated_stories
 from data.download import require_file
 from data.rated import RatedSet
@@ -43,7 +43,7 @@ def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, s
     `train` + `held_out` stories are generated; those of `held_out` contexts, of which few have a second story, are kept
     out of the training. No context of a rated ending is among them.
     """
-    check_sizes(train=train, held_out=held_out, rated=rated)
+    check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True),) if rated else ()
     known = {str(example.context) for each in rated_sets for example in each.examples}
     generated = generate_stories(train + held_out, seed=seed, exclude=known)

@@ -1,1 +1,1 @@
-"""Tools: scoring and augmenting a user's own files, counting a corpus."""
+"""Tools: score, compare, audit and augment a user's own files, evaluate metrics, plan studies, count a corpus."""

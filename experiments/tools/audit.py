@@ -1,4 +1,4 @@
-"""Audit: what a metric's scores follow, what damage they notice, and which harmless edits move them (`+exp=audit`)."""
+"""Audit: what scores depend on, which damage lowers them, and which harmless edits change them (`+exp=audit`)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from meta_eval.correlation import Floats, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Grouped, Resampling, grouped_estimate, restrict
 
-LARGE_EDIT = 0.1  # a harmless edit should move scores by less, in standard deviations
+LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
 
 
 class HasRated(Protocol):
-    """Data of an experiment with rated sets."""
+    """The data of an experiment that has rated sets."""
 
     @property
     def rated(self) -> Sequence[RatedSet]: ...
@@ -45,10 +45,10 @@ class AspectAudit:
     """The audit of one aspect of a metric.
 
     Attributes:
-        properties: Spearman's rho of the scores with properties of the texts, by name.
-        length: by rated aspect, or by "" where nothing is rated.
-        damages: by kind of damage, each with its audit at every strength.
-        edits: by kind of edit.
+        properties: Spearman's rho of the scores with properties of the texts, by property.
+        length: the length audit by rated aspect; its key is "" if there are no ratings.
+        damages: the audit of each kind of damage.
+        edits: the audit of each kind of edit.
     """
 
     properties: Mapping[str, Grouped]
@@ -68,10 +68,10 @@ def audit(
     """Audits a metric on at most `texts` texts, drawn by the seed.
 
     Args:
-        data: examples, or the data of an experiment, of which the first rated set is taken.
-        strengths: shares of a text that are damaged, weakest first.
+        data: examples, or the data of an experiment, whose first rated set is used.
+        strengths: the shares of a text to damage, weakest first.
 
-    Raises SettingFault for settings, InputFaults where no example can be scored.
+    Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
     check(Count, texts=texts)
     check(Several[Fraction | int], strengths=strengths)
@@ -110,13 +110,13 @@ def audit(
 
 
 def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """At most `count` examples in their order."""
+    """Draws at most `count` examples and keeps their order."""
     kept = sorted(random.Random(seed).sample(range(len(examples)), min(count, len(examples))))
     return [examples[i] for i in kept]
 
 
 def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
-    """The examples damaged at each strength; foreign units come from the next example of another input."""
+    """Damages the examples at each strength; foreign units come from the next example of another input."""
     return [
         [damage_example(example, _foreign(examples, i), name, strength, seed) for i, example in enumerate(examples)]
         for strength in strengths
@@ -173,13 +173,13 @@ def audit_aspect(
 
 
 def share_repeated(example: Example) -> float:
-    """The share of the words that occurred before in the text; NaN without words."""
+    """The share of words that already occurred in the text; NaN for a text without words."""
     words = example.full_text.casefold().split()
     return 1 - len(set(words)) / len(words) if words else math.nan
 
 
 def share_in_context(example: Example) -> float:
-    """The share of the words that the context has too; NaN without context or words."""
+    """The share of words that also occur in the context; NaN without context or words."""
     words, context = example.full_text.casefold().split(), set((example.context or "").casefold().split())
     return sum(word in context for word in words) / len(words) if words and context else math.nan
 
@@ -192,7 +192,7 @@ PROPERTIES: Mapping[str, Callable[[Example], float]] = {
 
 
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
-    """What the scores follow."""
+    """The table of correlations between scores and properties of the texts."""
     rows = [
         {"aspect": aspect, "property": name, "n": each.n, "spearman": each.estimate}
         | {"reason": each.estimate.reason or ""}
@@ -200,14 +200,14 @@ def property_table(found: Mapping[str, AspectAudit]) -> Table:
         for name, each in audited.properties.items()
     ]
     caption = (
-        "Spearman's rho of scores with properties of the texts. repetition: share of words that the text had before; "
-        "overlap with context: share of words that the context has; position: place in the file."
+        "Spearman's rho of scores with properties of the texts. repetition: share of words that already occurred in "
+        "the text; overlap with context: share of words that also occur in the context; position: place in the file."
     )
-    return Table("What the scores follow", caption, rows)
+    return Table("What the scores depend on", caption, rows)
 
 
 def length_table(found: Mapping[str, AspectAudit]) -> Table:
-    """What scores owe to length."""
+    """The table of correlations between scores and length."""
     rows = [
         {
             "aspect": aspect,
@@ -224,13 +224,14 @@ def length_table(found: Mapping[str, AspectAudit]) -> Table:
     ]
     caption = (
         "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
-        f"correlation). counts_words: length beyond quality explains more than {COUNTS_WORDS_FROM:g} for certain."
+        "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "
+        f"beyond {COUNTS_WORDS_FROM:g} on either side of 0."
     )
     return Table("Length", caption, rows)
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
-    """How scores fall under damage."""
+    """The table of falls of the scores under damage."""
     rows = [
         {
             "aspect": aspect,
@@ -246,14 +247,15 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
     ]
     caption = (
         "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
-        "scores; positive is right. noticed: share of texts whose score falls at the greatest strength (ties count "
-        "half). monotone: the score falls, and rises at no step, beyond chance. n: texts that the damage can change."
+        "scores; it should be positive. noticed: share of texts whose score falls at the greatest strength (ties count "
+        "half). monotone: the score falls significantly, and rises significantly at no step. n: texts that the damage "
+        "can change."
     )
     return Table("Damage", caption, rows)
 
 
 def edit_table(found: Mapping[str, AspectAudit]) -> Table:
-    """How scores move under harmless edits."""
+    """The table of changes of the scores under harmless edits."""
     rows = [
         {"aspect": aspect, "edit": name, "n": each.n, "shift": each.shift, "size": each.size}
         | {"changed": each.changed, "reason": each.shift.reason or ""}
@@ -261,20 +263,20 @@ def edit_table(found: Mapping[str, AspectAudit]) -> Table:
         for name, each in audited.edits.items()
     ]
     caption = (
-        "Edits that should change nothing. shift: mean change of the score, size: mean absolute change, both in "
-        "standard deviations of the scores before; changed: share of scores that moved at all. 0 is best."
+        "Edits that should not change scores. shift: mean change; size: mean absolute change; both in standard "
+        "deviations of the scores before the edit. changed: share of scores that changed at all. 0 is best."
     )
     return Table("Harmless edits", caption, rows)
 
 
 def plot_falls(audited: AspectAudit, strengths: Sequence[float]) -> Figure:
-    """The mean fall of the scores by strength, a line per damage, with 95 % intervals."""
+    """Plots the mean fall of the scores by strength with 95 % intervals, one line per damage."""
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     width = min(np.diff([0.0, *strengths])) / 20
     for i, (name, each) in enumerate(audited.damages.items()):
         values, low, high = (np.array([getattr(fall, end) for fall in each.falls]) for end in ("value", "low", "high"))
-        at = np.array(strengths) + width * (i - len(audited.damages) / 2)  # beside one another
+        at = np.array(strengths) + width * (i - len(audited.damages) / 2)  # side by side
         axes.errorbar(at, values, yerr=np.abs([values - low, high - values]), marker="o", capsize=2, label=name)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xlabel="share of the text that is damaged", ylabel="fall of the score (standard deviations)")
@@ -283,17 +285,17 @@ def plot_falls(audited: AspectAudit, strengths: Sequence[float]) -> Figure:
 
 
 def notes_on(found: Mapping[str, AspectAudit]) -> list[str]:
-    """What fools the metric, one sentence per finding."""
+    """Notes on what fools the metric, one sentence per finding."""
     notes = []
     for aspect, each in found.items():
         if any(length.counts_words for length in each.length.values()):
-            notes.append(f"{aspect}: scores follow the number of words beyond quality")
+            notes.append(f"{aspect}: scores follow the number of words even at equal quality")
         missed = [name for name, damage in each.damages.items() if not damage.is_monotone]
         if missed:
             notes.append(f"{aspect}: scores do not reliably fall under: {', '.join(missed)}")
         moved = [name for name, edit in each.edits.items() if edit.size.low > LARGE_EDIT]
         if moved:
             notes.append(
-                f"{aspect}: scores move by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}"
+                f"{aspect}: scores change by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}"
             )
     return notes

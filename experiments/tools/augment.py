@@ -1,4 +1,4 @@
-"""Augment: write the augmented references of a file of one's own, for reading (`+exp=augment`)."""
+"""Augment: writes the augmented references of a user's file, for inspection (`+exp=augment`)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ from mars.references import AugmentedReference, RefusedReference
 
 
 def augment(run: Run, examples: Sequence[Example], given: str, output: Path, metric: MARS) -> Outcome:
-    """Writes `output` (JSONL): for each reference and masking ratio its template, the filled text and its fills.
+    """Writes one JSONL line per reference and masking ratio: the template, the filled text and its fills.
 
     A reference that cannot be augmented has one line with the reason. Perplexities and KL are rounded to four digits.
 
-    Raises InputFaults, by file and line, where no example has references.
+    Raises InputFaults, by file and line, if no example has references.
     """
     with run.timed("augmentation"):
         try:
@@ -38,17 +38,17 @@ def augment(run: Run, examples: Sequence[Example], given: str, output: Path, met
         "references": len(references),
         "augmented references": len(filled),
         "references without context": sum(not row[0].context for row in rows),
-        "references with a cut context": sum(any(one.augmented.dropped_context for one in row) for row in rows),
+        "references with a truncated context": sum(any(one.augmented.dropped_context for one in row) for row in rows),
     }
     if filled:
-        figures["mean KL of guided from plain (nats)"] = float(np.mean([one.kl for one in filled]))
+        figures["mean KL of guided and plain predictions (nats)"] = float(np.mean([one.kl for one in filled]))
     refused = len(references) - len(rows)
     notes = [f"{refused} of {len(references)} references could not be augmented; {output} says why"] if refused else []
     return Outcome(signature=metric.signature, figures=figures, notes=notes, files=[output])
 
 
 def lines_of(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator[dict[str, Any]]:
-    """What is written of one reference."""
+    """The output lines of one reference."""
     if isinstance(row, RefusedReference):
         yield {"reference": row.reference, "reason": row.reason, "context": row.context}
         return

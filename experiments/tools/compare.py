@@ -1,4 +1,4 @@
-"""Comparison of systems on the same inputs, under any metric and with few human ratings (`+exp=compare`)."""
+"""Comparison of systems on the same inputs, by any metric and with few human ratings (`+exp=compare`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from meta_eval.systems import SystemComparison, compare_systems
 
 @dataclass(frozen=True)
 class Grid:
-    """Numbers of every system on every input, of shape (systems, inputs); NaN where there is none.
+    """Scores and ratings of every system on every input, of shape (systems, inputs); a missing one is NaN.
 
     Attributes:
         scores, ratings: by metric and by rated aspect.
@@ -38,7 +38,7 @@ class Grid:
 
 
 def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resampling, permutations: int) -> Outcome:
-    """Compares every pair of systems of the file, and estimates human means where only a part is rated."""
+    """Compares every pair of systems in the file. If only some outputs are rated, it also estimates human means."""
     scores = dict(file.scores)
     if metric is not None:
         with run.timed("scoring"):
@@ -80,9 +80,9 @@ def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resam
 
 
 def check_comparable(file: ScoredFile, metric: str | None) -> ScoredFile:
-    """The file, checked before a metric is loaded; `metric` names the one to run, or is None.
+    """Checks the file before the metric is loaded, and returns it; `metric` names the metric to run, or is None.
 
-    Raises InputFaults unless there are scores and all systems answer the same inputs once.
+    Raises InputFaults unless there are scores and each system has exactly one output for every input.
     """
     check_scored(file, metric)
     faults: list[str] = []
@@ -93,7 +93,10 @@ def check_comparable(file: ScoredFile, metric: str | None) -> ScoredFile:
                 faults.append(fault(file.path, line, f'"{name}" is needed here, found null'))
         key = (example.system or "", example.group or "")
         if all(key) and first.setdefault(key, line) != line:
-            what = f"a system answers an input once, but {shown(key[0])} has {shown(key[1])} in line {first[key]} too"
+            what = (
+                f"a system must have one output per input, but {shown(key[0])} also has one for {shown(key[1])} "
+                f"in line {first[key]}"
+            )
             faults.append(fault(file.path, line, what))
     if not faults:
         systems = dict.fromkeys(system for system, _ in first)
@@ -151,7 +154,7 @@ def powered_wins(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], Po
 
 
 def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparison]]) -> Table:
-    """Every pair of systems under every metric."""
+    """The table of all pairs of systems by metric."""
     rows: list[dict[str, Any]] = []
     for name, pairs in found.items():
         adjusted = holm([each.randomisation_p for each in pairs.values()])
@@ -171,7 +174,7 @@ def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparis
 
 
 def powered_table(found: Mapping[tuple[str, str], Mapping[str, Powered]]) -> Table:
-    """Human means from few ratings."""
+    """The table of human means from few ratings."""
     rows = [
         {"aspect": aspect, "metric": name, "system": system} | _powered(each, "mean")
         for (aspect, name), systems in found.items()
@@ -185,7 +188,7 @@ def powered_table(found: Mapping[tuple[str, str], Mapping[str, Powered]]) -> Tab
 
 
 def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]) -> Table:
-    """Human win rates from few ratings."""
+    """The table of human win rates from few ratings."""
     rows = [
         {"aspect": aspect, "metric": name, "system_a": a, "system_b": b} | _powered(each, "win_rate")
         for (aspect, name), pairs in found.items()

@@ -1,4 +1,4 @@
-"""IWF: count a corpus for the weights of CTRLEval, by any model's tokenizer (`+exp=iwf`)."""
+"""IWF: counts the tokens of a corpus for the weights of CTRLEval, with the tokenizer of any model (`+exp=iwf`)."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from language_models.loading import loaded
 def corpus_texts(path: str) -> list[str]:
     """The texts of a .jsonl, .csv or .tsv file, or the lines of a .txt file.
 
-    Raises InputFaults for what is wrong with the file, and for one without text.
+    Raises InputFaults for a faulty file and for a file without text.
     """
     file = Path(path)
     if file.suffix != ".txt":
@@ -30,11 +30,11 @@ def corpus_texts(path: str) -> list[str]:
 
 
 def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
-    """Counts in how many sentences of the texts each token of the model occurs, and writes the table (Eq. 7)."""
+    """Counts in how many sentences each token of the model occurs, and writes the table (Eq. 7)."""
     split = make_splitter(sentence_split)
     sentences = [sentence for text in texts for sentence in split(text)]
     with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
-        table = count_frequencies(_told(sentences, advance), loaded(AutoTokenizer.from_pretrained, model))
+        table = count_frequencies(_advance_each(sentences, advance), loaded(AutoTokenizer.from_pretrained, model))
     table.save(output)
     return Outcome(
         signature=f"iwf|corpus={table.corpus}|tokenizer={model}",
@@ -43,7 +43,7 @@ def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: st
     )
 
 
-def _told(sentences: list[str], advance: Callable[[int], None]) -> Iterator[str]:
+def _advance_each(sentences: list[str], advance: Callable[[int], None]) -> Iterator[str]:
     for sentence in sentences:
         yield sentence
         advance(1)

@@ -1,4 +1,4 @@
-"""Meta-evaluation: which metric agrees with human ratings, how surely, and which is better (`+exp=meta_eval`)."""
+"""Meta-evaluation: how well metrics agree with human ratings, and which metric is better (`+exp=meta_eval`)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric
+from core.settings import check
 from data.scored import ScoredFile
 from experiments.report.plots import intervals
 from experiments.runner.contracts import Outcome, Run
@@ -48,8 +48,8 @@ class MetricAgreement:
 
     Attributes:
         statistics: correlations and pairwise accuracy by name.
-        calibrated: pairwise accuracy with the best epsilon, which was chosen on these ratings.
-        epsilon: that threshold, in units of the scores.
+        calibrated: pairwise accuracy with the best epsilon, which was chosen on these same ratings.
+        epsilon: the threshold for a tie, in units of the scores.
         soft_accuracy: soft pairwise accuracy, for `system_means` only.
         unscored: rated examples without a score.
     """
@@ -70,10 +70,10 @@ class MetricPair:
 
     Attributes:
         difference: of their correlations, with the interval of the paired bootstrap.
-        permutation_p, bootstrap_p, williams_p: two-sided p-values; NaN where a test is not defined. Williams' test
-            takes examples as independent and is given for the global grouping only.
+        permutation_p, bootstrap_p, williams_p: two-sided p-values; NaN if a test is undefined. Williams' test assumes
+            independent examples, so it is given for the global grouping only.
         holm, false_discovery: the permutation test's p-value, adjusted for all pairs of an aspect.
-        detectable: the difference that Williams' test would find with a power of .8 at this n.
+        detectable: the difference that Williams' test would detect with a power of .8 at this n.
     """
 
     aspect: str
@@ -101,10 +101,9 @@ class Sample:
 
 
 def resampling(over: Drawn, method: Method, resamples: int, seed: int) -> Resampling:
-    """How intervals are made. Raises SettingFault."""
-    for name, value, choices in (("over", over, Drawn), ("interval", method, Method)):
-        if value not in get_args(choices):
-            raise SettingFault(f"{name} must be one of {', '.join(get_args(choices))}, but is {value!r}")
+    """The settings of the intervals. Raises SettingFault for an unknown or wrong value."""
+    check(Drawn, over=over)
+    check(Method, interval=method)
     try:
         return Resampling(over=over, method=method, resamples=resamples, seed=seed)
     except ValueError as error:
@@ -127,9 +126,8 @@ def meta_eval(
     """
     if permutations < 1:
         raise SettingFault(f"permutations must be at least 1, but is {permutations}")
-    for name, value, choices in (("statistic", statistic, Correlation), ("grouping", grouping, Grouping)):
-        if value not in get_args(choices):
-            raise SettingFault(f"{name} must be one of {', '.join(get_args(choices))}, but is {value!r}")
+    check(Correlation, statistic=statistic)
+    check(Grouping, grouping=grouping)
     scores = dict(file.scores)
     if metric is not None:
         with run.timed("scoring"):
@@ -171,7 +169,10 @@ def meta_eval(
 
 
 def check_rated(file: ScoredFile, metric: str | None) -> ScoredFile:
-    """The file, checked before a metric is loaded. Raises InputFaults for a file without ratings or scores."""
+    """Checks the file before a metric is loaded, and returns it.
+
+    Raises InputFaults for a file without ratings or scores.
+    """
     if not any(example.ratings for example in file.examples):
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         raise InputFaults([fault(file.path, 0, f"{rule}, found none in {len(file.examples)} examples")])
@@ -180,7 +181,7 @@ def check_rated(file: ScoredFile, metric: str | None) -> ScoredFile:
 
 
 def check_scored(file: ScoredFile, metric: str | None) -> None:
-    """Raises InputFaults for a file without scores where no metric is to run (`metric` is None)."""
+    """Raises InputFaults for a file without scores if no metric is to run (`metric` is None)."""
     if not file.scores and metric is None:
         rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metric=NAME'
         raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
@@ -198,7 +199,7 @@ def run_metric(metric: Metric, file: ScoredFile) -> dict[str, NDArray[np.float64
 
 
 def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) -> list[Sample]:
-    """The rated examples of every aspect."""
+    """The rated examples by aspect."""
     aspects = list(dict.fromkeys(aspect for example in file.examples for aspect in example.ratings))
     samples = []
     for aspect in aspects:
@@ -212,7 +213,7 @@ def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) 
 
 
 def present_groupings(layout: Layout) -> list[Grouping]:
-    """The groupings that the layout has groups for."""
+    """The groupings that the systems and inputs of the layout allow."""
     found: list[Grouping] = ["global"]
     if layout.system_count > 1:
         found.extend(("per_system", "system_means"))
@@ -226,7 +227,7 @@ def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resamplin
     scores, ratings, layout = sample.scores[metric], sample.ratings, sample.layout
     kept = ~np.isnan(scores)
     groups = restrict(layout, kept).groups(grouping) if grouping in ("per_system", "per_input") else None
-    # between systems the pairs are of system means, which are too few to calibrate on
+    # system means are too few to calibrate epsilon on
     calibrates = kept.any() and grouping != "system_means"
     epsilon = calibrate_ties(scores[kept], ratings[kept], groups) if calibrates else 0.0
     estimates = {
@@ -248,7 +249,7 @@ def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resamplin
 def compare_metrics(
     sample: Sample, statistic: Correlation, grouping: Grouping, resampling: Resampling, permutations: int, level: float
 ) -> list[MetricPair]:
-    """Every pair of metrics, the better one first, with p-values adjusted for all pairs."""
+    """Compares every pair of metrics, the better one first; p-values are adjusted for all pairs."""
     found = [
         compare_pair(sample, a, b, statistic, grouping, resampling, permutations, level)
         for a, b in combinations(sample.scores, 2)
@@ -270,7 +271,7 @@ def compare_pair(
     permutations: int,
     level: float,
 ) -> MetricPair:
-    """One pair, not adjusted for others."""
+    """Compares one pair of metrics; its p-values are not adjusted for other pairs."""
     test = permutation_test(
         sample.scores[a],
         sample.scores[b],
@@ -317,15 +318,16 @@ def compare_pair(
 
 
 def notes_on(file: ScoredFile, found: Sequence[MetricAgreement], grouping: str) -> list[str]:
-    """What a reader of the tables should know."""
+    """Warnings for the reader of the tables."""
     notes = []
     if not any(each.grouping == grouping for each in found):
         notes.append(
-            f"grouping={grouping} needs several systems or several outputs per input (system, group): there are none"
+            f"grouping={grouping} needs several systems or several outputs per input, but the file has neither "
+            "(fields system and group)"
         )
     for field, meaning in (
-        ("system", "systems are not told apart"),
-        ("group", "each text is taken as an input of its own"),
+        ("system", "their systems are unknown, so they are not compared"),
+        ("group", "each counts as an output for an input of its own"),
     ):
         named = sum(getattr(example, field) is not None for example in file.examples)
         if named < len(file.examples):

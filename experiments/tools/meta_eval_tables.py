@@ -19,13 +19,13 @@ from meta_eval.significance import clusters
 if TYPE_CHECKING:
     from experiments.tools.meta_eval import MetricAgreement, MetricPair
 
-POWER = 0.8  # of the difference that a comparison could have detected
+POWER = 0.8  # for the column `detectable`
 
 
 def rank(
     chosen: Sequence[MetricAgreement], pairs: Sequence[MetricPair], statistic: str, level: float
 ) -> dict[str, int]:
-    """The cluster of each metric of one aspect, from 1 for the best, by p-values after Holm."""
+    """The cluster of each metric of one aspect by Holm's p-values; 1 is the best."""
     names = [each.metric for each in chosen]
     p_values = np.full((len(names), len(names)), math.nan)
     for pair in pairs:
@@ -37,7 +37,7 @@ def rank(
 
 
 def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Resampling) -> Table:
-    """Every metric, aspect and grouping, with intervals."""
+    """The table of agreement by metric, aspect and grouping, with intervals."""
     rows = []
     for each in found:
         row: dict[str, Any] = {"metric": each.metric, "set": name, "aspect": each.aspect, "grouping": each.grouping}
@@ -50,7 +50,7 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
         rows.append(row)
     caption = (
         "Agreement of scores with ratings; higher is better. kendall is tau-b. accuracy is pairwise accuracy with "
-        "ties; calibrated_accuracy takes scores within epsilon as tied, and epsilon was chosen on these very ratings. "
+        "ties; calibrated_accuracy counts scores within epsilon as tied; epsilon was chosen on these same ratings. "
         f"soft_accuracy compares systems. Intervals: 95 %, {resampling.method}, drawn over {resampling.over}."
     )
     return Table("Agreement with human ratings", caption, rows)
@@ -59,7 +59,7 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
 def ranking_table(
     chosen: Sequence[MetricAgreement], pairs: Mapping[str, Sequence[MetricPair]], statistic: str, level: float
 ) -> Table:
-    """The metrics of each aspect by rank."""
+    """The table of metrics by aspect and rank."""
     rows = []
     for aspect, own in pairs.items():
         of_aspect = [each for each in chosen if each.aspect == aspect]
@@ -81,7 +81,7 @@ def ranking_table(
 
 
 def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Table:
-    """Every pair of metrics."""
+    """The table of all pairs of metrics."""
     rows = [
         {
             "aspect": pair.aspect,
@@ -108,7 +108,7 @@ def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Ta
 
 
 def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling) -> Table:
-    """The agreement of the raters of each aspect."""
+    """The table of agreement among raters by aspect."""
     over_inputs = Resampling(method="percentile", resamples=resampling.resamples, seed=resampling.seed)
     rows = []
     for aspect, table in file.raters.items():

@@ -22,9 +22,9 @@ from meta_eval.planning import (
 
 
 def spread_of(inputs: float, raters: float, pilot: str | None, aspect: str, systems: Sequence[str]) -> Spread:
-    """The given spread, or that of two systems' ratings in a pilot: a file of rated outputs, by one or more raters.
+    """The given spread, or the spread of two systems' ratings in a pilot: a file of outputs with one or more raters.
 
-    Raises InputFaults for the file, SettingFault where the two systems share fewer than 2 rated inputs.
+    Raises InputFaults for the file, SettingFault if the two systems share fewer than 2 rated inputs.
     """
     if pilot is None:
         return Spread(inputs, raters)
@@ -60,14 +60,14 @@ def plan(
     power: float,
     level: float,
 ) -> Outcome:
-    """How many inputs or systems tell two metrics, or two systems, apart by each difference.
+    """Computes how many inputs or systems a study needs to detect each difference of two metrics or two systems.
 
     Args:
-        correlation: of the better metric with one rater's ratings; differences are of such correlations too.
+        correlation: of the better metric with one rater's ratings; `differences` are subtracted from it.
         between_metrics: the correlation of the two metrics with each other.
         between_raters: the correlation of two raters.
         spread: of the difference of two systems' ratings, assumed or estimated from a pilot.
-        raters: numbers of raters of each output.
+        raters: the numbers of raters per output to plan for.
 
     Raises SettingFault for an assumption out of range.
     """
@@ -100,16 +100,16 @@ def plan(
         f"|between_raters={between_raters:g}|spread={spread.inputs:g},{spread.raters:g}|seed={run.seed}",
         tables=[
             Table(
-                "To tell two metrics apart",
+                "Inputs needed to compare two metrics",
                 f"n: examples that Williams' test needs for {found}; for system-level correlations, systems. "
-                "metric_a, metric_b: the correlations that are expected with the mean of so many raters.",
+                "metric_a, metric_b: the expected correlations with the mean of this many raters.",
                 metrics,
             ),
             Table(
-                "To tell two systems apart",
+                "Inputs needed to compare two systems",
                 f"n: inputs that the paired t-test needs for {found}. difference: of mean ratings. spread: standard "
-                f"deviation of an input's difference, from {spread.inputs:.3g} between inputs and {spread.raters:.3g} "
-                "of one rater.",
+                f"deviation of the difference on one input; it combines {spread.inputs:.3g} between inputs and "
+                f"{spread.raters:.3g} for one rater.",
                 systems,
             ),
         ],
@@ -126,11 +126,10 @@ def metrics_needed(
     level: float,
     seed: int,
 ) -> dict[str, Any]:
-    """One row: the correlations with the mean of `raters` raters, and the n that tells them apart."""
+    """One row: the correlations with the mean of `raters` raters, and the n that detects their difference."""
     a, b = (correlation_with_raters(r, 1, raters, between_raters) for r in (correlation, correlation - d))
     if max(abs(a), abs(b)) > 1:
-        raters_allow = f"raters who correlate by {between_raters:g} allow"
-        reason = f"a correlation of {correlation:g} with one rater is more than {raters_allow}"
+        reason = f"a correlation of {correlation:g} with one rater is impossible if raters correlate {between_raters:g}"
         needed = Needed(math.nan, math.nan, reason)
     else:
         needed = n_to_tell_metrics(a, b, between_metrics, power=power, level=level, seed=seed)

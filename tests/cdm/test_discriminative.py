@@ -73,7 +73,7 @@ def test_poolings_by_hand() -> None:
     assert [pool(s, p) for p in ("average", "sum", "max", "min")] == [1.0, 3.0, 4.0, -2.0]
     with pytest.raises(ValueError, match="fitted"):
         pool(s, "classifier")
-    with pytest.raises(ValueError, match="pooling must be one of"):
+    with pytest.raises(ValueError, match="pooling must be 'average'"):
         pool(s, "median")  # pyright: ignore[reportArgumentType]
 
 

@@ -43,7 +43,7 @@ def test_frozen_parts_get_no_gradient(toy_encoder: Path):
 
 
 def test_settings_that_do_not_exist(toy_encoder: Path):
-    with pytest.raises(ValueError, match="pooling must be one of mean, cls, but is 'max'"):
+    with pytest.raises(ValueError, match="pooling must be 'mean' or 'cls', but is 'max'"):
         new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
         new_bert(encoder=str(toy_encoder), max_tokens=65)

@@ -97,7 +97,7 @@ def test_texts_that_cannot_be_read(texts: list, message: str):
 
 
 def test_unknown_truncation_and_no_room():
-    with pytest.raises(ValueError, match="truncation must be one of error, warn, window, but is 'cut'"):
+    with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
         read([("a",)], Letters(9), "cut")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="max_tokens must leave room"):
         Letters(2)

@@ -194,7 +194,7 @@ def test_texts_that_do_not_fit_are_all_named() -> None:
     windows, dropped = fit_continuations(given_pairs, longest=4, truncation="warn")
     assert windows[1:] == [[([2, 3], [4, 5, 6])], [([], [1, 1, 1, 1])]]
     assert dropped == [0, 1, 5]
-    with pytest.raises(ValueError, match="truncation must be one of error, warn, window, but is 'cut'"):
+    with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
         continuation_windows([1, 2], [3, 4], 2, "cut")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="at least 2 tokens, but longest is 1"):
         continuation_windows([1, 2], [3, 4], 1, "warn")

@@ -232,7 +232,7 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
 
 
 def test_unknown_sets_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"some of semeval_mhpg, .* but is \['squad'\]"):
+    with pytest.raises(ValueError, match=r"sets\[0\] must be .semeval_mhpg., .*, but is .squad."):
         qa_ratings(tmp_path, sets=["squad"])
 
 

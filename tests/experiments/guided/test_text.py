@@ -193,7 +193,7 @@ def test_bad_input_ends_before_training(
         ("strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
         ("strengths=[0,inf]", "strengths[1] must be a finite number, but is inf"),
         ("sampling.seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
-        ("data.train=-1", "train must be a whole number of texts from 0 on, but is -1"),
+        ("data.train=-1", "train must be greater than or equal to 0, but is -1"),
         ("labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
         ("ks=[8,401]", "k must be at most the 400 tokens of the generator, but is 401"),
         ("rule=hard", "rule must be 'normalised' or 'fudge', but is 'hard'"),

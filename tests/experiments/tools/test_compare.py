@@ -76,7 +76,7 @@ def test_full_or_no_ratings_need_no_prediction(run_here: Here, tmp_path: Path) -
             [
                 'in.jsonl:1: "group" is needed here, found null',
                 'in.jsonl:2: "system" is needed here, found null',
-                'in.jsonl:4: a system answers an input once, but "a" has "1" in line 3 too',
+                'in.jsonl:4: a system must have one output per input, but "a" also has one for "1" in line 3',
             ],
         ),
     ],

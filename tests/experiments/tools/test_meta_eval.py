@@ -105,10 +105,10 @@ def test_scores_written_by_score(run_here: Here, tmp_path: Path) -> None:
         (
             {"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}},
             ("statistic=tau",),
-            "statistic must be one of pearson",
+            "statistic must be 'pearson'",
         ),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("grouping=all",), "grouping must be one of global"),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=texts",), "over must be one of inputs"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("grouping=all",), "grouping must be 'global'"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=texts",), "over must be 'inputs'"),
         ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=both", "interval=bca"), "BCa intervals need"),
         ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("permutations=0",), "permutations must be"),
     ],

@@ -33,7 +33,7 @@ def test_what_no_study_can_find_has_a_reason(run_here: Here, tmp_path: Path) -> 
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     metrics = {row["raters"]: row for row in table if "metric_a" in row}
     assert metrics[9]["n"] is None
-    assert "more than raters who correlate by 0.5 allow" in metrics[9]["reason"]
+    assert "impossible if raters correlate 0.5" in metrics[9]["reason"]
     assert metrics[1]["n"] is None
     assert "no variables have the correlations" in metrics[1]["reason"]
 
