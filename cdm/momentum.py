@@ -1,5 +1,6 @@
 """The equations of CDM, on log-probabilities alone."""
 
+import math
 from typing import TypeVar
 
 import numpy as np
@@ -32,3 +33,20 @@ def degraded_log_probabilities(
     if gamma == -1:
         return expert
     return (amateur - gamma * contrastive_momentum(expert, amateur)).log_softmax(-1)
+
+
+def keep_plausible(
+    log_probabilities: Float[Tensor, "*rows vocabulary"], amateur: Float[Tensor, "*rows vocabulary"], share: float
+) -> Float[Tensor, "*rows vocabulary"]:
+    """Leaves only tokens that the amateur finds at least `share` times as likely as its likeliest one.
+
+    The constraint of contrastive decoding (Li et al. 2023, Eq. 4). With a share of 0 every token stays.
+
+    >>> import torch
+    >>> keep_plausible(torch.zeros(3), torch.tensor([0.7, 0.2, 0.1]).log(), share=0.2).tolist()
+    [0.0, 0.0, -inf]
+    """
+    if share == 0:
+        return log_probabilities
+    least = amateur.amax(-1, keepdim=True) + math.log(share)
+    return log_probabilities.masked_fill(amateur < least, -math.inf)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from cdm.momentum import degraded_log_probabilities
+from cdm.momentum import degraded_log_probabilities, keep_plausible
 from cdm.pair import Pair
-from core.settings import Count, Number, Positive, Size, checked_dataclass
+from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
 from language_models.batching import batches_by_budget, pad
 from language_models.seq2seq import Seq2SeqLM
 
@@ -24,6 +24,8 @@ class Sampling:
 
     Attributes:
         gamma: degradation of Eq. 4; 0 is the amateur, -1 the expert, above 0 worse than the amateur.
+        plausibility: in a contrast, keeps only tokens that the amateur finds at least this share as likely as its
+            likeliest one; 0 keeps all. At gamma 0 and -1 one model draws alone, and it has no effect.
         temperature: divides the degraded log-probabilities.
         top_k: keeps only so many of the likeliest tokens; 0 keeps all.
         top_p: keeps the likeliest tokens that together reach this share; 1 keeps all.
@@ -34,6 +36,7 @@ class Sampling:
     """
 
     gamma: Number = 1.0
+    plausibility: Share = 0.0
     temperature: Positive = 1.0
     top_k: Size = 0
     top_p: Annotated[Positive, Field(le=1)] = 1.0
@@ -147,10 +150,14 @@ def _sample_batch(
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
     for step in range(uniforms.shape[1]):
         read = {name: reader.next_log_probabilities(given) for name, reader in readers.items()}
-        log_p = (
-            degraded_log_probabilities(**read, gamma=sampling.gamma) if len(read) == 2 else next(iter(read.values()))
-        )
-        log_p[:, [*forbidden, end] if step == 0 else list(forbidden)] = -torch.inf
+        never = [*forbidden, end] if step == 0 else list(forbidden)
+        if len(read) == 2:
+            log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)
+            read["amateur"][:, never] = -torch.inf  # plausible is measured among the tokens that may be drawn
+            log_p = keep_plausible(log_p, read["amateur"], sampling.plausibility)
+        else:
+            (log_p,) = read.values()
+        log_p[:, never] = -torch.inf
         chosen = draw(sampling_probabilities(log_p, sampling), draws[alive, step])
         going = [r for r, token in enumerate(chosen.tolist()) if token != end]
         for r in going:

@@ -19,6 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
+from experiments.report.joint import Columns, joint_rows, markdown, plot_joint
 from experiments.report.results import find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
@@ -50,6 +51,7 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
     jobs = finished_jobs(records)
     write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
     shutil.rmtree(records)
+    write_joint(jobs, checked[0].joint, folder)
     show(jobs, folder)
     return max(job["exit_code"] for job in jobs)
 
@@ -95,12 +97,26 @@ def read_results(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
+def varied_settings(jobs: Sequence[dict[str, Any]]) -> list[str]:
+    """The settings that differ between jobs."""
+    return [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
+
+
+def write_joint(jobs: Sequence[dict[str, Any]], columns: Columns | None, folder: Path) -> None:
+    """Writes joint.md and joint.png, where more than one job agreed with ratings."""
+    varied = varied_settings(jobs)
+    rows = joint_rows(jobs, varied, columns)
+    if varied and len(rows) > 1:
+        (folder / "joint.md").write_text(markdown(rows), encoding="utf-8")
+        plot_joint(rows, varied).savefig(folder / "joint.png", dpi=150)
+
+
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     """Prints the table of all jobs: the varied settings, and the Spearman of every metric, set and aspect.
 
     Other tables are shown with all columns but without intervals. A job without a table shows its figures.
     """
-    varied = [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
+    varied = varied_settings(jobs)
     found = [(job, _findings(job)) for job in jobs]
     named = list(dict.fromkeys(name for _, findings in found for finding in findings for name in finding)) or ["value"]
     lines = []

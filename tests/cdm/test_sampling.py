@@ -122,6 +122,17 @@ def test_a_model_without_a_say_is_not_evaluated(
     assert all(sample_segments(pair, sources, Sampling(gamma=gamma), uniforms, pair.never_drawn))
 
 
+def test_with_the_whole_constraint_only_the_likeliest_token_of_the_amateur_is_left(
+    pair: Pair, sources: list[list[int]]
+) -> None:
+    uniforms = np.random.default_rng(1).random((len(sources), 6))
+    only = Sampling(gamma=0.7, plausibility=0.999999)
+    greedy = Sampling(gamma=0.0, top_k=1)
+    expected = sample_segments(pair, sources, greedy, uniforms, pair.never_drawn)
+    assert sample_segments(pair, sources, only, uniforms, pair.never_drawn) == expected
+    assert sample_segments(pair, sources, Sampling(gamma=0.7), uniforms, pair.never_drawn) != expected
+
+
 def test_ids_without_a_token_are_never_drawn(dialogues: list[tuple[str, ...]]) -> None:
     lms = [TinyT5(400, 16, 32, 2, 1, 1).build(dialogues[0], (SEPARATOR,), seed) for seed in (1, 2)]
     tokens = len(lms[0].tokenizer)

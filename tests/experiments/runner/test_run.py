@@ -194,7 +194,7 @@ def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
 ) -> None:
     assert run_here("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none") == 0
     (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
-    assert {path.name for path in sweep.iterdir()} == {"0", "1", "multirun.yaml", "sweep.json"}
+    assert {path.name for path in sweep.iterdir()} == {"0", "1", "multirun.yaml", "sweep.json", "joint.md", "joint.png"}
     jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
     assert [(job["number"], job["settings"]["experiment.gamma"], job["exit_code"]) for job in jobs] == [
         (0, "0.25", 0),

@@ -1,0 +1,91 @@
+"""Joint: the agreement found by all jobs of a sweep as one table and one plot, in the form of a paper's ablation.
+
+A column holds one metric. A metric whose name depends on the settings is a column under several names.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from experiments.report.tables import format_cell
+from meta_eval.bootstrap import Estimate
+
+Columns = Mapping[str, Sequence[str]]  # the names of a metric in results.json by column
+
+
+def joint_rows(
+    jobs: Sequence[Mapping[str, Any]], varied: Sequence[str], columns: Columns | None
+) -> list[dict[str, Any]]:
+    """One row per job, set and aspect: the varied settings, then the Spearman correlation of every column.
+
+    Without `columns` every metric is one. Jobs that failed have no row.
+    """
+    rows: list[dict[str, Any]] = []
+    for job in jobs:
+        found = [row for row in job.get("table", ()) if "spearman" in row]
+        names = columns or {row["metric"]: [row["metric"]] for row in found}
+        for place in dict.fromkeys((row["set"], row["aspect"]) for row in found):
+            here = {row["metric"]: row for row in found if (row["set"], row["aspect"]) == place}
+            cells = {column: next((here[m] for m in metrics if m in here), None) for column, metrics in names.items()}
+            rows.append(
+                {
+                    "set": place[0],
+                    "aspect": place[1],
+                    **{key: job["settings"].get(key, "") for key in varied},
+                    **{column: _estimate(row) for column, row in cells.items() if row is not None},
+                }
+            )
+    return rows
+
+
+def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as a Markdown table; a cell that a row lacks is empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [names, ["---"] * len(names), *([format_cell(row.get(name, "")) for name in names] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figure:
+    """A panel per set and aspect: Spearman with its interval against the first varied setting.
+
+    Every column and every choice of the other varied settings has a line.
+    """
+    places = list(dict.fromkeys((row["set"], row["aspect"]) for row in rows))
+    first, *others = varied
+    levels = sorted({str(row[first]) for row in rows}, key=_in_order)
+    figure = Figure(figsize=(8, 4.2 * len(places)), layout="constrained")
+    for panel, place in zip(figure.subplots(len(places), squeeze=False)[:, 0], places, strict=True):
+        lines: dict[str, list[tuple[int, Estimate]]] = {}
+        for row in rows:
+            if (row["set"], row["aspect"]) == place:
+                choice = ", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in others)
+                for column, cell in row.items():
+                    if isinstance(cell, Estimate):
+                        name = f"{column}, {choice}" if choice else column
+                        lines.setdefault(name, []).append((levels.index(str(row[first])), cell))
+        for i, (name, points) in enumerate(lines.items()):
+            points.sort(key=lambda point: point[0])
+            x = [at + (i / len(lines) - 0.5) * 0.2 for at, _ in points]
+            y = [estimate.value for _, estimate in points]
+            errors = [[e.value - e.low for _, e in points], [e.high - e.value for _, e in points]]
+            panel.errorbar(x, y, yerr=errors, marker="o", capsize=2, linewidth=1, label=name)
+        panel.set_xticks(range(len(levels)), levels)
+        panel.set(xlabel=first, ylabel="Spearman (95 % interval)", title=" · ".join(place))
+        panel.axhline(0, color="black", linewidth=0.6)
+        panel.legend(fontsize=7)
+    return figure
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    value, low, high = (math.nan if n is None else n for n in (row["spearman"], *row["spearman_interval"]))
+    return Estimate(value, low, high)
+
+
+def _in_order(level: str) -> tuple[float, str]:
+    """Numbers by their value, then texts."""
+    try:
+        return float(level), ""
+    except ValueError:
+        return math.inf, level
