@@ -5,10 +5,9 @@ padding, several return sequences. Custom processors run before temperature and 
 default, so call `generate(..., top_k=0, logits_processor=LogitsProcessorList([Guidance(...)]))`.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self, get_args
+from typing import Any, Literal, Protocol, Self
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +16,7 @@ from torch import Tensor
 from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
 from core.faults import SettingFault
+from core.settings import Count, NonNegative, Size, check
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.discriminator import Discriminator
 from discriminators.vocabulary import Vocabulary
@@ -194,7 +194,8 @@ class Guidance(LogitsProcessor):
     step of the previous `generate()`. With `reads="continuation"` give `prompt` for assisted decoding, and call
     `reset()` before a prompt that begins with all tokens read last.
 
-    With a strength of 0 the result is exactly that of transformers' top-k, and the guide is not called.
+    Scores are compared and added in float32. With a strength of 0 the result is exactly that of transformers' top-k,
+    and the guide is not called.
 
     Args:
         guide: a causal guide or a discriminator, adapted to `tokenizer`; or a `Guide` of its tokens.
@@ -208,9 +209,9 @@ class Guidance(LogitsProcessor):
         bridge: let a guide with other tokens read decoded text: exact and slow.
         watch: called with each `GuidedStep`.
 
-    Raises ValueError for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown rule,
-    a negative prompt, and a guide with other tokens without `bridge`; while decoding, for a guide on another device,
-    and where tokens that were read are dropped and `prompt` is not given.
+    Raises SettingFault for a strength that is negative or not finite, k below 1 or above the vocabulary, an unknown
+    rule, and a negative prompt; TokenMismatchError for a guide with other tokens without `bridge`; and while decoding
+    ValueError for a guide on another device, and where tokens that were read are dropped and `prompt` is not given.
     """
 
     def __init__(
@@ -225,15 +226,11 @@ class Guidance(LogitsProcessor):
         bridge: bool = False,
         watch: Callable[[GuidedStep], None] | None = None,
     ) -> None:
-        if not (math.isfinite(strength) and strength >= 0):
-            raise SettingFault(f"the strength (alpha or lambda) must be finite and at least 0, but is {strength}")
-        if k < 1:
-            raise SettingFault(f"k must leave at least 1 candidate, but is {k}")
-        if prompt is not None and prompt < 0:
-            raise SettingFault(f"the prompt has at least 0 columns, but prompt is {prompt}")
-        for name, value, allowed in (("rule", rule, GuidanceRule), ("reads", reads, Reads)):
-            if value not in get_args(allowed):
-                raise SettingFault(f"{name} must be one of {', '.join(get_args(allowed))}, but is {value!r}")
+        check(NonNegative, strength=strength)
+        check(Count, k=k)
+        check(GuidanceRule, rule=rule)
+        check(Reads, reads=reads)
+        check(Size | None, prompt=prompt)
         self.guide = adapt_guide(guide, tokenizer, bridge)
         self.strength = strength
         self.k = k
@@ -256,11 +253,12 @@ class Guidance(LogitsProcessor):
     ) -> Float[Tensor, "rows vocabulary"]:
         if self.k > scores.shape[1]:
             raise SettingFault(f"k must be at most the {scores.shape[1]} tokens of the generator, but is {self.k}")
+        scores = scores.float()
         before, candidates = scores.topk(self.k)
         if self.strength == 0:
             return scores.masked_fill(scores < before[:, -1:], -torch.inf)
         self._last = self._read(input_ids)
-        judged = self.guide.candidates(self._last.state, candidates).to(scores.dtype)
+        judged = self.guide.candidates(self._last.state, candidates).float()
         after = add_to_scores(before, self._f(judged, before > -torch.inf))
         if self.watch is not None:
             self.watch(GuidedStep(candidates, before, judged, after))

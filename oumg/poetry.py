@@ -10,6 +10,7 @@ from transformers import LogitsProcessor, LogitsProcessorList
 from transformers import set_seed as set_transformers_seed
 
 from core.faults import SettingFault
+from core.settings import Count, check
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.songnet import SongNet, generation_inputs
 
@@ -79,8 +80,7 @@ class ShiftedRanks(LogitsProcessor):
     """
 
     def __init__(self, k: int) -> None:
-        if k < 1:
-            raise SettingFault(f"k must leave at least 1 token, but is {k}")
+        check(Count, k=k)
         self.k = k
 
     def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.faults import SettingFault
+from core.settings import Count, check
 from discriminators.data_module import LabelledText
 
 SHORTEST = 2  # tokens, OUMG section 4.2
@@ -19,8 +19,7 @@ def prefix_lengths(tokens: int, most: int | None = None, generator: np.random.Ge
 
     Raises SettingFault for `most` below 1, ValueError where a draw lacks a generator.
     """
-    if most is not None and most < 1:
-        raise SettingFault(f"most must leave at least 1 prefix of a text, but is {most}")
+    check(Count | None, most=most)
     lengths = np.arange(SHORTEST, tokens + 1)
     if most is not None and most < len(lengths):
         if generator is None:

@@ -19,6 +19,7 @@ from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedM
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from language_models.batching import pad
+from language_models.model import Float32Linear
 from language_models.training import Batch, Task, causal_batch
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.tokens import decode_tokens
@@ -74,7 +75,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
         self.kinds = nn.Embedding(len(SlotKind), config.n_embd)
         self.phrases = nn.Embedding(config.phrases + 1, config.n_embd)
         self.left = nn.Embedding(config.longest_phrase + 1, config.n_embd)
-        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+        self.lm_head = Float32Linear(config.n_embd, config.vocab_size, bias=False)
         self.post_init()
 
     def forward(
@@ -88,7 +89,7 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
         logits_to_keep: int = 0,
         **_: Any,
     ) -> CausalLMOutputWithPast:
-        """Logits of the next token at each position.
+        """Logits of the next token at each position, in float32 in any precision.
 
         `symbols` are those of the whole sequence, also of tokens that are not generated yet; with a cache the forward
         pass takes the symbols of its own columns.

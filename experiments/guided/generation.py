@@ -42,7 +42,8 @@ def continue_prompts(
     for start in range(0, len(prompts), size):
         with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
             torch.manual_seed(int(np.random.default_rng((seed, start)).integers(2**62)))
-            rows = _generate(lm, prompts[start : start + size], k, guidance, samples, max_new_tokens=new_tokens)
+            chosen = None if guidance is None else guidance()
+            rows = _generate(lm, prompts[start : start + size], k, chosen, samples, max_new_tokens=new_tokens)
         found += [_until_end(row, lm.tokenizer.eos_token_id) for row in rows.tolist()]
     return found
 
@@ -61,12 +62,14 @@ def measure_overhead(
 ) -> float:
     """Seconds of guided over unguided `generate()`, same prompts, k and number of tokens; 1 means no cost.
 
+    Building the guidance is not timed.
+
     Both run in turn. The fastest run of each counts, as the one least disturbed by other work of the machine.
     """
     seconds: dict[bool, list[float]] = {False: [], True: []}
     for guided in [False, True] * (repeats + 1):  # the first of each warms up
+        chosen = guidance() if guided else None
         begun = time.perf_counter()
-        chosen = guidance if guided else None
         _generate(lm, prompts, k, chosen, 1, max_new_tokens=new_tokens, min_new_tokens=new_tokens).cpu()
         seconds[guided].append(time.perf_counter() - begun)
     return min(seconds[True][1:]) / min(seconds[False][1:])
@@ -77,7 +80,7 @@ def _generate(
     lm: CausalLM,
     prompts: Sequence[Sequence[int]],
     k: int,
-    guidance: MakeGuidance | None,
+    guidance: Guidance | None,
     samples: int,
     **length: int,
 ) -> Int[Tensor, "rows time"]:
@@ -89,7 +92,7 @@ def _generate(
     rows = lm.model.generate(
         input_ids=ids,
         attention_mask=mask,
-        logits_processor=LogitsProcessorList([] if guidance is None else [guidance()]),
+        logits_processor=LogitsProcessorList([] if guidance is None else [guidance]),
         do_sample=True,
         top_k=k if guidance is None else 0,  # guidance keeps k tokens itself
         top_p=1.0,

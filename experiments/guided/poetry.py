@@ -14,7 +14,7 @@ from experiments.oumg import tables
 from experiments.oumg.poems import Decoder, check_candidates, choose_poems, known_characters, top_k
 from experiments.oumg.study import PoemStudy
 from experiments.runner.contracts import Outcome, Run, Table
-from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide
+from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide, prefix_notes
 from experiments.training.trained import folders_of
 from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
@@ -78,7 +78,7 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
         run,
         found,
         Table("Guided against unguided", tables.CAPTION, rows),
-        [*notes, *tables.comparison_notes(found.compared)],
+        [*notes, *prefix_notes(guidance.guide), *tables.comparison_notes(found.compared)],
         {"guide": guide.identity, **strength},
         models=folders_of({"guide": guide}),
         figures={

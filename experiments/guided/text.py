@@ -20,7 +20,7 @@ from experiments.guided.settings import Steering, TextSampling
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.guides import GuidePlan, load_guide
+from experiments.training.guides import GuidePlan, load_guide, prefix_notes
 from experiments.training.language_models import LanguageModelPlan, Pretrained
 from experiments.training.trained import folders_of
 
@@ -102,7 +102,7 @@ def guided_text(
             **{f"{name} held-out NLL (nats per token)": each.held_out_nll for name, each in own.items()},
             **held_out_accuracies(data, judges, guides),
         },
-        notes=_notes(data, judges, from_texts, sampling.prompt_words),
+        notes=[*prefix_notes(guide), *_notes(data, judges, from_texts, sampling.prompt_words)],
         files=[samples],
         synthetic=data.synthetic,
     )

@@ -1,13 +1,13 @@
 """Guides of generators that experiments train and keep as stages (OUMG, section 3.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import InputFaults
+from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
@@ -24,13 +24,13 @@ from oumg.tokens import decode_tokens
 VERSION = 2  # of trained guides; raise it whenever the same plan and texts would give other weights
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class CausalGuidePlan:
     """A causal guide: its size, its training, and the maximum number of training texts of both classes together."""
 
     shape: GuideShape
     training: TrainingSettings
-    texts: int
+    texts: Count
 
     def train(
         self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
@@ -41,20 +41,27 @@ class CausalGuidePlan:
         )
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class BiLSTMGuidePlan:
-    """The exact Bi-LSTM guide, which reads each prefix from its start; it trains on `prefixes` prefixes per text."""
+    """The exact Bi-LSTM guide, which reads each prefix from its beginning.
 
-    embedding_dim: int
-    hidden_dim: int
+    Attributes:
+        embedding_dim, hidden_dim: its size.
+        training: how to train it.
+        texts: the most texts of both classes together.
+        prefixes: the most prefixes of a text, drawn at random; None for all, as in the paper.
+    """
+
+    embedding_dim: Count
+    hidden_dim: Count
     training: TrainingSettings
-    texts: int
-    prefixes: int
+    texts: Count
+    prefixes: Count | None
 
     def train(
         self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
     ) -> None:
-        """Trains on prefixes of whole texts, drawn at random."""
+        """Trains on prefixes of whole texts."""
         beginnings = prefix_texts(
             texts,
             lambda text: plain_token_ids(tokenizer, [text])[0],
@@ -82,6 +89,16 @@ def find_or_train_guide(
         "seed": run.seed,
     }
     return find_or_train(run, name, depends, lambda folder: plan.train(run, texts, tokenizer, folder, name), VERSION)
+
+
+def prefix_notes(plan: GuidePlan) -> list[str]:
+    """Says so where a guide learns a part of the prefixes."""
+    if isinstance(plan, CausalGuidePlan) or plan.prefixes is None:
+        return []
+    return [
+        f"the guide learned at most {plan.prefixes} prefixes of each text, drawn at random; the paper's guide learns "
+        "all (model.guides.bilstm.prefixes=null)"
+    ]
 
 
 def check_guide(folder: Path | str) -> None:

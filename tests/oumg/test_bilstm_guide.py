@@ -8,7 +8,7 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedTokenizerFast, T5Tokenizer
+from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedTokenizerFast, T5Tokenizer, TopKLogitsWarper
 
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
@@ -16,9 +16,11 @@ from discriminators.training import TrainingSettings, train_discriminator
 from language_models.tiny import train_tokenizer
 from oumg.bilstm_guide import BiLSTMGuide, TokenMismatchError, map_tokens
 from oumg.bridge import TextBridge
+from oumg.form import Form
 from oumg.guidance import Guidance
+from oumg.poetry import generate_poems
 from oumg.prefixes import prefix_texts
-from oumg.songnet import character_tokenizer
+from oumg.songnet import SongNetPlan, character_tokenizer
 from oumg.tokens import decode_tokens
 from oumg.unknown import count_unknown_tokens
 
@@ -199,3 +201,24 @@ def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(tmp_path: Path) -
     whole = over.candidates(state, torch.tensor([[half]]))
     spelled = str(words.decode([cat, half]))
     assert whole.item() == pytest.approx(judge.logits([(spelled,)])[0][0], abs=1e-5)
+
+
+def test_poems_are_guided_where_they_have_characters(judge: Discriminator) -> None:
+    songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春词", *POEMS], seed=0)
+    with torch.no_grad():
+        for parameter in songnet.model.parameters():
+            parameter.mul_(4.0)
+    songnet.model.eval()
+    inputs = [("春词", Form.of(POEMS[0])), ("春", Form.of("春花，月。"))]
+    exact = generate_poems(songnet, inputs, lambda: Guidance(judge, songnet.tokenizer, 8.0, k=6), seed=0)
+    by_text = generate_poems(
+        songnet, inputs, lambda: Guidance(TextBridge(judge, songnet.tokenizer), songnet.tokenizer, 8.0, k=6), seed=0
+    )
+    assert exact == by_text
+    assert exact != generate_poems(songnet, inputs, lambda: TopKLogitsWarper(6), seed=0)
+
+
+def test_the_bridge_spells_as_the_tokenizer_does() -> None:
+    words = train_tokenizer(["the cat , sat"], 300, sentinels=())
+    ids = words("the cat , sat", add_special_tokens=False)["input_ids"]
+    assert decode_tokens(words, [*ids, words.eos_token_id]) == "the cat , sat"  # pyright: ignore[reportArgumentType]

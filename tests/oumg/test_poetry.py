@@ -49,7 +49,7 @@ def test_a_forced_token_stays() -> None:
 def test_ranks_that_do_not_exist_are_refused() -> None:
     with pytest.raises(ValueError, match=r"with k = 3 need 15 possible tokens, but a row has 10: k can be at most 2"):
         ShiftedRanks(3)(nothing(2), torch.zeros(2, 10))
-    with pytest.raises(ValueError, match="at least 1 token, but is 0"):
+    with pytest.raises(ValueError, match="k must be greater than or equal to 1, but is 0"):
         ShiftedRanks(0)
 
 

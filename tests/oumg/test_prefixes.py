@@ -68,7 +68,7 @@ def test_the_same_seed_draws_the_same():
 
 
 def test_faults_are_named():
-    with pytest.raises(ValueError, match="at least 1 prefix of a text, but is 0"):
+    with pytest.raises(ValueError, match="most must be greater than or equal to 1, but is 0"):
         prefix_lengths(5, 0)
     with pytest.raises(ValueError, match="give a generator"):
         prefix_lengths(5, 2)

@@ -1,17 +1,19 @@
 """Continuations: a strength of 0 is unguided, padding changes nothing, guidance moves the guide's logit."""
 
 import copy
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from experiments.guided.findings import make_guidance, steered_continuations
-from experiments.guided.generation import continue_prompts
+from experiments.guided.generation import continue_prompts, measure_overhead
 from experiments.guided.prompts import encode_prompts
 from experiments.guided.settings import TextSampling
 from language_models.causal import CausalLM
 from oumg.causal_guide import CausalGuide
+from oumg.guidance import Guidance
 
 SAMPLING = TextSampling(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))
 
@@ -60,3 +62,21 @@ def test_a_strong_guide_moves_its_own_logit(lm: CausalLM, guide: CausalGuide) ->
         for rows in (steered(lm, guide, prompts, strength, 20) for strength in (0, 50))
     ]
     assert means[1] > means[0]
+
+
+def test_the_overhead_is_that_of_generation_alone(
+    lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+
+    def tick() -> float:
+        clock[0] += 1
+        return clock[0]
+
+    def build() -> Guidance:
+        clock[0] += 100
+        return Guidance(guide, lm.tokenizer, 2.0, 5)
+
+    monkeypatch.setattr(time, "perf_counter", tick)
+    prompts = encode_prompts(lm, ["the cat"], 2)
+    assert measure_overhead(lm, prompts, new_tokens=2, k=5, guidance=build, repeats=1) == 1.0

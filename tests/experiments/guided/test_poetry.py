@@ -48,6 +48,8 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -
     assert row["ties"] < 1
     assert forms["guided"]["form_kept"] == 1.0
     assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
+    notes = json.loads((tmp_path / "guided/results.json").read_text("utf-8"))["notes"]
+    assert any("learned at most 3 prefixes of each text" in note for note in notes)
     report = (tmp_path / "guided/report.html").read_text("utf-8")
     assert "characters of the guided poems that the guide does not know" in report
     assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
