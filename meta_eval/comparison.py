@@ -45,12 +45,13 @@ def difference(
     resamples: int = 1000,
     seed: int = 0,
     groups: Sequence[Hashable] | None = None,
+    statistic: Statistic = spearman,
 ) -> Estimate:
     """Spearman of metric a minus Spearman of metric b with the same `ratings`, all of shape (n,), with its interval.
 
     Positive where metric a agrees better. Both correlations are computed on the same resamples, so that what makes
     examples easy for both cancels; an interval without 0 is a difference beyond chance. Only examples that both metrics
-    scored count. Intervals, groups and errors as in `agreement`.
+    scored count. Intervals, groups and errors as in `agreement`. `statistic` may be another correlation.
     """
     (a, b, y), kept = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     units = number_groups(len(kept), groups)[kept]
@@ -58,7 +59,7 @@ def difference(
     if reason is not None:
         return Estimate.undefined(reason)
     estimates = bootstrap(
-        lambda weights: {"difference": spearman(a, y, weights) - spearman(b, y, weights)},
+        lambda weights: {"difference": statistic(a, y, weights) - statistic(b, y, weights)},
         units,
         confidence=confidence,
         resamples=resamples,

@@ -2,21 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
 from core.scores import Scores
 from data.rated import RatedSet
-from experiments.report.evaluation import evaluate, plain_pearson
+from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import AgreementRow
 from mars.metric import Compared
+from meta_eval.agreement import Agreement, agreement
+from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
+from meta_eval.comparison import difference
+from meta_eval.correlation import pearson
 
 
 @dataclass(frozen=True)
 class ScoredTexts:
-    """Rated texts, or adversaries in their place, under every metric.
+    """Rated texts, or adversaries in their place, with their scores by every metric.
 
     Attributes:
         rated: the texts.
@@ -33,15 +38,66 @@ class ScoredTexts:
         """The scores with their agreement."""
         return cls(rated, scores, tuple(evaluate(scores, rated)))
 
-    @property
+    @cached_property
     def aspect(self) -> str:
         """The first rated aspect, which tables and figures show."""
-        return first_aspect(self.rated)
+        return next(iter(self.rated.examples[0].ratings))
 
     @property
     def by_metric(self) -> dict[str, AgreementRow]:
         """The rows of that aspect."""
         return {row.metric: row for row in self.rows if row.aspect == self.aspect}
+
+    @cached_property
+    def at(self) -> list[int]:
+        """The indices of the texts with a rating of that aspect; the properties below are about these texts."""
+        return [i for i, example in enumerate(self.rated.examples) if self.aspect in example.ratings]
+
+    @cached_property
+    def ratings(self) -> Float[NDArray[np.float64], " n"]:
+        """Their ratings."""
+        return np.array([self.rated.examples[i].ratings[self.aspect] for i in self.at])
+
+    @cached_property
+    def groups(self) -> list[str] | None:
+        """The inputs that they answer; None unless every text names its input."""
+        named = [group for i in self.at if (group := self.rated.examples[i].group) is not None]
+        return named if len(named) == len(self.at) else None
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Their systems; empty unless every text names its system and there are several."""
+        named = [system for i in self.at if (system := self.rated.examples[i].system)]
+        return named if len(named) == len(self.at) and len(set(named)) > 1 else []
+
+    def values(self, metric: str) -> Float[NDArray[np.float64], " n"]:
+        """Their scores by a metric of one aspect."""
+        return next(iter(self.scores[metric].values.values()))[self.at]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better `mars` agrees with the ratings than another row, on the `n` texts that both score."""
+
+    n: int
+    pearson: Estimate
+    spearman: Estimate
+
+
+@dataclass(frozen=True)
+class Fall:
+    """What adversaries do to a metric, on the `n` texts that it scores in both forms (Table 4).
+
+    Attributes:
+        adversaries: Pearson's correlation of the scores of adversaries with the ratings of the originals.
+        fall: how much lower that is than the correlation of the originals.
+        below: the share of adversaries that score below their originals.
+    """
+
+    n: int
+    adversaries: Estimate
+    fall: Estimate
+    below: Estimate
 
 
 @dataclass(frozen=True)
@@ -50,17 +106,20 @@ class MarsFindings:
 
     Attributes:
         originals: the rated texts.
-        adversaries: by kind (reorder, retrieve); their ratings are those of the texts that they replace.
-        within_systems: by metric and system, Pearson's correlation with the ratings (Table 3); empty where the texts
-            are not of several systems.
-        deviations: by largest masking ratio, the standard deviation of an example's cosines over its ratios, on
-            average (Table 5).
-        kl: the mean KL divergence of guided from plain next-token distributions, in nats; None without a blank.
+        adversaries: by kind (reorder, retrieve); they keep the ratings of the texts that they replace.
+        within_systems: the agreement with the ratings by metric and system (Table 3); empty where the texts do not
+            come from several systems.
+        gains: of `mars` over every other row but those of Table 5.
+        falls: by kind of adversary and metric.
+        deviations: by largest masking ratio (Table 5), see `mean_deviations`.
+        kl: the mean KL divergence of planned from plain next-token distributions, in nats; None without a blank.
     """
 
     originals: ScoredTexts
     adversaries: Mapping[str, ScoredTexts]
-    within_systems: Mapping[str, Mapping[str, float]]
+    within_systems: Mapping[str, Mapping[str, Agreement]]
+    gains: Mapping[str, Gain]
+    falls: Mapping[str, Mapping[str, Fall]]
     deviations: Mapping[float, float]
     kl: float | None
 
@@ -70,42 +129,72 @@ class MarsFindings:
         return self.originals, *self.adversaries.values()
 
 
-def row_up_to(ratio: float) -> str:
+def name_ratio_row(ratio: float) -> str:
     """The row of Table 5 with this as the largest masking ratio."""
     return f"mars_to_{round(100 * ratio)}"
 
 
-def first_aspect(rated: RatedSet) -> str:
-    """The first rated aspect of a set."""
-    return next(iter(rated.examples[0].ratings))
+def measure_within_systems(texts: ScoredTexts) -> dict[str, dict[str, Agreement]]:
+    """The agreement with the ratings among the texts of each system, by metric and system (Table 3).
 
-
-def agreement_within_systems(rated: RatedSet, scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
-    """Pearson's correlation with the first aspect among the texts of each system, by metric and system.
-
-    Empty unless every text names its system and there are several.
+    The paper calls this system-level. Empty where the texts do not come from several systems.
     """
-    systems = np.array([example.system or "" for example in rated.examples])
-    if len(names := list(dict.fromkeys(systems.tolist()))) < 2 or "" in names:
-        return {}
-    ratings = np.array([example.ratings.get(first_aspect(rated), np.nan) for example in rated.examples])
-    found: dict[str, dict[str, float]] = {}
-    for metric, scored in scores.items():
-        values = only_values(scored)
-        known = ~(np.isnan(values) | np.isnan(ratings))
-        at = {name: known & (systems == name) for name in names}
-        found[metric] = {name: plain_pearson(values[at[name]], ratings[at[name]]) for name in names}
-    return found
+    systems = np.array(texts.systems)
+    return {
+        metric: {
+            system: agreement(texts.values(metric)[systems == system], texts.ratings[systems == system])
+            for system in dict.fromkeys(texts.systems)
+        }
+        for metric in (texts.scores if texts.systems else ())
+    }
+
+
+def measure_gain(texts: ScoredTexts, other: str) -> Gain:
+    """How much better `mars` agrees with the ratings than another row, with paired bootstrap intervals."""
+    a, b = texts.values("mars"), texts.values(other)
+    return Gain(
+        int((~np.isnan(a) & ~np.isnan(b)).sum()),
+        difference(a, b, texts.ratings, groups=texts.groups, statistic=pearson),
+        difference(a, b, texts.ratings, groups=texts.groups),
+    )
+
+
+def measure_fall(originals: ScoredTexts, adversaries: ScoredTexts, metric: str) -> Fall:
+    """What adversaries do to a metric, with paired bootstrap intervals."""
+    a, b = originals.values(metric), adversaries.values(metric)
+    both = ~np.isnan(a) & ~np.isnan(b)
+    return Fall(
+        int(both.sum()),
+        agreement(b, originals.ratings, groups=originals.groups).pearson,
+        difference(a, b, originals.ratings, groups=originals.groups, statistic=pearson),
+        _estimate_share(b < a, both, originals.groups),
+    )
+
+
+def _estimate_share(
+    holds: Bool[NDArray[np.bool_], " n"], among: Bool[NDArray[np.bool_], " n"], groups: Sequence[str] | None
+) -> Estimate:
+    if not among.any():
+        return Estimate.undefined("no text is scored in both forms")
+    counted, hits = among.astype(float), (holds & among).astype(float)
+
+    def share(weights: Floats) -> dict[str, Floats]:
+        return {"share": (weights @ hits) / (weights @ counted)}
+
+    return bootstrap(share, number_groups(len(holds), groups))["share"]
 
 
 def mean_deviations(compared: Sequence[Compared], largest_ratios: Sequence[float]) -> dict[float, float]:
-    """By largest masking ratio, how far the cosines of an example differ over its ratios, on average."""
+    """By largest masking ratio, the sample standard deviation of an example's cosines, on average (Table 5).
+
+    Only the cosines with augmented references count, so it is NaN below two masking ratios above 0.
+    """
     found: dict[float, float] = {}
     for largest in largest_ratios:
-        columns = [ratio for ratio in largest_ratios if ratio <= largest]
-        spreads = [np.std([row[one.ratios.index(r)] for r in columns]) for one in compared for row in one.cosines]
-        known = [spread for spread in spreads if not np.isnan(spread)]
-        found[largest] = float(np.mean(known)) if known else float("nan")
+        columns = [ratio for ratio in largest_ratios if 0 < ratio <= largest]
+        cosines = [[row[one.ratios.index(r)] for r in columns] for one in compared for row in one.cosines]
+        spreads = [np.std(row, ddof=1) for row in cosines if len(row) > 1 and not np.isnan(row).any()]
+        found[largest] = float(np.mean(spreads)) if spreads else float("nan")
     return found
 
 
@@ -116,13 +205,17 @@ def mean_kl(compared: Sequence[Compared]) -> float | None:
     return float(np.mean(moved)) if moved else None
 
 
-def share_below(adversaries: Scores, originals: Scores) -> float:
-    """The share of adversaries that are scored below their originals; NaN where none is scored with its original."""
-    values, others = only_values(originals), only_values(adversaries)
-    known = ~(np.isnan(values) | np.isnan(others))
-    return float((others < values)[known].mean()) if known.any() else float("nan")
+def to_raw_perplexity(scores: Scores) -> Scores:
+    """Perplexity itself from scores that are -log(perplexity); lower is better, as in the paper's tables."""
+    values = {aspect: np.exp(-found) for aspect, found in scores.values.items()}
+    return Scores(values, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
 
 
-def only_values(scores: Scores) -> Float[NDArray[np.float64], " n"]:
-    """The values of a metric that scores one aspect."""
-    return next(iter(scores.values.values()))
+def count_shared_texts(texts: RatedSet) -> tuple[int, int]:
+    """For how many inputs with several texts all texts are equal, and how many such inputs there are."""
+    by_group: dict[str, list[str]] = {}
+    for example in texts.examples:
+        if example.group is not None:
+            by_group.setdefault(example.group, []).append(example.text)
+    several = [group for group in by_group.values() if len(group) > 1]
+    return sum(len(set(group)) == 1 for group in several), len(several)

@@ -1,10 +1,10 @@
 """MARS on rated texts: the metric, its ablations, baselines and adversaries against ratings (Liu et al. 2021).
 
-Of the paper's baselines MoverScore is missing: no kept library has it. A set with several rated aspects is shown in
-figures and further tables by the first of them; for Newsroom that is their mean, as in the paper.
+Figures and tables other than the agreement show the first rated aspect of a set; for Newsroom that is the mean of four
+aspects, as in the paper.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from matplotlib.figure import Figure
@@ -12,14 +12,20 @@ from matplotlib.figure import Figure
 from core.scores import Metric
 from core.signature import MODEL_LIBRARIES, signature
 from data.adversaries import reordered, retrieved
+from data.cleaning import clean_examples
 from data.rated import RatedSet
 from data.references import ReferenceData
 from experiments.mars.findings import (
     MarsFindings,
     ScoredTexts,
-    agreement_within_systems,
+    count_shared_texts,
     mean_deviations,
     mean_kl,
+    measure_fall,
+    measure_gain,
+    measure_within_systems,
+    name_ratio_row,
+    to_raw_perplexity,
 )
 from experiments.mars.plots import plot_adversaries
 from experiments.mars.tables import mars_tables
@@ -33,6 +39,7 @@ from language_models.embedders import Remembered, load_embedder
 from mars.documents import load_documents
 from mars.metric import MARS
 from mars.tagging import load_tagger
+from meta_eval.bootstrap import Estimate
 
 
 def mars(
@@ -81,13 +88,9 @@ def mars(
         plots={name: figure for found in findings for name, figure in _plots(found).items()}
         | ({"training_curves": plots.training_curves({name: models[name].curve for name in models})} if models else {}),
         models=folders_of(models),
-        notes=[
-            f"no Retrieve for {found.originals.rated.name}: not every text has a context"
-            for found in findings
-            if analyses.adversaries and "retrieve" not in found.adversaries
-        ],
+        notes=[note for found in findings for note in _notes(found, analyses)],
         figures={
-            f"mean KL of guided from plain (nats, {found.originals.rated.name})": found.kl
+            f"mean KL of planned from plain (nats, {found.originals.rated.name})": found.kl
             for found in findings
             if found.kl is not None
         }
@@ -103,7 +106,9 @@ def _findings(
     baselines: Mapping[str, Metric],
     analyses: Analyses,
 ) -> MarsFindings:
-    """The rated texts, and adversaries in their place, under every metric."""
+    """Scores the rated texts, and adversaries in their place, by every metric, and measures what the tables show."""
+    if analyses.clean:
+        rated = replace(rated, examples=clean_examples(rated.examples))
     found: dict[str, ScoredTexts] = {}
     compared_originals = []
     for kind, texts in {"": rated, **(_adversaries(rated, run.seed) if analyses.adversaries else {})}.items():
@@ -111,16 +116,49 @@ def _findings(
             scores, compared = score_variants(variants, texts, analyses)
         with run.timed(f"baselines {rated.name}"):
             scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
+            scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
         found[kind] = ScoredTexts.of(texts, scores)
         compared_originals = compared_originals or compared
     originals = found.pop("")
+    others = [row for row in originals.scores if row == name_ratio_row(0) or not row.startswith("mars_to_")]
     return MarsFindings(
         originals,
         adversaries=found,
-        within_systems=agreement_within_systems(rated, originals.scores),
+        within_systems=measure_within_systems(originals),
+        gains={row: measure_gain(originals, row) for row in others if row != "mars"},
+        falls={
+            kind: {metric: measure_fall(originals, texts, metric) for metric in originals.scores}
+            for kind, texts in found.items()
+        },
         deviations=mean_deviations(compared_originals, analyses.largest_ratios),
         kl=mean_kl(compared_originals),
     )
+
+
+def _notes(found: MarsFindings, analyses: Analyses) -> Iterator[str]:
+    """What a reader of the tables has to know of this set."""
+    name, gain = found.originals.rated.name, found.gains["mars_without_planning"]
+    verdict = (
+        "helps" if gain.spearman.low > 0 else "hurts" if gain.spearman.high < 0 else "changes nothing beyond chance"
+    )
+    yield f"{name}: planning {verdict} (Spearman {format_signed(gain.spearman)}, n = {gain.n})"
+    yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
+    if not analyses.adversaries:
+        return
+    if "retrieve" not in found.adversaries:
+        yield f"no Retrieve for {name}: not every text has a context"
+    elif (shared := count_shared_texts(found.adversaries["retrieve"].rated))[0]:
+        yield f"Retrieve for {name}: {shared[0]} of {shared[1]} inputs have one retrieved sentence for all systems"
+
+
+def format_signed(estimate: Estimate) -> str:
+    """A difference with its sign and interval.
+
+    >>> format_signed(Estimate(0.0312, -0.0104, 0.071))
+    '+.031 [-.010, +.071]'
+    """
+    value, low, high = (f"{number:+.3f}".replace("0.", ".") for number in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
 
 
 def _adversaries(rated: RatedSet, seed: int) -> dict[str, RatedSet]:

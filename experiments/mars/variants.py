@@ -7,7 +7,7 @@ from pathlib import Path
 from core.scores import Scores
 from core.settings import AscendingRatios, Count, Positive, checked_dataclass
 from data.rated import RatedSet
-from experiments.mars.findings import row_up_to
+from experiments.mars.findings import name_ratio_row
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
@@ -55,11 +55,13 @@ class Analyses:
     Attributes:
         largest_ratios: masking ratios of Table 5 from 0 on; each is the largest one of a row (`mars_to_20` and so on).
         adversaries: whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals.
+        clean: whether hashtags and URLs are removed from the rated texts first (section 3).
         static_encoder: whose input embeddings take the encoder's place in `mars_static`; None leaves the row out.
     """
 
     largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8)
     adversaries: bool = True
+    clean: bool = False
     static_encoder: str | None = "offline"
 
 
@@ -109,5 +111,5 @@ def score_variants(
         found["mars_static"] = replace(usual, embedder=static).score(rated.examples)
     for largest in analyses.largest_ratios:
         up_to = replace(usual, ratios=tuple(ratio for ratio in analyses.largest_ratios if ratio <= largest))
-        found[row_up_to(largest)] = up_to.score_compared(compared)
+        found[name_ratio_row(largest)] = up_to.score_compared(compared)
     return found, compared

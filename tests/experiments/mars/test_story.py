@@ -13,13 +13,22 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
-from experiments.mars.findings import MarsFindings, ScoredTexts, agreement_within_systems
-from experiments.mars.tables import system_table
+from experiments.mars.findings import (
+    MarsFindings,
+    ScoredTexts,
+    count_shared_texts,
+    mean_deviations,
+    measure_fall,
+    measure_gain,
+    measure_within_systems,
+    to_raw_perplexity,
+)
+from experiments.mars.tables import make_system_table
 from experiments.report.plots import scores_against_ratings
 from experiments.runner.contracts import ScoredSet
 from experiments.tools.augment import lines_of
 from language_models.tiny import TinyGPT2
-from mars.metric import MARS
+from mars.metric import MARS, Compared
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -37,7 +46,7 @@ TOY = (
 )
 ABLATIONS = ("mars", "mars_without_planning", "mars_without_context", "mars_without_both", "mars_naive", "mars_static")
 RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
-BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "perplexity", "word_count")
+BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "perplexity", "perplexity_raw", "word_count")
 
 
 def test_every_row_and_figure_is_there_and_references_are_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -51,12 +60,21 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(run: Calla
     assert set(rows) == {(metric, name) for metric in (*ABLATIONS, *RATIOS, *BASELINES) for name in sets}
     assert rows["mars", "builtin_stories"]["spearman"] == rows["mars_to_60", "builtin_stories"]["spearman"]
     assert {row["synthetic"] for row in rows.values()} == {True}
-    adversaries = {row["metric"]: row for row in results["table"] if "reorder below" in row}
-    assert set(adversaries) == {*ABLATIONS, *RATIOS, *BASELINES}
-    assert adversaries["bleu1"]["reorder below"] == 0  # the words are the same
+    falls = {(row["metric"], row["adversary"]): row for row in results["table"] if "adversary" in row}
+    assert set(falls) == {(row, kind) for row in (*ABLATIONS, *RATIOS, *BASELINES) for kind in ("reorder", "retrieve")}
+    assert falls["bleu1", "reorder"]["below"] == 0  # the words are the same
+    assert falls["bleu1", "reorder"]["fall_interval"] == [0, 0]
+    assert falls["mars", "retrieve"]["n"] == 24
+    gains = {row["mars against"]: row for row in results["table"] if "mars against" in row}
+    assert set(gains) == {*ABLATIONS[1:], *BASELINES, "mars_to_0"}
+    difference = rows["mars", sets[0]]["spearman"] - rows["mars_without_planning", sets[0]]["spearman"]
+    assert gains["mars_without_planning"]["spearman gain"] == pytest.approx(difference)
+    assert len(gains["mars_without_planning"]["spearman gain_interval"]) == 2
+    assert results["notes"][0].startswith("builtin_stories: planning ")
     ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
-    assert ratios[0.0] == 0 < ratios[0.8]
+    assert ratios[0.0] is None
+    assert ratios[0.8] > 0
     assert rows["bleu1", sets[1]]["spearman"] == pytest.approx(rows["bleu1", sets[0]]["spearman"])  # Reorder
     assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
         *("scores_builtin_stories", "adversaries_builtin_stories", "training_curves")
@@ -78,28 +96,71 @@ def test_wrong_settings_are_told_before_a_model_is_trained(run: Callable[..., An
     assert not (tmp_path / "stages").exists()
 
 
+def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredTexts:
+    """Texts `x`, two of each input."""
+    examples = tuple(
+        Example(str(i), text="x", system=system, group=str(i // 2), ratings={"mean": rating, "other": 0.0})
+        for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
+    )
+    scores = {
+        metric: Scores({"quality": np.array(column)}, "s", [None if v == v else "no" for v in column])
+        for metric, column in values.items()
+    }
+    return ScoredTexts(RatedSet("news", examples, synthetic=False), scores, ())
+
+
 def test_agreement_within_each_system() -> None:
     """b rates its own texts upside down; one text of a has no score, c has one text only."""
     ratings, values = [1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 4.0, 3.0], [0.1, 0.2, 0.3, math.nan, 0.8, 0.6, 0.2, 0.5]
-    examples = tuple(
-        Example(str(i), text="x", system=system, ratings={"mean": rating, "other": 0.0})
-        for i, (system, rating) in enumerate(zip("aaaabbbc", ratings, strict=True))
-    )
-    scores = Scores({"quality": np.array(values)}, "s", [None if v == v else "no" for v in values])
-    rated = RatedSet("news", examples, synthetic=False)
-    found = agreement_within_systems(rated, {"mars": scores})
-    table = system_table(MarsFindings(ScoredTexts(rated, {"mars": scores}, ()), {}, found, {}, None))
+    texts = scored_texts(ratings, [*"aaaabbbc"], mars=values)
+    found = measure_within_systems(texts)
+    table = make_system_table(MarsFindings(texts, {}, found, {}, {}, {}, None))
     assert table.title == "Within systems: news"
     assert "(mean)" in table.caption
-    [row] = table.rows
-    assert row == {
-        "metric": "mars",
-        "a": pytest.approx(1.0),
-        "b": pytest.approx(-1.0),
-        "c": pytest.approx(nan_ok=True, expected=math.nan),
-    }
-    without = tuple(replace(example, system=None if example.id == "0" else "a") for example in examples)
-    assert agreement_within_systems(RatedSet("news", without, synthetic=False), {"mars": scores}) == {}
+    assert [(row["metric"], row["system"], row["n"]) for row in table.rows] == [
+        *(("mars", "a", 3), ("mars", "b", 3), ("mars", "c", 1))
+    ]
+    assert [row["pearson"].value for row in table.rows] == pytest.approx([1.0, -1.0, math.nan], nan_ok=True)
+    assert measure_within_systems(scored_texts(ratings, [None, *"aaabbbc"], mars=values)) == {}
+    assert measure_within_systems(scored_texts(ratings, [*"aaaaaaaa"], mars=values)) == {}
+
+
+def test_gains_and_falls_are_paired_differences() -> None:
+    rng = np.random.default_rng(0)
+    ratings = rng.normal(size=200)
+    good, bad = ratings + rng.normal(size=200), rng.normal(size=200)
+    bad[0] = math.nan
+    originals = scored_texts([*ratings], [None] * 200, mars=[*good], plain=[*bad])
+    gain = measure_gain(originals, "plain")
+    assert gain.n == 199
+    expected = np.corrcoef(good[1:], ratings[1:])[0, 1] - np.corrcoef(bad[1:], ratings[1:])[0, 1]
+    assert gain.pearson.value == pytest.approx(expected)
+    assert gain.pearson.low > 0
+    worse = scored_texts([*ratings], [None] * 200, mars=[*(good - 1 + (np.arange(200) < 50) * 2)])
+    fall = measure_fall(originals, worse, "mars")
+    assert fall.n == 200
+    assert fall.below.value == pytest.approx(0.75)
+    assert fall.below.low < 0.75 < fall.below.high
+    assert fall.fall.value == pytest.approx(
+        np.corrcoef(good, ratings)[0, 1] - np.corrcoef(worse.values("mars"), ratings)[0, 1]
+    )
+    assert measure_fall(originals, originals, "mars").fall.value == 0
+
+
+def test_deviations_are_sample_deviations_of_augmented_references() -> None:
+    compared = [Compared((0.0, 0.2, 0.4), np.array([[9.0, 0.1, 0.3], [9.0, 0.5, 0.5], [9.0, np.nan, 0.5]]), "x")]
+    found = mean_deviations(compared, (0.0, 0.2, 0.4))
+    assert [found[0.0], found[0.2], found[0.4]] == pytest.approx([math.nan, math.nan, 0.02**0.5 / 2], nan_ok=True)
+
+
+def test_raw_perplexity_and_shared_texts() -> None:
+    scores = Scores({"quality": np.array([-math.log(75.0), math.nan])}, "perplexity", [None, "blank"])
+    raw = to_raw_perplexity(scores)
+    assert raw.values["quality"] == pytest.approx([75.0, math.nan], nan_ok=True)
+    assert raw.reasons == (None, "blank")
+    examples = scored_texts([1.0] * 6, [None] * 6, mars=[1.0] * 6).rated.examples
+    other = (replace(examples[0], text="y"), *examples[1:])
+    assert count_shared_texts(RatedSet("a", other, synthetic=False)) == (2, 3)
 
 
 def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
