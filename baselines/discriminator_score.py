@@ -1,10 +1,12 @@
-"""Discriminator score: the logit of a trained classifier, for the quality of a text or for the label it should have."""
+"""Discriminator score: what a trained classifier makes of the quality of a text, or of the label it should have."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
 
 from baselines.likelihood import NO_TOKENS
 from core.example import Example
@@ -39,57 +41,62 @@ class DiscriminatorScore:
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text. Raises ValueError as `Discriminator.logits` does."""
         line = signature("discriminator", libraries=MODEL_LIBRARIES, discriminator=self.discriminator.settings["kind"])
-        return _scores(examples, [self.discriminator] * len(examples), line)
+        logits, reasons, dropped = _read(examples, self.discriminator)
+        return Scores({"quality": logits}, line, reasons, dropped)
 
 
 @dataclass(frozen=True)
 class LabelDiscriminatorScore:
-    """The logit that a text has the label of its example, by one discriminator per label; higher is better.
+    """The probability that one classifier of all labels gives to the label of the example; higher is better.
 
-    This is the discriminator score of attribute relevance in CTRLEval's tables, each label against the rest.
+    This is the discriminator score of attribute relevance in CTRLEval's tables.
     """
 
     requires = fields("label")
-    by_label: Mapping[str, Discriminator] = field(hash=False)
+    discriminator: Discriminator
 
     @classmethod
-    def from_pretrained(cls, folders: Mapping[str, str | Path], device: str = "cpu") -> "LabelDiscriminatorScore":
-        """`folders`: label -> folder. Raises InputFaults where a folder holds no discriminator."""
-        if not folders:
-            raise InputFaults(["folders must name a discriminator per label, found none"])
-        return cls(dict(zip(folders, load_discriminators([*folders.values()], device), strict=True)))
+    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "LabelDiscriminatorScore":
+        """Raises InputFaults for a folder without a discriminator, or with one that has no labels."""
+        (found,) = load_discriminators([folder], device)
+        if not found.labels:
+            raise InputFaults(
+                [f"{folder}: must be the folder of a classifier of labels, found one with a single logit"]
+            )
+        return cls(found)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without label.
 
-        Raises ExampleFaults where no example has a label, and for all labels without a discriminator.
+        Raises ExampleFaults if no example has a label, and for all labels that the classifier does not know.
         """
         return score_complete(examples, self.requires, "discriminator_label", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        known = ", ".join(self.by_label)
+        labels = self.discriminator.labels
+        known = ", ".join(labels)
         faults = [
             (i, f'"label" must be one of {known}, found {example.label!r}')
             for i, example in enumerate(examples)
-            if example.label not in self.by_label
+            if example.label not in labels
         ]
         if faults:
             raise ExampleFaults(faults)
-        line = signature(
-            "discriminator_label",
-            libraries=MODEL_LIBRARIES,
-            **{f"discriminator_{label}": d.settings["kind"] for label, d in self.by_label.items()},
-        )
-        return _scores(examples, [self.by_label[example.label or ""] for example in examples], line)
+        kind = self.discriminator.settings["kind"]
+        line = signature("discriminator_label", libraries=MODEL_LIBRARIES, discriminator=kind, labels="+".join(labels))
+        logits, reasons, dropped = _read(examples, self.discriminator)
+        columns = [labels.index(example.label or "") for example in examples]
+        return Scores({"quality": softmax(logits, axis=1)[range(len(examples)), columns]}, line, reasons, dropped)
 
 
-def _scores(examples: Sequence[Example], discriminators: Sequence[Discriminator], line: str) -> Scores:
-    """Each example's logit by its own discriminator; all examples of one discriminator are read together."""
+def _read(
+    examples: Sequence[Example], discriminator: Discriminator
+) -> tuple[NDArray[np.float64], list[str | None], list[int]]:
+    """The logits of each example, NaN for a blank one with the reason, and how many tokens were cut."""
     texts = [example.turns or (example.text,) for example in examples]
-    blank = [not any(segment.strip() for segment in text) for text in texts]
-    quality, dropped = np.full(len(examples), np.nan), np.zeros(len(examples), np.int64)
-    for one in {id(d): d for d in discriminators}.values():
-        mine = [i for i, other in enumerate(discriminators) if other is one and not blank[i]]
-        if mine:
-            quality[mine], dropped[mine] = one.logits([texts[i] for i in mine])
-    return Scores({"quality": quality}, line, [NO_TOKENS if b else None for b in blank], dropped.tolist())
+    at = [i for i, text in enumerate(texts) if any(segment.strip() for segment in text)]
+    found, lost = discriminator.logits([texts[i] for i in at])
+    logits, dropped = np.full((len(examples), *found.shape[1:]), np.nan), np.zeros(len(examples), np.int64)
+    logits[at], dropped[at] = found, lost
+    read = set(at)
+    return logits, [None if i in read else NO_TOKENS for i in range(len(examples))], dropped.tolist()

@@ -37,7 +37,8 @@ def _parts(value: Any) -> dict[str, Any]:
     if is_dataclass(value) and not isinstance(value, type):
         return {"class": type(value).__name__, **{field.name: getattr(value, field.name) for field in fields(value)}}
     if isinstance(value, partial):
-        return {"function": value.func.__qualname__, "positional": value.args, **value.keywords}
+        function = value.func if isinstance(value.func, partial) else value.func.__qualname__
+        return {"function": function, "positional": value.args, **value.keywords}
     raise TypeError(f"what a stage depends on must have a form in JSON, but {value!r} is not JSON serializable")
 
 

@@ -8,36 +8,27 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from transformers import AutoTokenizer
 
-from baselines.discriminator_score import LabelDiscriminatorScore
-from baselines.word_count import WordCount
 from core.example import Example
-from core.scores import Metric
+from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.frequency import VERSION, count_frequencies
 from ctrl_eval.metric import CTRLEval
-from data.rated import RatedSet
 from data.sentences import split_english
 from data.sets.attributes import LabelledData
-from discriminators.data_module import LabelledText
-from experiments.ctrl_eval.findings import (
-    Analyses,
-    Case,
-    CtrlEvalFindings,
-    PartAgreement,
-    analyse,
-    score_weightings,
-)
+from experiments.ctrl_eval.baselines import Judges, make_baselines, train_judges
+from experiments.ctrl_eval.findings import Analyses, CtrlEvalFindings, analyse, score_weightings
 from experiments.ctrl_eval.plots import (
     plot_evaluators,
     plot_model_drift,
     plot_number_of_evaluators,
     plot_quality_drift,
 )
+from experiments.ctrl_eval.tables import tabulate
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
-from experiments.runner.contracts import Outcome, Run, ScoredSet, Table
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
+from experiments.runner.contracts import Outcome, Run, ScoredSet
+from experiments.training.discriminators import DiscriminatorPlan
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import Trained, folders_of, use_pretrained
 from language_models.loading import loaded
@@ -48,51 +39,42 @@ def ctrleval(
     data: LabelledData,
     infiller: LanguageModelPlan | Pretrained,
     metric: partial[CTRLEval],
-    perplexity: Callable[[str], Metric],
-    perplexity_backbone: Callable[[str], Metric],
-    bartscore: Callable[[str], Metric],
     causal: LanguageModelPlan | Pretrained,
     analyses: Analyses,
     discriminator: DiscriminatorPlan | None = None,
+    bart: str | None = None,
+    bleurt: str | None = None,
     iwf: str | None = None,
     iwf_tokenizer: str | None = None,
     pattern_functions: bool = False,
     device: str = "cpu",
 ) -> Outcome:
-    """The metric, its weights and pattern functions exchanged (Table 5), and baselines (Tables 3-4), on rated sets.
+    """CTRLEval, other weights and pattern functions (Table 5), and baselines (Tables 3-4), on rated sets.
 
     Args:
         run: from the runner.
         data: labelled texts, and rated ones with prefix and label.
         infiller: the backbone: pretrained, or trained here.
         metric: makes the metric of a model's name or folder.
-        perplexity, perplexity_backbone, bartscore: make these baselines of a model's name or folder.
         causal: the language model of `perplexity`.
-        analyses: what is drawn beside the table.
-        discriminator: the discriminator baseline; None leaves it out.
+        analyses: the settings of the analyses beside the table.
+        discriminator: how the discriminators of `discriminator` and `union` are trained; None leaves these rows out.
+        bart: the model of `bartscore`; None leaves the row out.
+        bleurt: the model of `bleurt`; None leaves the row out.
         iwf: the IWF table; None counts the training texts.
         iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
         pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
             target begins with the source) with the same backbone, as in Table 5.
-        device: where the discriminators score.
+        device: where the baselines run.
 
-    Raises InputFaults where a rated set lacks the example to show.
+    Raises InputFaults for a rated set without the example to show.
     """
     analyses.check(data.rated)
     texts = _texts(data.train), _texts(data.held_out)
     backbone = find_or_train_language_model(run, "infiller", infiller, *texts)
     table = iwf or _frequencies(run, use_pretrained(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
     language_model = find_or_train_language_model(run, "causal", causal, *texts)
-    judges = _label_discriminators(run, discriminator, data) if discriminator and data.train else {}
-    baselines: dict[str, Callable[[], Metric]] = {
-        "perplexity": lambda: perplexity(language_model.source),
-        "perplexity_backbone": lambda: perplexity_backbone(backbone.source),
-        "bartscore": lambda: bartscore(backbone.source),
-    }
-    if judges:
-        folders = {label: judge.source for label, judge in judges.items()}
-        baselines["discriminator"] = lambda: LabelDiscriminatorScore.from_pretrained(folders, device)
-    baselines["word_count"] = WordCount
+    judges = train_judges(run, discriminator, data) if discriminator and data.train else None
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
     exchanged: dict[str, CTRLEval] = {}
     if pattern_functions:
@@ -100,30 +82,38 @@ def ctrleval(
             "ctrleval_bartscore_pf": replace(usual, convention=usual.convention.without_mask()),
             "ctrleval_ppl_pf": replace(usual, convention=usual.convention.with_source_first()),
         }
-    findings = [_findings(run, rated, usual, exchanged, baselines, analyses) for rated in data.rated]
+    baselines = make_baselines(usual, backbone, language_model, judges, bart, bleurt, device)
+    findings = _find(run, data, usual, exchanged, baselines, analyses)
     models = {"infiller": backbone, "causal": language_model}
     return _outcome(run, data, findings, models, judges, weighted=table is not None)
 
 
-def _findings(
+def _find(
     run: Run,
-    rated: RatedSet,
+    data: LabelledData,
     metric: CTRLEval,
     exchanged: Mapping[str, CTRLEval],
     baselines: Mapping[str, Callable[[], Metric]],
     analyses: Analyses,
-) -> CtrlEvalFindings:
-    """One rated set under every metric, which is loaded when its turn comes."""
-    with run.timed(f"ctrleval {rated.name}"):
-        evaluations = {"ctrleval": metric.evaluations(rated.examples)}
-        scores = score_weightings(metric, evaluations["ctrleval"])
-    with run.timed(f"pattern functions {rated.name}"):
+) -> list[CtrlEvalFindings]:
+    """Every rated set under every metric. Each baseline is loaded once, when its turn comes."""
+    with run.timed("ctrleval"):
+        evaluations = [{"ctrleval": metric.evaluations(rated.examples)} for rated in data.rated]
+        scores: list[dict[str, Scores]] = [score_weightings(metric, found["ctrleval"]) for found in evaluations]
+    with run.timed("pattern functions"):
         for name, other in exchanged.items():
-            evaluations[name] = other.evaluations(rated.examples)
-            scores[name] = other.scores_of(evaluations[name])
-    with run.timed(f"baselines {rated.name}"):
-        scores |= {name: make().score(rated.examples) for name, make in baselines.items()}
-    return analyse(rated, scores, evaluations, analyses, run.seed)
+            for rated, known, scored in zip(data.rated, evaluations, scores, strict=True):
+                known[name] = other.evaluations(rated.examples)
+                scored[name] = other.scores_of(known[name])
+    for name, make in baselines.items():
+        with run.timed(name):
+            baseline = make()
+            for rated, scored in zip(data.rated, scores, strict=True):
+                scored[name] = baseline.score(rated.examples)
+    return [
+        analyse(rated, scored, known, analyses, run.seed)
+        for rated, scored, known in zip(data.rated, scores, evaluations, strict=True)
+    ]
 
 
 def _outcome(
@@ -131,66 +121,36 @@ def _outcome(
     data: LabelledData,
     findings: Sequence[CtrlEvalFindings],
     models: Mapping[str, Trained],
-    judges: Mapping[str, Trained],
+    judges: Judges | None,
     weighted: bool,
 ) -> Outcome:
-    """The findings as rows, plots and notes; `weighted` says whether there is an IWF table."""
+    """The findings as rows, tables, plots and notes; `weighted` says whether there is an IWF table."""
     own = {name: model for name, model in models.items() if model.is_trained_here}
+    discriminators = {} if judges is None else {f"discriminator_{name}": model for name, model in vars(judges).items()}
     curves = {name: model.curve for name, model in own.items()}
     notes: list[str] = []
     if not weighted:
         notes.append(f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike")
-    if not judges:
-        notes.append(f"no discriminator baseline: {data.name} has no labelled texts to train on, or none was asked for")
+    if not discriminators:
+        notes.append(f"no discriminators: {data.name} has no labelled texts to train on, or none were asked for")
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, backbone=models["infiller"].identity),
         rows=[row for found in findings for row in evaluate(found.scores, found.rated)],
-        tables=[table for found in findings for table in _tables(found)],
+        tables=[table for found in findings for table in tabulate(found)],
         scored=[ScoredSet(found.rated, found.scores) for found in findings],
         plots={f"{name}_{found.rated.name}": figure for found in findings for name, figure in _plots(found).items()}
         | ({"training_curves": plots.training_curves(curves)} if curves else {}),
-        models=folders_of({**own, **{f"discriminator_{label}": judge for label, judge in judges.items()}}),
+        models=folders_of({**own, **discriminators}),
         notes=notes,
-        figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in own.items()},
+        figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in own.items()}
+        | {f"{name} held-out AUC": _best_auc(model) for name, model in discriminators.items()},
         synthetic=data.synthetic,
     )
 
 
-def _tables(found: CtrlEvalFindings) -> list[Table]:
-    """Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
-    name = found.rated.name
-    r = "Pearson's r with its 95 % interval; n texts"
-    tables: list[Table] = []
-    if found.model_drift:
-        rows = [_part_row(each, "system") for each in found.model_drift]
-        tables.append(Table(f"Model drift on {name}", f"{r} of each system (Figure 2)", rows))
-    if found.quality_drift:
-        rows = [_part_row(each, "subset") for each in found.quality_drift.agreements]
-        what = f"{r} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)"
-        tables.append(Table(f"Quality drift on {name}", what, rows))
-    if found.number_of_evaluators:
-        rows = [
-            {"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation}
-            for metric, curve in found.number_of_evaluators.items()
-            for number, (mean, deviation) in curve.items()
-        ]
-        what = f"Pearson's r of attribute relevance, n = {len(found.rated.examples)}: mean and deviation of 20 draws"
-        tables.append(Table(f"Number of evaluators on {name}", f"{what} (Figure 4)", rows))
-    if found.cases:
-        what = "the two texts of one input whose ratings differ most; (rank) among all texts (Figures 6 and 7)"
-        tables.append(Table(f"Cases of {name}", what, [_case_row(case) for case in found.cases]))
-    return tables
-
-
-def _part_row(found: PartAgreement, part: str) -> dict[str, object]:
-    return {"metric": found.metric, "aspect": found.aspect, part: found.part, "n": found.n, "pearson": found.pearson}
-
-
-def _case_row(case: Case) -> dict[str, object]:
-    shown = {metric: f"{score:.4g} ({rank})" for metric, (score, rank) in case.scores.items()}
-    rating = f"{case.example.ratings[case.aspect]:.3g} ({case.rank})"
-    known = {"aspect": case.aspect, "id": case.example.id, "label": case.example.label or "", "rating": rating}
-    return {**known, **shown, "text": case.example.full_text}
+def _best_auc(model: Trained) -> float:
+    """The highest held-out AUC of a discriminator's training."""
+    return max(point["val/auc"] for point in model.curve if "val/auc" in point)
 
 
 def _plots(found: CtrlEvalFindings) -> dict[str, Figure]:
@@ -220,23 +180,6 @@ def _frequencies(run: Run, model: Trained, texts: Sequence[str]) -> str | None:
     with run.timed("word frequencies"):
         depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
         return str(run.stages.get("iwf", depends, build, version=VERSION) / "iwf.json")
-
-
-def _label_discriminators(run: Run, plan: DiscriminatorPlan, data: LabelledData) -> dict[str, Trained]:
-    """A discriminator for each label against the others."""
-    return {
-        label: find_or_train_discriminator(
-            run, f"discriminator_{label}", plan, _label_texts(data.train, label, plan.per_class), run.seed
-        )
-        for label in data.labels
-    }
-
-
-def _label_texts(examples: Sequence[Example], label: str, most: int | None) -> list[LabelledText]:
-    """As many texts of the label as of all others together, at most `most` of each."""
-    of = [e for e in examples if e.label == label][:most]
-    others = [e for e in examples if e.label != label][: len(of)]
-    return [LabelledText((e.full_text,), int(e.label == label), group=e.id) for e in (*of, *others)]
 
 
 def _texts(examples: Sequence[Example]) -> list[str]:

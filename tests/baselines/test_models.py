@@ -12,15 +12,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedTokenizerBase
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
+from baselines.bleurt import Bleurt
+from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
 from baselines.likelihood import NO_TOKENS
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults
+from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Metric
 from discriminators.discriminator import new_bilstm
 from language_models.causal import CausalLM
@@ -64,12 +66,24 @@ def vectors() -> WordVectors:
     return WordVectors(words, np.array([[0, 0], [3, 0], [0, 4], [3, 4]], np.float32), "toy")
 
 
+def rate_pairs(bert: Path) -> tuple[BertForSequenceClassification, PreTrainedTokenizerBase]:
+    """A random BERT with one output, and its tokenizer."""
+    torch.manual_seed(1)
+    network = BertForSequenceClassification.from_pretrained(bert, num_labels=1, dtype=torch.float32)
+    with torch.no_grad():
+        network.classifier.weight.normal_()
+    return network.eval(), AutoTokenizer.from_pretrained(bert)
+
+
 @pytest.fixture(scope="module")
 def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, list[Metric]]:
     """Each metric several times, with batches of unlike size."""
     torch.manual_seed(0)
     judge = new_bilstm([(text,) for text in TEXTS], vocabulary_size=50, min_count=1, embedding_dim=8, hidden_dim=8)
+    words: Any = {"vocabulary_size": 50, "min_count": 1, "embedding_dim": 8, "hidden_dim": 8}
+    labelled = new_bilstm([(text,) for text in TEXTS], labels=("good", "bad"), **words)
     scorer = BertScore.from_pretrained(str(bert))
+    rater = rate_pairs(bert)
     directions = ("source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f")
     convention = convention_of("t5")
     budgets = (1, 60, 4096)
@@ -81,7 +95,8 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, list[Metric]]
         "bertscore": [replace(scorer, batch_size=b) for b in (1, 3, 64)],
         "sentence_mover": [SentenceMover(Encoder.from_pretrained(str(bert), token_budget=b)) for b in (1, 60, 4096)],
         "discriminator": [DiscriminatorScore(replace(judge, token_budget=b)) for b in budgets],
-        "discriminator_label": [LabelDiscriminatorScore({"good": judge, "bad": judge})],
+        "discriminator_label": [LabelDiscriminatorScore(replace(labelled, token_budget=b)) for b in budgets],
+        "bleurt": [Bleurt(*rater, "toy", token_budget=b) for b in budgets],
     }
 
 
@@ -98,6 +113,7 @@ NAMES = [
     "sentence_mover",
     "discriminator",
     "discriminator_label",
+    "bleurt",
 ]
 
 
@@ -129,6 +145,7 @@ LACKING = {
     "sentence_mover": {"d": "sentence_mover needs references, found none"},
     "discriminator": {"e": NO_TOKENS},
     "discriminator_label": {"c": "discriminator_label needs label, found none", "e": NO_TOKENS},
+    "bleurt": {"d": "bleurt needs references, found none", "e": NO_TOKENS},
 }
 
 
@@ -341,25 +358,53 @@ def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
 def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
     torch.manual_seed(0)
     texts = [(text,) for text in TEXTS]
-    judges = {}
-    for label in ("good", "bad"):
-        judges[label] = new_bilstm(texts, vocabulary_size=50, min_count=1, embedding_dim=8, hidden_dim=8)
-        judges[label].save_pretrained(tmp_path / label)
-    good, bad = (judges[label].logits([e.turns or (e.text,) for e in EXAMPLES[:4]])[0] for label in ("good", "bad"))
-    found = DiscriminatorScore.from_pretrained(tmp_path / "good").score(EXAMPLES[:4])
-    np.testing.assert_allclose(found.values["quality"], good, atol=1e-6)
-    folders = {label: str(tmp_path / label) for label in judges}
-    by_label = LabelDiscriminatorScore.from_pretrained(folders).score(EXAMPLES[:4])
+    read = [e.turns or (e.text,) for e in EXAMPLES[:4]]
+    words: Any = {"vocabulary_size": 50, "min_count": 1, "embedding_dim": 8, "hidden_dim": 8}
+    one, several = new_bilstm(texts, **words), new_bilstm(texts, **words, labels=("good", "bad"))
+    one.save_pretrained(tmp_path / "one")
+    several.save_pretrained(tmp_path / "several")
+    found = DiscriminatorScore.from_pretrained(tmp_path / "one").score(EXAMPLES[:4])
+    np.testing.assert_allclose(found.values["quality"], one.logits(read)[0], atol=1e-6)
+    odds = np.exp(several.logits(read)[0])
+    good, bad = (odds / odds.sum(axis=1, keepdims=True)).T
+    by_label = LabelDiscriminatorScore.from_pretrained(tmp_path / "several").score(EXAMPLES[:4])
     np.testing.assert_allclose(by_label.values["quality"], [good[0], bad[1], np.nan, good[3]], atol=1e-6)
     with pytest.raises(ExampleFaults, match="\"label\" must be one of good, bad, found 'odd'"):
-        LabelDiscriminatorScore.from_pretrained(folders).score([Example("o", "x", label="odd")])
+        LabelDiscriminatorScore.from_pretrained(tmp_path / "several").score([Example("o", "x", label="odd")])
+    with pytest.raises(
+        InputFaults, match="must be the folder of a classifier of labels, found one with a single logit"
+    ):
+        LabelDiscriminatorScore.from_pretrained(tmp_path / "one")
 
 
 def test_folders_without_a_discriminator_are_all_named(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match="found none"):
         DiscriminatorScore.from_pretrained(tmp_path)
     with pytest.raises(InputFaults) as faults:
-        LabelDiscriminatorScore.from_pretrained({"good": tmp_path, "bad": tmp_path / "no"})
+        load_discriminators([tmp_path, tmp_path / "no"])
     assert len(faults.value.faults) == 2
-    with pytest.raises(InputFaults, match="must name a discriminator per label"):
-        LabelDiscriminatorScore.from_pretrained({})
+    with pytest.raises(InputFaults, match="found none"):
+        LabelDiscriminatorScore.from_pretrained(tmp_path)
+
+
+def test_bleurt_reads_a_text_after_each_reference(bert: Path, tmp_path: Path) -> None:
+    network, tokenizer = rate_pairs(bert)
+    network.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    example = Example("a", "the cat sat", prefix="the cat", references=("rain", "the the cat"))
+
+    def rate(reference: str) -> float:
+        with torch.inference_mode():
+            return float(network(**tokenizer(reference, "the cat sat", return_tensors="pt")).logits)
+
+    found = Bleurt.from_pretrained(str(tmp_path)).score([example])
+    assert found.values["quality"][0] == pytest.approx(np.mean([rate("rain"), rate("the the cat")]), abs=1e-5)
+    to_prefix = Bleurt.from_pretrained(str(tmp_path), reference="prefix")
+    assert to_prefix.score([example]).values["quality"][0] == pytest.approx(rate("the cat"), abs=1e-5)
+    long = replace(example, prefix="the cat " * 100)
+    assert to_prefix.score([long]).dropped_tokens[0] > 0
+    with pytest.raises(ExampleFaults, match="tokens at once, but a text with its prefix has more"):
+        replace(to_prefix, truncation="error").score([long])
+    BertForSequenceClassification.from_pretrained(bert, num_labels=2).save_pretrained(tmp_path)
+    with pytest.raises(SettingFault, match=r"BLEURT has one output, but .* has 2"):
+        Bleurt.from_pretrained(str(tmp_path))

@@ -154,3 +154,12 @@ def test_a_stage_of_older_code_is_not_found_again(tmp_path: Path) -> None:
     assert older != newer
     assert json.loads((newer / "depends.json").read_text("utf-8"))["version"] == 2
     assert Stages(tmp_path).get("model", {"a": 1}, never, version=2) == newer
+
+
+def test_a_partial_of_a_partial_counts_by_both() -> None:
+    class Deferred(partial):  # functools flattens partials, but not subclasses of them
+        pass
+
+    inner = Deferred(int, base=10)
+    assert fingerprint(partial(inner, 1)) != fingerprint(partial(Deferred(int, base=8), 1))
+    assert fingerprint(partial(inner, 1)) != fingerprint(partial(inner, 2))

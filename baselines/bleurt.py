@@ -1,0 +1,124 @@
+"""BLEURT (Sellam et al., ACL 2020) through transformers: a BERT with one output that was tuned on human ratings.
+
+The authors' checkpoints are for TensorFlow. This reads checkpoints in the Hugging Face form, such as
+`Elron/bleurt-base-128`, or one that was tuned on other ratings.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm import tqdm
+from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
+
+from baselines.likelihood import NO_TOKENS
+from core.example import Example
+from core.faults import SettingFault
+from core.scores import Field, Scores
+from core.selection import references_of, score_complete
+from core.settings import Count, checked_dataclass
+from core.signature import MODEL_LIBRARIES, signature
+from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.loading import loaded
+from language_models.model import readable_tokens
+from language_models.truncation import CutTruncation, refuse_cut
+
+
+@checked_dataclass
+class Bleurt:
+    """The output of the model for (reference, text); higher is better. Of several references the mean counts.
+
+    Attributes:
+        network: a sequence classifier with one output.
+        tokenizer: of that model.
+        model: its name, for the signature.
+        reference: the field that the text is compared with. CTRLEval's texts have no references; their prefix is there.
+        truncation: a pair that is too long is cut, the longer side first (`warn`), or refused (`error`).
+        token_budget: padded tokens in a batch.
+    """
+
+    network: Any
+    tokenizer: PreTrainedTokenizerBase
+    model: str
+    reference: Literal["references", "prefix", "context"] = "references"
+    truncation: CutTruncation = "warn"
+    token_budget: Count = 16_384
+
+    @classmethod
+    def from_pretrained(
+        cls, model: str = "Elron/bleurt-base-128", device: str = "cpu", dtype: str = "float32", **settings: Any
+    ) -> "Bleurt":
+        """Loads a hub name or a folder; `settings` are the attributes.
+
+        Raises MissingModel for a missing model, SettingFault for a model with more than one output.
+        """
+        network = loaded(AutoModelForSequenceClassification.from_pretrained, model, dtype=dtype, use_safetensors=True)
+        if network.config.num_labels != 1:
+            raise SettingFault(f"BLEURT has one output, but {model} has {network.config.num_labels}")
+        return cls(network.to(device).eval(), loaded(AutoTokenizer.from_pretrained, model), model, **settings)
+
+    @property
+    def requires(self) -> tuple[Field, ...]:
+        """The field that the text is compared with."""
+        return (self.reference,)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN for a blank text and without the field.
+
+        Raises ExampleFaults if no example has the field, and with `error` for all pairs that are too long.
+        """
+        return score_complete(examples, self.requires, "bleurt", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        pairs = [
+            (i, r, e.full_text) for i, e in enumerate(examples) if e.full_text.strip() for r in self._references(e)
+        ]
+        longest = readable_tokens(self.network.config, self.tokenizer)
+        firsts, seconds = [r for _, r, _ in pairs], [t for _, _, t in pairs]
+        whole = self.tokenizer(firsts, seconds, verbose=False)["input_ids"] if pairs else []
+        settings: Any = {"truncation": "longest_first", "max_length": longest}
+        rows = self.tokenizer(firsts, seconds, **settings) if pairs else {"input_ids": [], "token_type_ids": []}
+        dropped = [0] * len(examples)
+        for (i, _, _), before, after in zip(pairs, whole, rows["input_ids"], strict=True):
+            dropped[i] += len(before) - len(after)
+        if self.truncation == "error":
+            refuse_cut(
+                f"the model reads {longest} tokens at once, but a text with its {self.reference} has more", dropped
+            )
+        of_pairs = self._outputs(rows["input_ids"], rows["token_type_ids"])
+        at = np.array([i for i, _, _ in pairs], np.int64)
+        found = [of_pairs[at == i] for i in range(len(examples))]
+        line = signature(
+            "bleurt", libraries=MODEL_LIBRARIES, model=self.model, reference=self.reference, truncation=self.truncation
+        )
+        reasons = [None if len(values) else NO_TOKENS for values in found]
+        return Scores({"quality": np.array([v.mean() if len(v) else np.nan for v in found])}, line, reasons, dropped)
+
+    def _references(self, example: Example) -> list[str]:
+        return references_of(example) if self.reference == "references" else [getattr(example, self.reference)]
+
+    @torch.inference_mode()
+    def _outputs(self, ids: Sequence[list[int]], types: Sequence[list[int]]) -> NDArray[np.float64]:
+        """The model's output for each row."""
+        device = self.network.device
+
+        def read(batch: list[int]) -> list[float]:
+            rows = [ids[i] for i in batch]
+            return (
+                self.network(
+                    input_ids=pad(rows, self.tokenizer.pad_token_id or 0, device),  # pyright: ignore[reportArgumentType]
+                    token_type_ids=pad([types[i] for i in batch], 0, device),
+                    attention_mask=pad([[1] * len(row) for row in rows], 0, device),
+                )
+                .logits[:, 0]
+                .float()
+                .tolist()
+            )
+
+        found = np.zeros(len(ids))
+        batches = batches_by_budget([len(row) for row in ids], self.token_budget)
+        for batch in tqdm(batches, desc="bleurt", delay=3, leave=False, disable=None):
+            found[batch] = halving_on_out_of_memory(read, batch)
+        return found

@@ -1,0 +1,139 @@
+"""Perturbed texts: the negatives that UNION and the discriminator score of CTRLEval's tables learn to recognise.
+
+UNION (Guan & Huang, EMNLP 2020, section 3.1) perturbs human texts in four ways. Here a substitution draws from other
+texts; UNION also takes antonyms from a lexicon. CTRLEval (section 4.3) does not say how the negatives of its
+discriminator were made. Here their sentences are in another order, or their ending is that of another text.
+"""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from data.sentences import split_english
+
+Sentences = tuple[str, ...]
+Perturbation = Callable[[Sentences, Sentences, random.Random], Sentences | None]  # a text, another text -> a worse text
+
+WORD = re.compile(r"[^\W\d_]+")
+SUBSTITUTED_SHARE = 0.15  # of the words of a text, as in UNION
+AUXILIARIES = "is are was were can could will would do does did has have had should must may might"
+AUXILIARY = re.compile(rf"\b({'|'.join(AUXILIARIES.split())})\b(?! not\b)", re.IGNORECASE)
+NEGATION = re.compile(r"\b not\b|n't\b|\bnever ", re.IGNORECASE)
+NUMBER_SHARES = (0.5, 0.2, 0.2, 0.1)  # of UNION's negatives with one to four perturbations
+
+
+def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+    """A sentence stands a second time, in the place of the next one; None for one sentence.
+
+    >>> repeat_sentence(("A.", "B."), (), random.Random(0))
+    ('A.', 'A.')
+    """
+    if len(text) < 2:
+        return None
+    i = rng.randrange(len(text) - 1)
+    return (*text[: i + 1], text[i], *text[i + 2 :])
+
+
+def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+    """A sentence gives way to one of another text, or some words to words of it.
+
+    >>> substitute(("A.",), ("B.",), random.Random(1))
+    ('B.',)
+    """
+    new = [sentence for sentence in other if sentence not in text]
+    words = sorted({word for sentence in other for word in WORD.findall(sentence)})
+    if new and rng.random() < 0.5:
+        i = rng.randrange(len(text))
+        return (*text[:i], rng.choice(new), *text[i + 1 :])
+    places = [(i, match) for i, sentence in enumerate(text) for match in WORD.finditer(sentence)]
+    if not words or not places:
+        return None
+    chosen = rng.sample(places, max(1, round(SUBSTITUTED_SHARE * len(places))))
+    found = list(text)
+    for i, match in sorted(chosen, key=lambda place: -place[1].start()):
+        found[i] = found[i][: match.start()] + rng.choice(words) + found[i][match.end() :]
+    return tuple(found)
+
+
+def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+    """The sentences in another order; None where they have only one order.
+
+    >>> reorder_sentences(("A.", "B."), (), random.Random(0))
+    ('B.', 'A.')
+    """
+    if len(set(text)) < 2:
+        return None
+    while (shuffled := tuple(rng.sample(text, len(text)))) == text:
+        pass
+    return shuffled
+
+
+def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+    """A sentence loses its negation or gets one; None where no sentence has a negation or an auxiliary verb.
+
+    >>> alter_negation(("It was not good.",), (), random.Random(0))
+    ('It was good.',)
+    >>> alter_negation(("It was good.",), (), random.Random(0))
+    ('It was not good.',)
+    """
+    changed = [
+        (i, NEGATION.sub("", sentence, count=1) if NEGATION.search(sentence) else AUXILIARY.sub(r"\1 not", sentence, 1))
+        for i, sentence in enumerate(text)
+    ]
+    options = [(i, sentence) for i, sentence in changed if sentence != text[i]]
+    if not options:
+        return None
+    i, sentence = rng.choice(options)
+    return (*text[:i], sentence, *text[i + 1 :])
+
+
+def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
+    """The text goes on as another text does; None for one sentence.
+
+    >>> exchange_ending(("A.", "B."), ("C.", "D."), random.Random(0))
+    ('A.', 'D.')
+    """
+    if min(len(text), len(other)) < 2:
+        return None
+    i = rng.randrange(1, len(text))
+    ending = other[-(len(text) - i) :]
+    return None if ending == text[i:] else (*text[:i], *ending)
+
+
+UNION: dict[Perturbation, float] = {  # how often each is drawn
+    repeat_sentence: 0.1,
+    substitute: 0.3,
+    reorder_sentences: 0.4,
+    alter_negation: 0.2,
+}
+DISCRIMINATOR: dict[Perturbation, float] = {reorder_sentences: 0.5, exchange_ending: 0.5}
+
+
+def perturb_as_union(texts: Sequence[str], seed: int) -> list[str | None]:
+    """UNION's negative of each text: one to four different perturbations; None for a text that none of them changes."""
+    return _perturb(texts, UNION, NUMBER_SHARES, seed)
+
+
+def perturb_for_discriminator(texts: Sequence[str], seed: int) -> list[str | None]:
+    """The discriminator's negative of each text: one perturbation; None for a text that none of them changes."""
+    return _perturb(texts, DISCRIMINATOR, (1.0,), seed)
+
+
+def _perturb(
+    texts: Sequence[str], kinds: dict[Perturbation, float], number_shares: Sequence[float], seed: int
+) -> list[str | None]:
+    rng = random.Random(f"perturbed {seed}")
+    split = [tuple(split_english(text)) for text in texts]
+    found: list[str | None] = []
+    for i, text in enumerate(split):
+        (number,) = rng.choices(range(1, len(number_shares) + 1), number_shares)
+        changed = text
+        left = dict(kinds)
+        while left and number:
+            (kind,) = rng.choices(list(left), list(left.values()))
+            del left[kind]
+            other = split[(i + rng.randrange(1, max(2, len(split)))) % len(split)]
+            if (new := kind(changed, other, rng)) is not None:
+                changed, number = new, number - 1
+        found.append(" ".join(changed) if changed != text else None)
+    return found

@@ -1,0 +1,61 @@
+"""Perturbed texts: what each perturbation does, in which shares, and that no text is its own negative."""
+
+import random
+
+import pytest
+
+from baselines.perturbation import (
+    DISCRIMINATOR,
+    UNION,
+    alter_negation,
+    exchange_ending,
+    perturb_as_union,
+    perturb_for_discriminator,
+    reorder_sentences,
+    repeat_sentence,
+    substitute,
+)
+
+TEXTS = [f"The camera C{n} is small. It was good in C{n}. I did not like the bag C{n}. We left." for n in range(400)]
+
+
+def test_each_perturbation_by_hand() -> None:
+    text, other = ("One cat is here.", "It never sat.", "We left."), ("Two dogs ran.", "They ate.", "They slept.")
+    for seed in range(20):
+        rng = random.Random(seed)
+        repeated = repeat_sentence(text, other, rng)
+        assert repeated in {(text[0], text[0], text[2]), (text[0], text[1], text[1])}
+        reordered = reorder_sentences(text, other, rng)
+        assert reordered is not None
+        assert sorted(reordered) == sorted(text)
+        assert reordered != text
+        assert alter_negation(text, other, rng) in {
+            ("One cat is not here.", *text[1:]),
+            (text[0], "It sat.", text[2]),
+        }
+        assert exchange_ending(text, other, rng) in {(text[0], *other[1:]), (*text[:2], other[2])}
+        substituted = substitute(text, other, rng)
+        assert substituted is not None
+        assert sum(a != b for a, b in zip(text, substituted, strict=True)) >= 1
+
+
+@pytest.mark.parametrize("kind", [*UNION, *DISCRIMINATOR])
+def test_a_text_that_cannot_be_perturbed_has_no_negative(kind: object) -> None:
+    assert callable(kind)
+    assert kind(("Yes",), (), random.Random(0)) is None
+
+
+def test_negatives_are_other_texts_and_the_same_for_a_seed() -> None:
+    for perturb in (perturb_as_union, perturb_for_discriminator):
+        found = perturb(TEXTS, 3)
+        assert found == perturb(TEXTS, 3)
+        assert found != perturb(TEXTS, 4)
+        assert all(new is not None and new != old for new, old in zip(found, TEXTS, strict=True))
+    assert perturb_for_discriminator(["Yes.", "No."], 0) == [None, None]
+
+
+def test_words_give_no_discriminator_of_union_away() -> None:
+    """Repeated and reordered texts have the words of their originals in most of the negatives."""
+    found = perturb_as_union(TEXTS, 0)
+    same = sum(sorted(str(new).split()) == sorted(old.split()) for new, old in zip(found, TEXTS, strict=True))
+    assert 0.15 < same / len(found) < 0.3  # reordered alone: 0.5 * 0.4
