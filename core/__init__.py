@@ -1,1 +1,1 @@
-"""Core: examples, scores, metrics' contract, signatures, kept stages, faults and checks of settings."""
+"""Core: examples, scores, the contract of metrics, signatures, kept stages, faults and checks of settings."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Example:
-    """One text to judge, with whatever a metric may need to judge it.
+    """One text to judge, with everything that a metric may need.
 
-    The field names are also the keys of a JSONL line. `text` is what is judged; for a dialogue `turns` is, and `text`
-    may be left out. At least one of the two must be given.
+    The field names are also the keys of a JSONL line. Metrics judge `text`, or `turns` for a dialogue. At least one of
+    the two must be given.
 
     Attributes:
         id: unique within a file.
@@ -18,9 +18,9 @@ class Example:
         context: what the text answers or continues (an article, a question, the start of a story).
         prefix: the words the text had to begin with.
         label: the attribute the text should have (a sentiment, a topic).
-        references: texts written by people for the same input.
+        references: human texts for the same input.
         system: the name of the system that wrote the text.
-        group: the input that the text answers; texts of one group compete with one another.
+        group: the input that the text answers; texts of one group compete with each other.
         ratings: human ratings by aspect, higher is better.
     """
 
@@ -38,7 +38,7 @@ class Example:
     def __post_init__(self) -> None:
         for name in ("turns", "references"):
             value = getattr(self, name)
-            if isinstance(value, str):  # would be taken as a list of characters
+            if isinstance(value, str):  # a string would count as a list of characters
                 raise TypeError(f"{name} must be a sequence of strings, but {self.id!r} has the string {value!r}")
             object.__setattr__(self, name, tuple(value))
         if not self.text.strip() and not self.turns:

@@ -1,4 +1,4 @@
-"""Faults of a user's input, all of them at once, and of settings: what the runner tells apart from failures."""
+"""Faults: errors in the user's input or settings, which the runner distinguishes from failures."""
 
 import difflib
 import json
@@ -30,9 +30,9 @@ class SettingFault(ValueError):  # noqa: N818 (as InputFaults)
 
 
 class ExampleFaults(InputFaults):
-    """Examples that a metric cannot judge; `at` holds (index of the example, what is wrong) in their order.
+    """Examples that a metric cannot judge; `at` holds pairs (index of the example, what is wrong) in order.
 
-    Whoever knows the file that they come from says `file:line` instead (`located`).
+    A caller that knows the file of the examples can turn these faults into `file:line: ...` (`located`).
     """
 
     def __init__(self, at: Iterable[tuple[int, str]]) -> None:
@@ -40,17 +40,17 @@ class ExampleFaults(InputFaults):
         super().__init__(f"example {index + 1}: {what}" for index, what in self.at)
 
     def located(self, path: Path | str, lines: Sequence[int]) -> InputFaults:
-        """The same faults by file and line; `lines` has the line of every example."""
+        """The same faults with file and line; `lines` holds the line of every example."""
         return InputFaults(fault(path, lines[index], what) for index, what in self.at)
 
 
 class MissingModel(InputFaults):
-    """A model that is to be loaded is not there.
+    """A model to load does not exist here.
 
     Attributes:
-        name: what was asked for, a hub name or a folder.
-        what: why there is none.
-        fetchable: whether the network might have it, which was not asked.
+        name: the requested hub name or folder.
+        what: why it cannot be loaded.
+        fetchable: whether the model hub might have it; the hub was not asked.
     """
 
     def __init__(self, name: str, what: str, fetchable: bool = False) -> None:
@@ -59,7 +59,7 @@ class MissingModel(InputFaults):
 
 
 def fault(path: Path | str, line: int, what: str) -> str:
-    """One fault as `file:line: what`, printable everywhere (a lone surrogate is shown escaped).
+    """One fault as `file:line: what`, printable everywhere (a lone surrogate is escaped).
 
     >>> fault("in.jsonl", 3, "text is empty")
     'in.jsonl:3: text is empty'
@@ -68,7 +68,7 @@ def fault(path: Path | str, line: int, what: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A found value for a message: as JSON, on one line, cut after a few words.
+    """Formats a value for a message: as JSON, on one line, shortened.
 
     >>> shown(None), shown("a\\nb")
     ('null', '"a\\\\nb"')
@@ -78,7 +78,7 @@ def shown(value: object) -> str:
 
 
 def suggestion(name: str, allowed: Collection[str]) -> str:
-    """The closest allowed name as the end of a sentence, or nothing where none is close.
+    """The closest allowed name as the end of a sentence, or nothing if none is similar.
 
     >>> suggestion("refrences", ["references", "ratings"]), suggestion("xyz", ["references"])
     (' (did you mean "references"?)', '')
@@ -88,7 +88,7 @@ def suggestion(name: str, allowed: Collection[str]) -> str:
 
 
 def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...], str, object]]:
-    """What pydantic found wrong: the place (names of fields, keys, indices), the rule in words, the value found."""
+    """The errors that pydantic found: the place (names of fields, keys, indices), the rule in words, the value."""
     for problem in error.errors(include_url=False):
         match problem["type"]:
             case "missing":
@@ -101,7 +101,7 @@ def broken_rules(error: ValidationError) -> Iterator[tuple[tuple[int | str, ...]
 
 
 def read_all(readers: Iterable[Callable[[], Any]]) -> list[Any]:
-    """What each reader returns, in their order; the faults of all of them are raised together as InputFaults."""
+    """Calls the readers and returns their results in order; raises the faults of all of them as one InputFaults."""
     results: list[Any] = []
     faults: list[str] = []
     for read in readers:

@@ -1,4 +1,4 @@
-"""The signature: one line that says how a score was computed, to be printed beside it."""
+"""The signature: one line that says how a score was computed. It is printed with the score."""
 
 from importlib.metadata import version
 from typing import Final
@@ -10,21 +10,21 @@ Setting = str | int | float | bool | None
 
 
 def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting) -> str:
-    """`name|setting=value|...|v=version`, the settings by name, so that equal settings give equal lines.
+    """`name|setting=value|...|v=version`, with the settings sorted by name, so that equal settings give equal lines.
 
-    With `libraries`, their installed versions follow as `library=version`; `MODEL_LIBRARIES` where a model is involved.
+    The installed versions of `libraries` follow as `library=version`; pass `MODEL_LIBRARIES` if a model is involved.
     A text (a model's name, a fingerprint of the data) may hold `=`: the first one ends the setting's name.
 
-    Raises ValueError for a text with `|` or a line break, for the setting `v` or one named like a library, and for a
-    value that is no text, number, truth value or None; importlib.metadata.PackageNotFoundError for a library that is
-    not installed.
+    Raises ValueError for a text with `|` or a line break, for a setting called `v` or like a library, and for a value
+    that is not a text, a number, a truth value or None. Raises importlib.metadata.PackageNotFoundError for a library
+    that is not installed.
 
     >>> signature("cdm", pooling="average", gamma=0.5).rsplit("|", 1)[0]
     'cdm|gamma=0.5|pooling=average'
     """
     reserved = sorted({"v", *libraries} & set(settings))
     if reserved:
-        raise ValueError(f"the signature writes {', '.join(reserved)} itself, but {name!r} has it as a setting")
+        raise ValueError(f"a setting must not be called {', '.join(reserved)}, but {name!r} has one")
     fields = {key: _shown(key, settings[key]) for key in sorted(settings)}
     fields |= {library: version(library) for library in libraries}
     return "|".join(
@@ -44,6 +44,6 @@ def _shown(key: str, value: Setting) -> str:
             return repr(float(value))  # numpy's float is a float with another repr
         case str():
             if "|" in value or len(value.splitlines()) > 1 or value.endswith(("\n", "\r")):
-                raise ValueError(f"a signature is one line with | between its parts, but {key} is {value!r}")
+                raise ValueError(f"a setting must not contain | or line breaks, but {key} is {value!r}")
             return value
     raise ValueError(f"a setting must be a text, a number, true, false or None, but {key} is {value!r}")

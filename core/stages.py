@@ -1,4 +1,4 @@
-"""Stages: steps worth keeping (a trained model, generated negatives), found again under what they depend on."""
+"""Stages: results worth keeping (a trained model, generated negatives), stored under a hash of what they depend on."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def fingerprint(depends: Any) -> str:
 
     A dataclass counts by its class and fields, a partial by its function and arguments.
 
-    Raises TypeError or ValueError for what JSON has no form for (an array, a path, NaN).
+    Raises TypeError or ValueError for values that JSON cannot hold (an array, a path, NaN).
 
     >>> fingerprint({"a": 1, "b": [2.5, None]}) == fingerprint({"b": [2.5, None], "a": 1})
     True
@@ -39,20 +39,20 @@ def _parts(value: Any) -> dict[str, Any]:
     if isinstance(value, partial):
         function = value.func if isinstance(value.func, partial) else value.func.__qualname__
         return {"function": function, "positional": value.args, **value.keywords}
-    raise TypeError(f"what a stage depends on must have a form in JSON, but {value!r} is not JSON serializable")
+    raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
 
 
 @dataclass(frozen=True)
 class Stages:
     """A folder of kept stages: `root/name-hash`.
 
-    A stage is written to `root/name-hash.partial` and renamed when it is whole, by one writer at a time. What a killed
-    run left in the partial folder is handed to the next one, so that training goes on from its last checkpoint.
+    One writer at a time writes a stage to `root/name-hash.partial` and renames it when it is complete. If a run is
+    killed, the next run continues in the same partial folder, so training resumes from its last checkpoint.
 
     Attributes:
         root: the folder.
-        first: False in the other processes of a distributed run. They take part in what is built `together` and wait
-            for everything else; none of them renames a folder.
+        first: whether this is the first process of a distributed run. The other processes help to build the stages
+            that are built `together`, and wait for all others; they never rename a folder.
         patience: seconds after which a waiting process gives up.
     """
 
@@ -71,11 +71,11 @@ class Stages:
     ) -> Path:
         """The folder of the stage `name` under `depends`, built by `build(folder)` if it is not kept yet.
 
-        `version` is the version of the code behind `build`. Its module raises the number whenever the result of the
-        same `depends` would change, so that a stage of older code is not found again.
+        `version` is the version of the code behind `build`. Raise it in the module whenever the same `depends` would
+        give another result, so that stages of older code are not reused.
 
-        A stage built `together` is one that all processes of a distributed run have to work on, as they do in a
-        training by Lightning; `build` then sees to it that only the first process writes.
+        With `together`, all processes of a distributed run call `build`, as in a training by Lightning; `build` must
+        make sure that only the first process writes.
 
         Raises TimeoutError in a process that has waited too long for the first one.
         """

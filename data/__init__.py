@@ -1,1 +1,1 @@
-"""Example, Scores, kept stages, files in and out, loaders for public sets, and the built-in corpora."""
+"""Data: reading and writing files, loaders for public sets, and the built-in corpora."""

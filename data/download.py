@@ -1,4 +1,4 @@
-"""Files of public sets: where they lie, how they are fetched, and how a user gets those that have no checksum."""
+"""Files of public sets: finds them, fetches those with a known checksum, and says how to get the others."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ from data.originals import LICENCES, NEEDED_FIRST, ORIGINALS, ORIGINS, Origin
 
 log = logging.getLogger(__name__)
 
-TIMEOUT_SECONDS = 30.0  # without an answer or a further byte
+TIMEOUT_SECONDS = 30.0  # without an answer or another byte
 
 
 class DownloadFault(Exception):  # noqa: N818, named as InputFaults is
@@ -21,15 +21,15 @@ class DownloadFault(Exception):  # noqa: N818, named as InputFaults is
 
 
 def find_file(root: Path | str, name: str) -> Path | None:
-    """The path of `folder/file` under `root`, or of `file` where `root` is that folder; None where there is none."""
+    """The path of `folder/file` under `root`, or of `file` if `root` is that folder; None if the file is missing."""
     places = (Path(root) / name, Path(root) / Path(name).name)
     return next((place for place in places if place.is_file()), None)
 
 
 def require_file(root: Path | str, name: str, download: bool = False) -> Path:
-    """The path of a file of a public set, fetched where it is missing and `download` is true.
+    """The path of a file of a public set; a missing file is fetched if `download` is true.
 
-    Raises InputFaults, with the way to get it, where the file is missing; DownloadFault where it cannot be fetched.
+    Raises InputFaults, with instructions, if the file is missing; DownloadFault if it cannot be fetched.
     """
     found = find_file(root, name)
     if found is not None:
@@ -42,14 +42,15 @@ def require_file(root: Path | str, name: str, download: bool = False) -> Path:
 def fetch(
     name: str, root: Path | str, origins: Mapping[str, Origin] = ORIGINS, timeout: float = TIMEOUT_SECONDS
 ) -> Path:
-    """The file `root/name`, downloaded from its public origin if it is not there yet.
+    """The file `root/name`, downloaded from its public origin if it does not exist yet.
 
-    It takes its name only when its checksum is right; after a failure nothing is left under that name. A progress bar
-    is drawn on a terminal.
+    The download gets its final name only if its checksum is right, so a failure leaves no file of that name. A progress
+    bar is shown on a terminal.
 
-    Raises DownloadFault: no such origin, server down, an answer such as 404, a transfer cut off, a wrong checksum.
+    Raises DownloadFault for an unknown origin, an unreachable server, an error such as 404, an interrupted transfer and
+    a wrong checksum.
     """
-    import requests  # slow to import, and of use only where something is fetched
+    import requests  # slow to import, and only needed to fetch something
 
     target = Path(root) / name
     if target.is_file():
@@ -58,7 +59,7 @@ def fetch(
         raise DownloadFault(f"{name} has no origin with a known checksum.\n{explain_download(name, root)}")
     origin = origins[name]
     downloader: Any = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=timeout)
-    pooch.get_logger().setLevel("WARNING")  # this module's own line says the same
+    pooch.get_logger().setLevel("WARNING")  # this module logs the same
     log.info("fetching %s to %s (licence: %s)", origin.url, target, LICENCES[name.split("/")[0]])
     try:
         pooch.retrieve(
@@ -87,7 +88,7 @@ def fetch(
 
 
 def explain_download(name: str, root: Path | str) -> str:
-    """How a user gets `root/name`: a setting that fetches it, or the commands that place it by hand.
+    """Instructions to get `root/name`: a setting that fetches it, or commands to place it by hand.
 
     >>> print(explain_download("fed/fed_test_overall.txt", "sets"))
     Fetch it with data.download=true, or name the folder that holds fed/ with data.root=FOLDER.

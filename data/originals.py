@@ -31,7 +31,7 @@ class Origin:
     sha256: str
 
 
-# Files whose original bytes were at hand to take the checksum from: they can be fetched.
+# Files with a checksum that was taken from their original bytes: they can be fetched.
 ORIGINS: Mapping[str, Origin] = {
     "fed/fed_test_coherence.txt": Origin(
         f"{DEAM}/data/fed/fed_test_coherence.txt",
@@ -54,8 +54,8 @@ ORIGINS: Mapping[str, Origin] = {
 KINDS = ("index", "src_alpha", "tgt")  # of the files of CommonGen
 LEVELS, JUDGES = ("", "_med", "_bad"), ("", "_t5", "_vicuna")  # of the files of CommonGen-trinity
 
-# The rest is placed by hand. Of each file: the originals, by the name to save them under. Where the file is not among
-# them, `python -m data.prepare` makes it from them.
+# Users place the other files by hand. Each file has its originals, by the name to save them under. If the file is not
+# among these, `python -m data.prepare` makes it from them.
 ORIGINALS: Mapping[str, Mapping[str, str]] = {
     "attributes/sentiment_rt_polarity.jsonl": {
         "rt-polarity.pos": f"{RT_POLARITY}/rt-polaritydata/rt-polarity.pos",
@@ -114,7 +114,7 @@ ORIGINALS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# Files that `python -m data.prepare` reads beside the originals, to leave out what they hold.
+# Files that `python -m data.prepare` reads as well, to leave out their texts.
 NEEDED_FIRST: Mapping[str, str] = {
     "attributes/sentiment_rt_polarity.jsonl": "attributes/sentiment_sst2_dev.jsonl",
     "roc_stories/roc_plain.txt": "roc_stories/mans_roc.jsonl",

@@ -1,7 +1,7 @@
 """Perturbations of texts and dialogues: damage of graded strength, and edits that should change nothing.
 
 An audit asks whether a metric's score falls under damage and stays under edits. `negate`, `swap_entities` and the edits
-know English only. What a perturbation cannot change, it returns as it is.
+work for English only. A perturbation returns a text that it cannot change as it is.
 """
 
 import random
@@ -14,11 +14,11 @@ from core.example import Example
 from data.sentences import split_at_marks
 
 T = TypeVar("T")
-Units = tuple[str, ...]  # the turns of a dialogue, the sentences of a text
-Damage = Callable[[Units, Units, float, random.Random], Units]  # units, those of another example, strength, draws
+Units = tuple[str, ...]  # the turns of a dialogue, or the sentences of a text
+Damage = Callable[[Units, Units, float, random.Random], Units]  # units, units of another example, strength, generator
 
 AUXILIARY = re.compile(r"\b(is|are|was|were|can|could|will|would|should|does|did|has|have|had)\b(?! not\b)", re.I)
-ENTITY = re.compile(r"(?<=[a-z,;] )[A-Z][\w'-]+|\b\d[\d.,]*\b")  # a capital within a sentence, a number
+ENTITY = re.compile(r"(?<=[a-z,;] )[A-Z][\w'-]+|\b\d[\d.,]*\b")  # a capitalised word within a sentence, or a number
 LAST_MARK = re.compile(r"[.!?]+(?=\s|$)")
 CONTRACTIONS = {
     r"\b(is|are|was|were|does|did|has|have|had|could|would|should) not\b": r"\1n't",
@@ -30,7 +30,7 @@ CONTRACTIONS = {
 
 
 def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """A share of the units change places among themselves."""
+    """Exchanges a share of the units among themselves."""
     if len(set(units)) < 2:
         return units
     while True:
@@ -45,25 +45,25 @@ def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> 
 
 
 def retrieve(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """The last units are those of another example."""
+    """Replaces the last units by units of another example."""
     count = len(_choose(units, strength, rng))
     return units[: len(units) - count] + other[-count:]
 
 
 def drop(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """A share of the units is missing; one stays."""
+    """Removes a share of the units, but keeps at least one."""
     gone = set(_choose(range(len(units)), strength, rng)[: len(units) - 1])
     return tuple(unit for i, unit in enumerate(units) if i not in gone)
 
 
 def repeat(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """A share of the units is said twice."""
+    """Repeats a share of the units."""
     twice = set(_choose(range(len(units)), strength, rng))
     return tuple(unit for i, unit in enumerate(units) for _ in range(2 if i in twice else 1))
 
 
 def negate(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """A share of the auxiliary verbs gets a "not" behind it.
+    """Adds "not" after a share of the auxiliary verbs.
 
     >>> negate(("He is here.", "She was not."), (), 1.0, random.Random(0))
     ('He is not here.', 'She was not.')
@@ -72,7 +72,7 @@ def negate(units: Units, other: Units, strength: float, rng: random.Random) -> U
 
 
 def swap_entities(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """A share of the names and numbers is replaced by names and numbers of another example.
+    """Replaces a share of the names and numbers by names and numbers of another example.
 
     >>> swap_entities(("I met Ann in 1999.",), ("I saw Bob.",), 1.0, random.Random(0))
     ('I met Bob in Bob.',)
@@ -84,13 +84,13 @@ def swap_entities(units: Units, other: Units, strength: float, rng: random.Rando
 
 
 def insert_foreign(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """Units of another example stand behind a share of the units."""
+    """Inserts units of another example after a share of the units."""
     behind = set(_choose(range(len(units)), strength, rng))
     return tuple(u for i, unit in enumerate(units) for u in ((unit, rng.choice(other)) if i in behind else (unit,)))
 
 
 def swap_speakers(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """A share of the turns changes places with the turn behind it, so that each is said by the other speaker."""
+    """Exchanges a share of the turns with the next turn, so that each is said by the other speaker."""
     swapped = list(units)
     for i in _choose(range(0, len(units) - 1, 2), strength, rng):
         swapped[i : i + 2] = swapped[i + 1], swapped[i]
@@ -104,7 +104,7 @@ DAMAGES: Mapping[str, Damage] = {
     "repeat": repeat,
     "negate": negate,
     "entity swap": swap_entities,
-    "speaker swap": swap_speakers,  # of dialogues only
+    "speaker swap": swap_speakers,  # for dialogues only
     "foreign sentence": insert_foreign,
 }
 
@@ -128,17 +128,17 @@ EDITS: Mapping[str, Callable[[str], str]] = {
 
 
 def split_units(example: Example) -> Units:
-    """The turns of a dialogue, the sentences of a text."""
+    """The turns of a dialogue, or the sentences of a text."""
     return example.turns or tuple(split_at_marks(example.text))
 
 
 def damage_example(example: Example, other: Example, name: str, strength: float, seed: int) -> Example:
-    """The example with the damage `name` of `DAMAGES`; the same one where it cannot be damaged so.
+    """Applies the damage `name` of `DAMAGES`; returns the same example if it cannot be damaged like this.
 
     Args:
-        other: where foreign units come from.
-        strength: the share of what can be damaged, in (0, 1].
-        seed: of the draws, which depend on the example alone and not on others in the file.
+        other: the example that foreign units come from.
+        strength: the share of the damageable parts to damage, in (0, 1].
+        seed: of the random draws, which do not depend on other examples in the file.
     """
     units = split_units(example)
     if not units or (name == "speaker swap" and not example.turns):
@@ -150,7 +150,7 @@ def damage_example(example: Example, other: Example, name: str, strength: float,
 
 
 def edit_example(example: Example, name: str) -> Example:
-    """The example with the edit `name` of `EDITS`."""
+    """Applies the edit `name` of `EDITS`."""
     edit = EDITS[name]
     return replace(example, text=edit(example.text), turns=tuple(map(edit, example.turns)))
 

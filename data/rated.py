@@ -1,4 +1,4 @@
-"""Rated sets: what metrics are compared with."""
+"""Rated sets: examples with ratings, which metrics are compared with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ class RatedSet:
     """Texts or dialogues that people rated, or whose quality is known because they were damaged on purpose.
 
     Attributes:
-        name: as it stands in tables.
+        name: the name in tables.
         examples: with ratings, higher is better.
-        synthetic: whether the ratings are known damage and not people's.
-        published: the scores of other people's metrics: metric name -> example id -> score, higher is better.
+        synthetic: whether the ratings are known by construction and not given by people.
+        published: published scores of other metrics: metric name -> example id -> score, higher is better.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Records: what a line of a file must hold, as pydantic models, checked before it becomes an Example."""
+"""Records: pydantic models that check a line of a file before it becomes an Example."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ def _to_tuple(values: object) -> tuple[Any, ...]:
     return tuple(values)
 
 
-String = Annotated[str, AfterValidator(_refuse_surrogates)]  # JSON may hold half a character as \ud83d; no file can
+String = Annotated[str, AfterValidator(_refuse_surrogates)]  # JSON can hold half a character (\ud83d), UTF-8 cannot
 Text = Annotated[String, AfterValidator(_refuse_blank)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 List = Annotated[tuple[T, ...], BeforeValidator(_to_tuple)]
@@ -45,21 +45,21 @@ NonEmpty = Annotated[List[T], AfterValidator(_refuse_empty)]
 
 
 class Record(BaseModel):
-    """The keys of an object and what their values must be; types are strict, other keys are left alone."""
+    """The base of all records: types are strict, unknown keys are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
 class Identified(Record):
-    """A record whose id occurs once in its file."""
+    """A record whose id must be unique in its file."""
 
     id: Text
 
 
 def read_records(path: Path, kind: type[R], faults: list[str]) -> list[tuple[int, R]]:
-    """The valid records of a JSONL file with their lines; `faults` gets one for every broken rule.
+    """The valid records of a JSONL file with their lines; adds a fault to `faults` for every broken rule.
 
-    Raises InputFaults when there is no such file or it is empty.
+    Raises InputFaults if the file is missing or empty.
     """
     records: list[tuple[int, R]] = []
     first_line: dict[str, int] = {}
@@ -78,13 +78,13 @@ def read_records(path: Path, kind: type[R], faults: list[str]) -> list[tuple[int
 
 
 def repeated_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
-    """What is wrong with an id that an earlier line has; `first_line` gets the line of a new one."""
+    """The problem of an id that an earlier line already has; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
     return [f"ids must be unique, but {shown(name)} is the id of line {earlier} too"] if earlier != line else []
 
 
 def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
-    """What pydantic found wrong with the values of an object, one sentence per value.
+    """The errors that pydantic found in the values of an object, one sentence per value.
 
     >>> class Score(Record):
     ...     a: Text
@@ -106,10 +106,7 @@ def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str
 
 
 def require_none(values: Iterable[T], faults: Sequence[str]) -> tuple[T, ...]:
-    """The values, if there are no faults.
-
-    Raises InputFaults otherwise.
-    """
+    """Returns the values if there are no faults; raises InputFaults otherwise."""
     if faults:
         raise InputFaults(faults)
     return tuple(values)

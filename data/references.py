@@ -1,4 +1,4 @@
-"""ReferenceData: what an experiment on metrics with references reads."""
+"""ReferenceData: the data of an experiment on metrics with references."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from data.rated import RatedSet
 
 @dataclass(frozen=True)
 class ReferenceData:
-    """Texts to train a language model on, held-out ones of the same kind, and rated ones with references.
+    """Texts to train a language model on, held-out texts of the same kind, and rated texts with references.
 
     Attributes:
-        name: as it stands in tables.
-        train: whole texts; `context` is their beginning where it is known. Empty where none belong to the set.
-        held_out: as `train`, for the held-out loss.
+        name: the name in tables.
+        train: whole texts; `context` is their beginning if it is known. Empty if the set has no texts to train on.
+        held_out: like `train`, for the held-out loss.
         rated: candidates with context, references and ratings.
         synthetic: whether the texts are generated and the ratings known by construction.
     """

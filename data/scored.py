@@ -1,4 +1,4 @@
-"""Scored files: examples with ratings, and the scores that metrics gave them, ours or anyone's."""
+"""Scored files: examples with ratings and with the scores of any metrics."""
 
 import json
 import math
@@ -25,12 +25,12 @@ class ScoredFile:
 
     Attributes:
         path: the file.
-        examples: with ratings; where several people rated an aspect, the mean of their ratings.
-        lines: the line of each example.
-        scores: by metric, or `metric/aspect`, of shape (n,); NaN where there is none.
-        signatures: what made the scores, by metric, for those that a file of `+exp=score` names.
-        raters: by aspect, the ratings of each person, of shape (raters, n); NaN where there is none. Only aspects with
-            lists of ratings.
+        examples: with ratings; if several people rated an aspect, the rating is their mean.
+        lines: the line number of each example.
+        scores: by metric, or `metric/aspect`, of shape (n,); a missing score is NaN.
+        signatures: the signatures of metrics whose scores come from a file of `+exp=score`.
+        raters: the ratings of each person by aspect, of shape (raters, n); a missing rating is NaN. Only aspects with
+            lists of ratings are here.
     """
 
     path: Path
@@ -42,7 +42,7 @@ class ScoredFile:
 
 
 class ScoreRecord(Record):
-    """What a line of a scored file holds beside its example."""
+    """The keys of a line that are not part of its example."""
 
     scores: Mapping[Text, Number | None] | None = None
     ratings: Mapping[String, List[Number | None]] = {}
@@ -66,12 +66,12 @@ class _Line:
 def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None) -> ScoredFile:
     """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
 
-    A CSV or TSV has a column `scores.NAME` per metric. In JSONL an aspect may be rated by several people: a list of
-    numbers, null where a person did not rate, in the same order of persons on every line.
+    A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
+    then a list with one number or null per person, in the same order on every line.
 
     Args:
         path: the file.
-        scores: more scores, by name: files that `+exp=score` wrote for the same examples.
+        scores: files with more scores by name, which `+exp=score` wrote for the same examples.
 
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
@@ -101,7 +101,7 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None
 
 
 def _take(line: _Line, record: dict[str, Any]) -> list[str]:
-    """Takes the scores and the lists of ratings off a record, whose ratings become means; what is wrong with them."""
+    """Moves scores and lists of ratings from a record to `line`, leaves the mean ratings, and returns the problems."""
     given = {"scores": record.pop("scores", None)}
     ratings = record.get("ratings")
     if isinstance(ratings, Mapping):
@@ -126,7 +126,7 @@ def _raters(path: Path, rated: Mapping[int, Mapping[str, list[float]]]) -> dict[
         lengths = {len(raters[aspect]): line for line, raters in reversed(list(rated.items())) if aspect in raters}
         if len(lengths) > 1:
             (one, first), (other, second) = sorted(lengths.items(), key=lambda item: item[1])[:2]
-            rule = f"every line must list the same people's ratings of {shown(aspect)}, null where one is missing"
+            rule = f"every line must list the ratings of {shown(aspect)} by the same people, null if one is missing"
             raise InputFaults([fault(path, second, f"{rule}, found {other} ratings and {one} in line {first}")])
         nothing = [math.nan] * next(iter(lengths))
         tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()]).T
@@ -134,7 +134,7 @@ def _raters(path: Path, rated: Mapping[int, Mapping[str, list[float]]]) -> dict[
 
 
 def _read_output(file: Path, ids: list[str], of: Path) -> tuple[dict[str, NDArray[np.float64]], str]:
-    """The scores of a file that `+exp=score` wrote, by aspect in the order of `ids`, and its signature."""
+    """The scores by aspect of a file that `+exp=score` wrote, in the order of `ids`, and its signature."""
     faults: list[str] = []
     place = {name: i for i, name in enumerate(ids)}
     values: dict[str, NDArray[np.float64]] = {}

@@ -1,7 +1,7 @@
-"""Sentence splitters that need no download: for English prose, for any text with end marks, by a regular expression.
+"""Sentence splitters without downloads: for English prose, for any text with end marks, by a regular expression.
 
-`split_english` needs capital letters. `split_at_marks` also splits lower-cased and tokenised text, and splits after
-abbreviations. On the public sets they differ in most lower-cased texts, so metrics keep the one that they had.
+`split_english` needs capital letters. `split_at_marks` also splits lower-cased and tokenised text, but it splits after
+abbreviations. The two differ in most lower-cased texts of the public sets, so each metric must keep its splitter.
 """
 
 import re
@@ -21,7 +21,7 @@ MARKS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n")
 
 
 def split_english(text: str) -> list[str]:
-    """Sentences of English text, quotation marks kept with them; no split after titles, initials and the like.
+    """Splits English text into sentences with their quotation marks, but not after titles, initials and the like.
 
     >>> split_english("Dr. Wu met J. Smith at 5 p.m. He said: \\"Stay!\\" She left.")
     ['Dr. Wu met J. Smith at 5 p.m. He said: "Stay!"', 'She left.']
@@ -41,7 +41,7 @@ def split_english(text: str) -> list[str]:
 
 
 def split_at_marks(text: str) -> list[str]:
-    """Parts of a text, split after `.`, `!`, `?` and a blank, after their Chinese forms, and at line breaks.
+    """Splits a text after `.`, `!` or `?` with a blank, after the Chinese forms of these marks, and at line breaks.
 
     >>> split_at_marks("it is 3.5 m. is it?\\nyes!")
     ['it is 3.5 m.', 'is it?', 'yes!']
@@ -50,9 +50,9 @@ def split_at_marks(text: str) -> list[str]:
 
 
 def make_splitter(name: str) -> Splitter:
-    """`english`, or a splitter that splits wherever a regular expression matches.
+    """The splitter `english`, or one that splits at the matches of a regular expression.
 
-    Raises SettingFault for what is neither that name nor a regular expression that can split.
+    Raises SettingFault if `name` is neither `english` nor a regular expression that can split.
 
     >>> make_splitter(r"(?<=[.!?])\\s+")("One. Two!  Three")
     ['One.', 'Two!', 'Three']

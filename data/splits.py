@@ -1,4 +1,4 @@
-"""Splitting by content: what goes to which side depends on what it says and a seed, not on where it stands."""
+"""Splits by content: the side of an example depends on its content and a seed, not on its position in the file."""
 
 import hashlib
 import json
@@ -16,9 +16,9 @@ Key: TypeAlias = Callable[[Example], Content]
 def split_by(
     examples: Sequence[Example], key: Key, held_out: int, seed: int
 ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Training and held-out part: held out are the examples with the `held_out` smallest hashes of seed and key.
+    """The training and the held-out part; the `held_out` keys with the smallest hashes of seed and key are held out.
 
-    Examples of one key (a text, turns, a context, an input) stand on one side, in any order of the examples.
+    Examples with the same key (a text, turns, a context, an input) are on the same side, for any order of the examples.
 
     >>> poems = [Example(t, text=t, group=t[0]) for t in ("ab", "ac", "b")]
     >>> [[e.text for e in part] for part in split_by(poems, lambda e: e.group, held_out=1, seed=1)]
@@ -36,7 +36,7 @@ def split_by(
 
 
 def share(examples: Sequence[Example], key: Key, fraction: float) -> int:
-    """How many different keys a fraction of them is, rounded up.
+    """The number of keys that a fraction of all different keys is, rounded up.
 
     Raises SettingFault for a fraction outside [0, 1).
     """

@@ -1,7 +1,7 @@
 """Built-in concept sentences: synthetic English sentences about five concepts each, and a rated set of misused ones.
 
-Who does what to what, with what and where agrees with the scenes of `worlds/concepts.txt`. In an odd sentence two
-concepts have each other's part, in a senseless one all four nouns have.
+A sensible sentence follows a scene of `worlds/concepts.txt`: who does what to what, with what and where. In an odd
+sentence two nouns have exchanged their parts, in a senseless sentence all four nouns have.
 """
 
 import random
@@ -44,7 +44,7 @@ class Event:
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """The five concepts in alphabetical order, which says nothing about their parts."""
+        """The five concepts in alphabetical order, so that the order does not show their parts."""
         return tuple(sorted((self.verb.split("/")[0], self.agent, self.object, self.instrument, self.place)))
 
     @property
@@ -61,9 +61,9 @@ class Event:
 
 
 def generate_concept_sentences(n: int, seed: int, exclude: Collection[tuple[str, ...]] = ()) -> tuple[Example, ...]:
-    """`n` different sensible sentences with their concepts as a first turn, the same for the same seed everywhere.
+    """`n` different sensible sentences with their concepts as first turn; the same seed gives the same sentences.
 
-    None of them is ever the sensible sentence of a rated concept set, and no concept set is in `exclude`.
+    No sentence is the sensible one of a rated concept set, and no concept set is in `exclude`.
 
     >>> generate_concept_sentences(1, seed=0)[0].turns[0].count(", ")
     4
@@ -87,9 +87,9 @@ def rated_concept_sentences(n: int = 399, seed: int = 0) -> tuple[Example, ...]:
     rated: list[Example] = []
     for event in islice(_reserved_events(rng), -(-n // len(LEVELS))):
         state = rng.getstate()
-        for level, told in zip(LEVELS, (event, _odd(event, rng), _senseless(event)), strict=True):
+        for level, variant in zip(LEVELS, (event, _odd(event, rng), _senseless(event)), strict=True):
             rng.setstate(state)
-            example = _example(f"concepts-rated-{seed}-{len(rated)}", event.concepts, _sentence(told, rng))
+            example = _example(f"concepts-rated-{seed}-{len(rated)}", event.concepts, _sentence(variant, rng))
             rating = 1 - LEVELS.index(level) / (len(LEVELS) - 1)
             rated.append(replace(example, label=level, ratings={"commonsense": rating}))
     return tuple(rated[:n])
@@ -103,7 +103,7 @@ def _random_event(rng: random.Random) -> Event:
 
 
 def _reserved_events(rng: random.Random) -> Iterator[Event]:
-    """Different events without end that are kept for rated sentences."""
+    """Yields endless distinct events that are reserved for rated sentences."""
     seen: set[tuple[str, ...]] = set()
     while True:
         event = _random_event(rng)
@@ -113,13 +113,13 @@ def _reserved_events(rng: random.Random) -> Iterator[Event]:
 
 
 def _odd(event: Event, rng: random.Random) -> Event:
-    """Two nouns have each other's part."""
+    """Exchanges the parts of two nouns."""
     first, second = rng.choice((("object", "instrument"), ("instrument", "place"), ("object", "place")))
     return replace(event, **{first: getattr(event, second), second: getattr(event, first)})
 
 
 def _senseless(event: Event) -> Event:
-    """The agent and the object have each other's part, and so have the instrument and the place."""
+    """Exchanges agent and object, and instrument and place."""
     return Event(event.verb, event.object, event.agent, event.place, event.instrument)
 
 

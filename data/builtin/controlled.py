@@ -1,9 +1,9 @@
-"""What the built-in reviews and news share: texts with a prefix and a label, and damage to them.
+"""Shared code of the built-in reviews and news: texts with a prefix and a label, and damage to them.
 
 A `World` composes the texts of one corpus. In training texts an extra sentence may name the label. In a rated set four
-pretend systems answer every prompt, with damage of three kinds, each on a scale of its own: sentences in a wrong order
-or from other texts (coherence), a prefix that names another thing than the rest of the text (consistency), and another
-label than the one asked for, in half of the text or in all of it (attribute relevance).
+simulated systems answer every prompt. Three kinds of damage have separate scales: sentences in a wrong order or from
+other texts (coherence), a text about another thing than its prefix (consistency), and a wrong label in half of the text
+or in all of it (attribute relevance).
 """
 
 import random
@@ -19,11 +19,11 @@ from data.builtin.world_files import Section
 
 MOST = 7  # sentences of a text
 LEAST_RATED = 4  # sentences of a rated text: three that can be damaged
-LENDERS = 150  # how many further texts of each label lend their sentences to the damages
+LENDERS = 150  # number of further texts of each label whose sentences serve as foreign sentences
 DISPLACED_SHARE = 0.3  # of the texts with two damaged sentences or more, the share that has two displaced ones
 DRAWS = 200  # texts drawn for a wanted length; the nearest is taken if none has it
 
-# Levels of damage in the shares in which an able and a careless system have them; the last is the worst.
+# Shares of the levels of damage for a good and for a careless system; the last level is the worst.
 ABLE = {
     "coherence": (0, 0, 0, 0, 0, 1, 2, 3),
     "consistency": (0, 0, 0, 0, 0, 0, 1, 2),
@@ -35,8 +35,8 @@ CARELESS = {
     "attribute_relevance": (0, 1, 1, 1, 2, 2, 2, 2),
 }
 WORST = {aspect: shares[-1] for aspect, shares in ABLE.items()}
-# What each system is able in. Over the four of them every pair of aspects is balanced, so that the damage in one aspect
-# says nothing about the damage in another.
+# The aspects in which each system is good. Every pair of aspects is balanced over the four systems, so that the damage
+# in one aspect says nothing about the damage in another.
 SYSTEMS: Mapping[str, Collection[str]] = {
     "steady": ("coherence", "consistency", "attribute_relevance"),
     "fluent": ("coherence",),
@@ -50,7 +50,7 @@ Labels = Callable[[int], Sequence[str]]  # gives the labels of n sentences
 
 @dataclass(frozen=True)
 class Prompt:
-    """The beginning of a text: its prefix, the rest of that sentence, what is known, and the slots already filled."""
+    """The beginning of a text: its prefix, the rest of that sentence, the facts, and the slots already filled."""
 
     prefix: str
     rest: str
@@ -61,7 +61,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, what it is about, the label it carries (None: none), and whether it names the thing."""
+    """A sentence, its subject, its label (or None), and whether it names the thing."""
 
     text: str
     about: tuple[str, ...]
@@ -75,14 +75,14 @@ class World:
 
     Attributes:
         name: begins the ids.
-        labels: what a text can be.
-        facts: draws what is known of a thing.
+        labels: the possible labels of a text.
+        facts: draws the facts about a thing.
         openings: beginnings by prefix, with slots; `compose` fills `{subject}`.
         name_slot: the fact that names the thing.
         kind_slots: the facts that depend on the kind of thing, the kind first.
-        compose: the sentences of a text by its beginning and the labels to carry; the first begins with the prefix.
+        compose: makes the sentences of a text from its beginning and their labels; the first begins with the prefix.
         label_words: words that name a label.
-        verdicts: sentences with the slot `{word}` for one of these words.
+        verdicts: sentences with the slot `{word}` for one of the label words.
     """
 
     name: str
@@ -99,12 +99,11 @@ class World:
 def generate_texts(
     world: World, n: int, seed: int, verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
-    """`n` different texts with prefix and label, the labels in turn; the same for the same seed everywhere.
+    """`n` different texts with prefix and label, the labels in turn; the same for the same seed on every machine.
 
-    None of them begins as a text of `rated_texts` does, whatever the seeds, and none is in `exclude`. With a larger `n`
-    the first texts stay the same. A share `verdicts` of them has a sentence before or after it that names the label
-    ("It was great."), so that a model learns to answer such prompts; `prefix` is None where the text no longer begins
-    with it.
+    For any seeds, no text begins like one of `rated_texts`, and none is in `exclude`. With a larger `n` the first texts
+    stay the same. A share `verdicts` of the texts has a sentence before or after it that names the label ("It was
+    great."), so that a model learns to answer such prompts; `prefix` is None if the text no longer begins with it.
     """
     rng, comments = random.Random(f"{world.name} {seed}"), random.Random(f"{world.name} verdicts {seed}")
     found: list[Example] = []
@@ -131,12 +130,12 @@ def generate_texts(
 def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...]:
     """`n` texts with known ratings from 0 (worst) to 1 of coherence, consistency and attribute relevance.
 
-    Every text begins with its prefix; `label` is the label asked for, and `group` names both. Four systems answer each
+    Every text begins with its prefix; `label` is the wanted label, and `group` names both. Four systems answer each
     group (`SYSTEMS`). Coherence falls with the share of sentences after the first that are displaced or come from texts
-    about other things. Consistency is 0.5 where the text goes on about another thing of the same kind, and 0 where it
-    goes on about another kind of thing. Attribute relevance is 0.5 where half of the text has another label, and 0
-    where all of it has. The levels are dealt out among texts of like length, and a damage keeps the number of words, so
-    that length says nothing about quality.
+    about other things. Consistency is 0.5 if the text continues with another thing of the same kind, and 0 if it
+    continues with another kind of thing. Attribute relevance is 0.5 if half of the text has another label, and 0 if all
+    of it has. Each level is spread evenly over texts of all lengths, and damage keeps the number of words, so that
+    length says nothing about quality.
     """
     rng = random.Random(f"{world.name} rated {seed}")
     inputs = _inputs(world, rng, -(-n // len(SYSTEMS)))
@@ -164,7 +163,7 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
 
 
 def read_openings(section: Section) -> list[list[Opening]]:
-    """The openings by prefix: a block is a prefix and ways to go on; none where the prefix is a whole sentence.
+    """The openings by prefix: a block has a prefix and its continuations, or no continuation for a whole sentence.
 
     >>> read_openings(((("The {noun}",), ("... is here.",)), (("Look, a {noun}!",),)))
     [[('The {noun}', ' is here.')], [('Look, a {noun}!', '')]]
@@ -173,7 +172,7 @@ def read_openings(section: Section) -> list[list[Opening]]:
 
 
 def join_sentences(sentences: Sequence[Sentence]) -> str:
-    """The text of sentences."""
+    """The sentences as one text."""
     return " ".join(sentence.text for sentence in sentences)
 
 
@@ -187,13 +186,13 @@ def slots_of(*templates: str) -> set[str]:
 
 
 def fill_opening(facts: Mapping[str, str], opening: Opening) -> Prompt:
-    """The beginning of a text by what is known and an opening."""
+    """Fills an opening with facts."""
     prefix, rest = (template.format(**{**facts, "subject": "{subject}"}) for template in opening)
     return Prompt(prefix, rest, facts, slots_of(*opening), opening)
 
 
 def random_prompts(world: World, rng: random.Random, reserved: bool) -> Iterator[Prompt]:
-    """Beginnings without end, all from the reserved part or all from the rest."""
+    """Yields endless beginnings, all from the reserved part or all from the rest."""
     while True:
         openings = rng.choice(world.openings)
         prompt = fill_opening(world.facts(rng), rng.choice(openings))
@@ -207,7 +206,7 @@ def repeat_label(label: str) -> Labels:
 
 
 def damaged_labels(level: int, asked: str, other: str, rng: random.Random) -> Labels:
-    """The label asked for (level 0), another one in half of the sentences (1) or in all of them (2)."""
+    """Labels of sentences: the wanted label (level 0), another one in half of the sentences (1) or in all (2)."""
     if level != 1:
         return repeat_label(other if level else asked)
 
@@ -219,7 +218,7 @@ def damaged_labels(level: int, asked: str, other: str, rng: random.Random) -> La
 
 
 def _inputs(world: World, rng: random.Random, n: int) -> list[tuple[Prompt, str]]:
-    """`n` different beginnings and the label asked for, the labels in turn."""
+    """`n` different beginnings with the wanted label, the labels in turn."""
     found: dict[str, Prompt] = {}
     for prompt in random_prompts(world, rng, reserved=True):
         if len(found) >= n:
@@ -229,10 +228,10 @@ def _inputs(world: World, rng: random.Random, n: int) -> list[tuple[Prompt, str]
 
 
 def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tuple[int, dict[str, int]]]]:
-    """For each system a length in words and the levels of damage of each of `n` texts.
+    """For each system, the length in words and the levels of damage of each of `n` texts.
 
-    Each four texts next in length go to the four systems, and the levels of a system are dealt out among each eight of
-    its texts next in length.
+    The texts are sorted by length. Each four neighbours go to the four systems, and the levels of a system are
+    distributed over each eight neighbours among its texts.
     """
     prompts = random_prompts(world, rng, reserved=True)
     texts = (world.compose(rng, prompt, repeat_label(rng.choice(world.labels))) for prompt in prompts)
@@ -257,9 +256,9 @@ def _word_count(sentences: Sequence[Sentence]) -> int:
 def inconsistent_text(
     world: World, rng: random.Random, prompt: Prompt, level: int, labels: Labels, length: int
 ) -> list[Sentence]:
-    """A text of `length` words, or near it, that begins with the prefix.
+    """A text of about `length` words that begins with the prefix.
 
-    It goes on about the thing that the prefix names (level 0), another of its kind (1) or a thing of another kind (2).
+    It continues with the thing in the prefix (level 0), another one of its kind (1) or a thing of another kind (2).
     """
     best: list[Sentence] = []
     least = float("inf")
@@ -289,7 +288,7 @@ def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind
 
 
 def lent_sentences(world: World, rng: random.Random) -> list[Sentence]:
-    """Sentences of other texts, without first sentences and those that name a thing."""
+    """Sentences of other texts, except first sentences and sentences that name a thing."""
     prompts = islice(random_prompts(world, rng, reserved=True), LENDERS)
     texts = (world.compose(rng, prompt, repeat_label(label)) for prompt in prompts for label in world.labels)
     return [sentence for sentences in texts for sentence in sentences[1:] if not sentence.naming]
@@ -298,10 +297,10 @@ def lent_sentences(world: World, rng: random.Random) -> list[Sentence]:
 def incoherent_text(
     sentences: Sequence[Sentence], level: int, rng: random.Random, lenders: Sequence[Sentence]
 ) -> list[str]:
-    """The sentences with a third (level 1), two thirds (2) or all (3) of those after the first foreign or displaced.
+    """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.
 
-    A foreign sentence has as many words as the one that it replaces, or nearly, carries the same label, and is about
-    something else. Sentences that name the thing stay in the text, because they are a matter of consistency.
+    A foreign sentence has about as many words as the sentence that it replaces, has the same label, and is about
+    something else. Sentences that name the thing stay in the text, because they affect consistency.
     """
     texts = tuple(sentence.text for sentence in sentences)
     body = range(1, len(sentences))
@@ -323,7 +322,7 @@ def incoherent_text(
 
 
 def _derange(places: Sequence[int], rng: random.Random) -> list[int]:
-    """The places in an order that leaves none where it was."""
+    """Permutes the places so that none stays where it was."""
     while True:
         order = rng.sample(places, len(places))
         if all(a != b for a, b in zip(places, order, strict=True)):

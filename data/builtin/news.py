@@ -1,6 +1,6 @@
 """Built-in news: synthetic English news on four topics, and a rated set of damaged ones.
 
-The prefix of a text names an occasion of no topic (a trial, a film). The text then tells in a fixed order what the
+The prefix of a text names an occasion without a topic (a trial, a film). The text then says in a fixed order what the
 occasion is about, how it came about, what was said there first and later, a quotation, what the crowd thought, and what
 comes next. Only the subject and its clauses show the topic.
 """
@@ -18,7 +18,7 @@ ASIDE_SHARE = 0.2
 
 
 class Occasion(NamedTuple):
-    """What is said at a kind of occasion, in the order in which it happens."""
+    """The phrases for a kind of occasion, in the order of the text."""
 
     firsts: tuple[str, ...]
     seconds: tuple[str, ...]
@@ -27,7 +27,7 @@ class Occasion(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What an occasion may be about: a noun phrase, and clauses about it."""
+    """A subject of an occasion: a noun phrase, and clauses about it."""
 
     name: str
     clauses: tuple[str, ...]
@@ -98,7 +98,7 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
 
 
 def _stages(rng: random.Random, occasion: Occasion, names_subject: bool) -> list[tuple[str, ...]]:
-    """What comes between the opening and the ending, in order, with the phrases to choose from."""
+    """The parts between the opening and the ending, in order, with the phrases to choose from."""
     while True:
         stages = [SUBJECTS] * (not names_subject and rng.random() < SUBJECT_SHARE)
         stages += [PLANS] * (rng.random() < PLAN_SHARE)

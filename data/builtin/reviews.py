@@ -1,8 +1,8 @@
 """Built-in reviews: synthetic English reviews of things, positive or negative, and a rated set of damaged ones.
 
-The prefix of a review names a thing. The review then tells in a fixed order what happened: the plan, a first and a
-second impression, what a relative thought of it, how it went on, a point for the other side, and a last word that names
-the thing again. What is said fits the kind of the thing, and hundreds of phrases show the sentiment.
+The prefix of a review names a thing. The review then has a fixed order: the plan, a first and a second impression, what
+a relative thought of it, how it went on, a point for the other side, and a conclusion that names the thing again. The
+statements fit the kind of thing, and hundreds of phrases show the sentiment.
 """
 
 import random
@@ -19,7 +19,7 @@ Phrases = Mapping[str, tuple[str, ...]]  # by sentiment
 
 
 class Kind(NamedTuple):
-    """A kind of thing: "I `got` it to `use`"; for each part what is good and bad about it."""
+    """A kind of thing: "I `got` it to `use`", and the good and bad sides of each part."""
 
     got: str
     uses: tuple[str, ...]
@@ -82,7 +82,7 @@ def _compose(rng: random.Random, prompt: Prompt, labels: Labels) -> list[Sentenc
 
 
 def _opinions(kind: Kind, rng: random.Random) -> Iterator[Mapping[str, str]]:
-    """What to say of the parts of a thing by sentiment: each part once, and then once more in other words."""
+    """Statements about the parts of a thing by sentiment: each part once, and then again in other words."""
     parts = rng.sample(tuple(kind.parts), len(kind.parts))
     first = [rng.randrange(2) for _ in parts]
     for again in (0, 1):

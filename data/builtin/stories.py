@@ -1,8 +1,8 @@
 """Built-in stories: synthetic English stories of a goal, an obstacle and one of several endings, and a rated set.
 
 A context of three or four sentences names a goal and an obstacle; the ending says how the obstacle was overcome and
-what came of the goal. For every context many endings are right that hardly share a word, so that a metric with one
-reference has to see beyond words.
+what followed from the goal. Every context has many right endings that share hardly any words, so that a metric with one
+reference cannot rely on shared words.
 """
 
 import random
@@ -15,13 +15,13 @@ from core.example import Example
 from data.builtin.reserved import is_reserved
 from data.builtin.world_files import phrases, read_world, words
 
-REACTION_SHARE = 0.5  # the share of contexts that have a fourth sentence
-ATTEMPTS = 100  # draws of a worse ending before another right one is tried
+REACTION_SHARE = 0.5  # the share of contexts with a fourth sentence
+ATTEMPTS = 100  # number of worse endings to draw before another right ending is tried
 FULL, HALF, NONE = QUALITIES = (1.0, 0.5, 0.0)
 
 
 class Goal(NamedTuple):
-    """Something to aim at: "wanted to" goes before `aim`; a preparation and a result are clauses."""
+    """A goal: `aim` follows "wanted to"; a preparation and a result are clauses."""
 
     aim: str
     preparations: tuple[str, ...]
@@ -29,7 +29,7 @@ class Goal(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """Something that gets in the way: several ways to say it, and the clauses that end it."""
+    """An obstacle: several ways to say it, and clauses that solve it."""
 
     troubles: tuple[str, ...]
     solutions: tuple[str, ...]
@@ -47,7 +47,7 @@ WOMEN, MEN, KIN, SEASONS = (words(FILE[name]) for name in ("women", "men", "kin"
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends a story: an obstacle and the number of its solution, a goal and the number of its result, a frame."""
+    """The ending of a story: an obstacle with the number of its solution, a goal with that of its result, a frame."""
 
     obstacle: str
     solution: int
@@ -58,7 +58,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Story:
-    """A context with what is known about it; `words` fill the slots of the person."""
+    """A context with its goal and obstacle; `words` fill the slots of the person."""
 
     goal: str
     obstacle: str
@@ -66,17 +66,17 @@ class Story:
     context: str
 
     def write(self, ending: Ending) -> str:
-        """The last sentence, about the person of this story."""
+        """Writes the last sentence, about the person of this story."""
         solution = OBSTACLES[ending.obstacle].solutions[ending.solution].format(**self.words)
         result = GOALS[ending.goal].results[ending.result].format(**self.words)
         return ENDINGS[ending.frame].format(solution=solution, result=result) + "."
 
 
 def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[Example, ...]:
-    """`n` different stories as `text`, with their beginning as `context`, the same for the same seed everywhere.
+    """`n` different stories as `text`, with their beginning as `context`; the same seed gives the same stories.
 
-    None of them has the context of a story of `rated_stories`, whatever the seeds, nor a context in `exclude`. With a
-    larger `n` the first stories stay the same.
+    For any seeds, no context is that of a story of `rated_stories`, and none is in `exclude`. With a larger `n` the
+    first stories stay the same.
 
     >>> generate_stories(1, seed=0)[0].text.count(".") in (4, 5)
     True
@@ -96,12 +96,12 @@ def generate_stories(n: int, seed: int, exclude: Collection[str] = ()) -> tuple[
 
 
 def rated_stories(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
-    """`n` endings of known quality, three for each context: right 1.0, half of it foreign 0.5, all of it foreign 0.0.
+    """`n` endings of known quality, three for each context: right (1.0), half foreign (0.5), all foreign (0.0).
 
     The one reference is right too, but has another solution and another result than the candidates. `label` says which
     part is foreign ("solution", "result", "solution+result", None), and `group` names the context. The three candidates
-    of a context have equally many words, equally many in common with the reference and equally many in common with the
-    context, so that neither length nor shared words say anything about quality.
+    of a context have the same number of words, and share the same number of words with the reference and with the
+    context. So neither length nor shared words say anything about quality.
     """
     rng = random.Random(seed)
     stories = random_stories(rng, reserved=True)
@@ -142,7 +142,7 @@ def right_ending(story: Story, rng: random.Random) -> Ending:
 
 
 def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending, tuple[Ending, Ending, Ending]]:
-    """A reference, and candidates of the three qualities that are alike in length and in shared words."""
+    """A reference, and a candidate of each quality; the candidates have equal length and equally many shared words."""
     while True:
         reference, right = right_ending(story, rng), right_ending(story, rng)
         if reference.solution == right.solution or reference.result == right.result:
@@ -164,7 +164,7 @@ def _reference_and_candidates(story: Story, rng: random.Random) -> tuple[Ending,
 
 
 def _worse_endings(story: Story, reference: Ending, frame: int, rng: random.Random, quality: float) -> Iterator[Ending]:
-    """Endings with one foreign part, or two for quality 0; neither part is that of the reference."""
+    """Endings with one foreign part, or two for quality 0, and without a part of the reference."""
     for _ in range(ATTEMPTS):
         ending = replace(right_ending(story, rng), frame=frame)
         foreign = rng.choice(("solution", "result"))
@@ -179,12 +179,12 @@ def _worse_endings(story: Story, reference: Ending, frame: int, rng: random.Rand
 
 
 def foreign_name(name: str, names: Collection[str], rng: random.Random) -> str:
-    """Another goal or obstacle, whose endings do not pass for those of the given one."""
+    """Draws another goal or obstacle, one whose endings do not fit the given one."""
     return rng.choice([n for n in names if n != name and not any({n, name} <= alike for alike in ALIKE)])
 
 
 def _counts(story: Story, ending: Ending, reference: Ending) -> tuple[int, int, int]:
-    """Words of an ending, and how many of them it shares with the reference and with the context."""
+    """The number of words of an ending, and the numbers that it shares with the reference and with the context."""
     counts = word_counts(story.write(ending))
     shared = [(counts & word_counts(text)).total() for text in (story.write(reference), story.context)]
     return counts.total(), shared[0], shared[1]
@@ -200,7 +200,7 @@ def word_counts(text: str) -> Counter[str]:
 
 
 def random_stories(rng: random.Random, reserved: bool) -> Iterator[Story]:
-    """Stories without end, all with contexts from the reserved part or all from the rest."""
+    """Yields endless stories, all with contexts from the reserved part or all from the rest."""
     while True:
         story = _random_story(rng)
         if is_reserved(story.context) == reserved:

@@ -1,7 +1,7 @@
 """Built-in verse: synthetic Chinese poems after invented tunes, with themes, rhymes and tones.
 
-Lines end with a full stop, and all lines of a poem rhyme. The tune names are invented, so that nothing is mistaken for
-a real one. `worlds/verse.txt` says how tunes are written.
+Lines end with a full stop, and all lines of a poem rhyme. The tune names are invented, so that nobody takes them for
+real ones. `worlds/verse.txt` explains the notation of tunes.
 """
 
 import random
@@ -17,9 +17,9 @@ class Theme(NamedTuple):
     """What a poem is about.
 
     Attributes:
-        level: things of two characters that end in a level tone.
-        oblique: things of two characters that end in an oblique tone.
-        verbs: what one thing does to another, one character each.
+        level: nouns of two characters that end in a level tone.
+        oblique: nouns of two characters that end in an oblique tone.
+        verbs: transitive verbs of one character.
     """
 
     level: tuple[str, ...]
@@ -45,7 +45,7 @@ MODIFIERS_LEVEL, MODIFIERS_OBLIQUE, PERSON_VERBS = (
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What the words of one poem are drawn from; no word of two characters comes twice."""
+    """Draws the words of one poem; no word of two characters occurs twice."""
 
     rng: random.Random
     theme: Theme
@@ -53,22 +53,22 @@ class _Drawing:
     used: set[str]
 
     def draw_thing(self, tone: str) -> str:
-        """Two characters that end in the tone, or that rhyme."""
+        """Draws a noun of two characters that ends in the tone, or that rhymes."""
         things = {"平": self.theme.level, "仄": self.theme.oblique, RHYMING: self.rhymes}
         return self.draw_new(things.get(tone, self.theme.level + self.theme.oblique))
 
     def draw_modifier(self, tone: str) -> str:
-        """Two characters that say when, where or how, and end in the tone."""
+        """Draws two characters that say when, where or how, and end in the tone."""
         return self.draw_new(MODIFIERS_LEVEL if tone == "平" else MODIFIERS_OBLIQUE)
 
     def draw_new(self, choices: tuple[str, ...]) -> str:
-        """A word that the poem does not have yet."""
+        """Draws a word that the poem does not have yet."""
         word = self.rng.choice([word for word in choices if word not in self.used])
         self.used.add(word)
         return word
 
     def draw_phrase(self, pattern: str) -> str:
-        """A phrase of 3 to 7 characters, built of words whose last characters have the tones of the pattern."""
+        """Draws a phrase of 3 to 7 characters from words whose last characters have the tones of the pattern."""
         tones, mark = pattern[:-1], pattern[-1]
         verb = self.rng.choice(self.theme.verbs)
         match len(tones):
@@ -86,7 +86,7 @@ class _Drawing:
 
 
 def generate_verse(n: int, seed: int) -> tuple[Example, ...]:
-    """`n` different poems of every tune in turn, the same for the same seed everywhere.
+    """`n` different poems of every tune in turn; the same seed gives the same poems.
 
     `prefix` and `group` are the name of the tune, `label` is the theme, `text` the poem with its marks. With a
     larger `n` the first poems stay the same.

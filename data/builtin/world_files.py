@@ -1,4 +1,4 @@
-"""World files: the words and phrases of the built-in corpora, as text files in `worlds/`.
+"""World files: reads the words and phrases of the built-in corpora from text files in `worlds/`.
 
 A file has sections, each under its `[name]`. An empty line separates the blocks of a section. Each line of a block
 lists alternatives, separated by "|"; a line that begins with "|" continues the line before. "#" begins a comment.
@@ -45,7 +45,7 @@ def words(section: Section) -> tuple[str, ...]:
 
 
 def table(section: Section) -> dict[str, tuple[str, ...]]:
-    """The words of each line by the first of them.
+    """The words of each line, keyed by its first word.
 
     >>> table(((("day monday friday",), ("time morning evening",)),))
     {'day': ('monday', 'friday'), 'time': ('morning', 'evening')}

@@ -48,7 +48,7 @@ PREPARE: Mapping[str, Callable[[Path], Lines]] = {
 
 
 def prepare(name: str, folder: Path) -> Path:
-    """Writes the file `name` into the folder of its originals. Raises FileNotFoundError where one is missing."""
+    """Writes the file `name` into the folder of its originals. Raises FileNotFoundError if an original is missing."""
     path = folder / Path(name).name
     with written_aside(path) as file:
         for line in PREPARE[name](folder):
@@ -57,7 +57,7 @@ def prepare(name: str, folder: Path) -> Path:
 
 
 def main() -> int:
-    """The command line; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m data.prepare", description=__doc__)
     parser.add_argument("name", choices=PREPARE, metavar="NAME", help=f"one of {', '.join(PREPARE)}")
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of the originals")

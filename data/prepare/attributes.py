@@ -21,7 +21,7 @@ GROUP_LABELS: Mapping[str, str] = {
 
 
 def read_rt_polarity(folder: Path) -> Iterator[dict[str, Any]]:
-    """The different sentences of `rt-polarity.pos` and `.neg` without those of `sentiment_sst2_dev.jsonl`.
+    """The distinct sentences of `rt-polarity.pos` and `.neg` that are not in `sentiment_sst2_dev.jsonl`.
 
     Both sets come from the same reviews.
     """

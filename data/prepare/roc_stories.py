@@ -23,7 +23,7 @@ def read_rated(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_plain(folder: Path) -> Iterator[str]:
-    """The different stories of `reference.txt` without the references of `mans_roc.jsonl`, which are rated."""
+    """The distinct stories of `reference.txt` that are not references in `mans_roc.jsonl`, the rated set."""
     with (folder / "mans_roc.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     rated = {_normalise(f"{row['prompt']} {row['reference']}") for row in rows}

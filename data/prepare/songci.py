@@ -11,7 +11,7 @@ SHORTEST, LONGEST = 16, 240  # characters without marks
 
 
 def read_poems(folder: Path) -> Iterator[dict[str, Any]]:
-    """The different complete poems of `ci.song.*.json`; tunes that `cipai.txt` knows go by its names."""
+    """The distinct complete poems of `ci.song.*.json`; tunes in `cipai.txt` get the names from there."""
     known = set((folder / "cipai.txt").read_text("utf-8").split())
     seen: set[str] = set()
     paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))

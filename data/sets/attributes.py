@@ -23,15 +23,15 @@ from data.splits import share, split_by
 
 @dataclass(frozen=True)
 class LabelledData:
-    """What an experiment on texts with a label reads: texts to train on, held-out ones of the same kind, rated ones.
+    """The data of an experiment on labelled texts: texts to train on, held-out texts of the same kind, rated texts.
 
     Attributes:
-        name: as it stands in tables.
-        train: texts with `label`; empty where none are read.
-        held_out: as `train`, for the held-out loss.
-        rated: texts with `prefix`, `label` (the one asked for) and ratings.
+        name: the name in tables.
+        train: texts with `label`; empty if none are read.
+        held_out: like `train`, for the held-out loss.
+        rated: texts with `prefix`, `label` (the wanted one) and ratings.
         synthetic: whether the texts are generated and the ratings known by construction.
-        labels: what a label can be, in the alphabet's order.
+        labels: the possible labels in alphabetical order.
     """
 
     name: str
@@ -78,8 +78,8 @@ def builtin_reviews(
         train: texts to train on.
         held_out: texts for the held-out loss.
         rated: rated texts.
-        verdicts: the share of the texts to train on, and of the held-out ones, that say their label in a sentence.
-        seed: of all of them.
+        verdicts: the share of training and held-out texts with a sentence that names their label.
+        seed: of all texts.
     """
     return _generated_data("builtin_reviews", REVIEWS, train, held_out, rated, verdicts, seed)
 
@@ -94,7 +94,7 @@ def builtin_news(
 def _generated_data(
     name: str, world: World, train: int, held_out: int, rated: int, verdicts: float, seed: int
 ) -> LabelledData:
-    """Texts of a built-in world; no rated set where `rated` is 0."""
+    """Texts of a built-in world; without a rated set if `rated` is 0."""
     check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet(name, rated_texts(world, rated, seed), synthetic=True),) if rated else ()
     known = {example.text for each in rated_sets for example in each.examples}
@@ -108,18 +108,18 @@ def own_texts(
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> LabelledData:
-    """A user's own labelled texts: .jsonl, .csv or .tsv files with `text` and `label`, and `prefix` where there is one.
+    """A user's own labelled texts: .jsonl, .csv or .tsv files with `text`, `label` and perhaps `prefix`.
 
-    A label is any line of text, without the blanks around it.
+    A label is any line of text; blanks around it are removed.
 
     Args:
         path: texts to train on.
-        held_out_path: held-out texts; None holds out a part of the others, a repeated text on one side.
-        held_out_fraction: that part.
-        seed: of the choice of that part.
+        held_out_path: held-out texts; None holds out a part of `path`, with copies of a text on the same side.
+        held_out_fraction: the share to hold out.
+        seed: of the choice of the held-out texts.
 
-    Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels; a held-out
-    text that is also one to train on, or whose label no text to train on has.
+    Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels, a held-out
+    text that is also a training text, or a held-out label that no training text has.
     """
     held_out_paths = [] if held_out_path is None else [Path(held_out_path)]
     located, *apart = read_all([partial(_located_texts, each) for each in (Path(path), *held_out_paths)])
@@ -129,7 +129,7 @@ def own_texts(
     labels = sorted({example.label or "" for _, example in located})
     faults: list[str] = []
     if len(labels) < 2:
-        faults.append(fault(path, 0, f"the texts need at least two labels, found {shown(labels[0])} alone"))
+        faults.append(fault(path, 0, f"the texts need at least two labels, found only {shown(labels[0])}"))
     for held_out_file, texts in zip(held_out_paths, apart, strict=True):
         for line, example in texts:
             if at := first_line.get(example.full_text):
@@ -146,7 +146,7 @@ def own_texts(
 
 
 def _located_texts(path: Path) -> list[tuple[int, Example]]:
-    """The labelled texts of a file with their lines."""
+    """The labelled texts of a file with their line numbers."""
     located = [
         (line, replace(example, label=(example.label or "").strip()))
         for line, example in located_examples(path, ("text", "label"))
@@ -162,13 +162,13 @@ def _located_texts(path: Path) -> list[tuple[int, Example]]:
 
 
 def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:
-    """One public set of labelled texts; `group` is the newsgroup where there is one.
+    """One public set of labelled texts; `group` is the newsgroup, if any.
 
     `rt_polarity` and `sst2_dev`: sentences of film reviews, lower-cased and tokenised (Pang and Lee 2005; Socher et al.
     2013). `newsgroups`: posts on the four topics of CTRLEval (Lang 1995), noisy, classes uneven. `ag_news`: short news
     on four topics of its own (Zhang et al. 2015).
 
-    Raises InputFaults when the file is missing or wrong, DownloadFault when it cannot be fetched, SettingFault for an
+    Raises InputFaults if the file is missing or faulty, DownloadFault if it cannot be fetched, SettingFault for an
     unknown name.
     """
     if name not in SETS:
@@ -187,7 +187,7 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
 def split_labelled(
     sets: Sequence[Sequence[Example]], held_out_fraction: float, seed: int
 ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Training and held-out part of sets of labelled texts together; a repeated text stands on one side."""
+    """Splits sets of labelled texts together into a training and a held-out part; copies of a text stay together."""
     examples = [example for each in sets for example in each]
     held_out = share(examples, lambda example: example.text, held_out_fraction)
     return split_by(examples, lambda example: example.text, held_out, seed)

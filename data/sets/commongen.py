@@ -63,9 +63,9 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     Args:
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
-        train: train on so many references at most; None for all.
+        train: maximum number of references to train on; None for all.
 
-    Raises InputFaults when a file is missing or wrong, SettingFault where a rated concept set is also one to train on.
+    Raises InputFaults if a file is missing or faulty, SettingFault if a rated concept set is also a training one.
     """
     if train is not None:
         check(Count, train=train)
@@ -126,5 +126,5 @@ def _example(name: str, concepts: tuple[str, ...], sentence: str, group: str) ->
 
 
 def _same(example: Example) -> tuple[str, ...]:
-    """The concepts in any order."""
+    """The concepts without their order."""
     return tuple(sorted(example.turns[0].split(", ")))

@@ -59,11 +59,11 @@ def newsroom(
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
         systems: whose summaries are read; None for all seven.
-        plain_stories: whether plain ROC stories are read to train a small model on; the set itself has no such texts.
-        held_out_fraction: the part of them that is kept for the held-out loss.
-        seed: of the choice of that part.
+        plain_stories: whether plain ROC stories are read to train a small model; the set itself has no such texts.
+        held_out_fraction: the share of the stories for the held-out loss.
+        seed: of the choice of the held-out stories.
 
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched.
+    Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched.
     """
     stories = [partial(load_roc_plain, root, download)] if plain_stories else []
     rated, *plain = read_all([partial(load_newsroom, root, systems, download), *stories])
@@ -74,8 +74,8 @@ def newsroom(
 def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEMS, download: bool = False) -> RatedSet:
     """Each summary with its article as `context`, the one human summary, and four ratings of 1 to 5.
 
-    Aspects: the `mean` of coherence, fluency, informativeness and relevance, which MARS goes by, then these four. All
-    60 articles where `newsroom.jsonl` is there, else the sample of every tenth.
+    Aspects: coherence, fluency, informativeness and relevance, and their `mean`, which MARS uses. All 60 articles if
+    `newsroom.jsonl` exists, else a sample of every tenth article.
     """
     if systems is not None:
         check(Several[Name], systems=systems)

@@ -45,11 +45,11 @@ def qa_ratings(
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
         sets: any of "semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd"; only the first has passages.
-        plain_stories: whether plain ROC stories are read to train a small model on; the sets have no such texts.
-        held_out_fraction: the part of them that is kept for the held-out loss.
-        seed: of the choice of that part.
+        plain_stories: whether plain ROC stories are read to train a small model; the sets have no such texts.
+        held_out_fraction: the share of the stories for the held-out loss.
+        seed: of the choice of the held-out stories.
 
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched.
+    Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched.
     """
     check(Several[one_of(SETS)], sets=sets)
     stories = [partial(load_roc_plain, root, download)] if plain_stories else []
@@ -60,7 +60,7 @@ def qa_ratings(
 
 
 def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> RatedSet:
-    """The answers of one set; `context` is the passage, where there is one, and the question.
+    """The answers of one set; `context` is the passage, if any, and the question.
 
     `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
     Answers to the same question have one `group`.

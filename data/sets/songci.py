@@ -24,9 +24,9 @@ MARKS = "，。、！？；："
 
 @dataclass(frozen=True)
 class VerseData:
-    """What an experiment on verse reads: poems to train on and held-out ones; `group` is the tune of a poem.
+    """The data of an experiment on verse: poems to train on and held-out poems; `group` is the tune of a poem.
 
-    `synthetic` says whether they are generated.
+    `synthetic` says whether the poems are generated.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Poem(Identified):
 
 
 def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> VerseData:
-    """Generated verse: no network, no files. The held-out poems are new, their twelve tunes are not."""
+    """Generated verse: no network, no files. The held-out poems are new, but have the same twelve tunes."""
     check(Size, train=train, held_out=held_out)
     poems = generate_verse(train + held_out, seed=seed)
     kept, out = split_by(poems, lambda poem: poem.text, held_out, seed)
@@ -53,15 +53,15 @@ def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> Vers
 def songci(
     root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
 ) -> VerseData:
-    """Song Ci (OUMG, Tables 1-2), split by tune as SongNet splits: no held-out poem has the tune of one to train on.
+    """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem.
 
     Args:
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
-        held_out_fraction: the part of the tunes that is held out.
-        seed: of the choice of that part.
+        held_out_fraction: the share of the tunes to hold out.
+        seed: of the choice of the held-out tunes.
 
-    Raises InputFaults when the file is missing or wrong, DownloadFault when it cannot be fetched.
+    Raises InputFaults if the file is missing or faulty, DownloadFault if it cannot be fetched.
     """
     poems = load_songci(root, download)
     train, held_out = split_by(poems, _tune, share(poems, _tune, held_out_fraction), seed)
@@ -71,8 +71,8 @@ def songci(
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
     """Poems of the Song dynasty: `prefix` and `group` are the tune (one name), `text` all lines with their marks.
 
-    A poem is left out, and counted in the log, where a mark is missing at its end or stands at its beginning or after
-    another mark: its form cannot be told.
+    A poem is left out, and counted in the log, if a mark is missing at its end, or stands at its beginning or after
+    another mark, because its form is then unclear.
     """
     path = require_file(root, FILE, download)
     faults: list[str] = []
@@ -87,7 +87,7 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
         else:
             poems.append(Example(record.id, text=text, prefix=record.cipai, group=record.cipai))
     if dropped:
-        log.info("%s: %d poems left out, whose form cannot be told", path, dropped)
+        log.info("%s: left out %d poems whose form is unclear", path, dropped)
     return require_none(poems, faults)
 
 

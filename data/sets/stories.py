@@ -40,8 +40,8 @@ class Continuation(Identified):
 def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> ReferenceData:
     """Generated stories: no network, no files; the quality of the rated endings is known by construction.
 
-    `train` + `held_out` stories are generated; those of `held_out` contexts, of which few have a second story, are kept
-    out of the training. No context of a rated ending is among them.
+    `train` + `held_out` stories are generated; the stories of `held_out` contexts are held out (few contexts have a
+    second story). No context of a rated ending is among them.
     """
     check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True),) if rated else ()
@@ -59,11 +59,11 @@ def roc_stories(
     Args:
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
-        held_out_fraction: the part of the plain stories that is kept for the held-out loss.
-        seed: of the choice of that part.
+        held_out_fraction: the share of the plain stories for the held-out loss.
+        seed: of the choice of the held-out stories.
 
-    Raises InputFaults when a file is missing or wrong, DownloadFault when one cannot be fetched, SettingFault where a
-    rated story's reference is also one to train on.
+    Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched, SettingFault if the
+    reference of a rated story is also a training story.
     """
     rated, plain = read_all(
         [partial(load_mans_roc, root, download=download), partial(load_roc_plain, root, download=download)]
@@ -79,8 +79,8 @@ def roc_stories(
 def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
     """MANS (Guan et al. 2021): 200 first sentences, each continued by five systems and rated by five annotators.
 
-    `context` is the first sentence, the reference the continuation by a person, `ratings["overall"]` the mean of the
-    five ratings of 1 to 5.
+    `context` is the first sentence, the reference is the human continuation, and `ratings["overall"]` is the mean of
+    the five ratings of 1 to 5.
     """
     path = require_file(root, RATED, download)
     faults: list[str] = []
@@ -120,7 +120,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
 def split_plain(
     stories: Sequence[Example], held_out_fraction: float, seed: int
 ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Training and held-out part of plain stories; a repeated story stands on one side."""
+    """Splits plain stories into a training and a held-out part; copies of a story stay together."""
     held_out = share(stories, _text, held_out_fraction)
     return split_by(stories, _text, held_out, seed)
 
@@ -130,5 +130,5 @@ def _text(example: Example) -> str:
 
 
 def _words(text: str) -> str:
-    """The text without what two copies of one story may differ in: case and blanks."""
+    """The text without case and blanks, in which copies of a story may differ."""
     return " ".join(text.split()).casefold()

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from core.scores import Metric
 from core.signature import MODEL_LIBRARIES, signature
-from data.adversaries import reordered, retrieved
+from data.adversaries import apply_reorder, apply_retrieve
 from data.cleaning import clean_examples
 from data.rated import RatedSet
 from data.references import ReferenceData
@@ -163,9 +163,9 @@ def format_signed(estimate: Estimate) -> str:
 
 def _adversaries(rated: RatedSet, seed: int) -> dict[str, RatedSet]:
     """Reorder and, where every text has a context, Retrieve; the ratings are those of the texts they replace."""
-    found = {"reorder": reordered(rated.examples, seed)}
+    found = {"reorder": apply_reorder(rated.examples, seed)}
     if all((example.context or "").strip() for example in rated.examples):
-        found["retrieve"] = retrieved(rated.examples, seed)
+        found["retrieve"] = apply_retrieve(rated.examples, seed)
     return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in found.items()}
 
 

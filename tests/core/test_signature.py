@@ -51,12 +51,12 @@ def test_missing_library():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("m", {"model": "a|b"}, r"between its parts, but model is 'a\|b'"),
-        ("m", {"model": "a\nb"}, r"one line .* but model is 'a\\nb'"),
-        ("m", {"model": "a\n"}, r"one line .* but model is 'a\\n'"),
+        ("m", {"model": "a|b"}, r"must not contain \| or line breaks, but model is 'a\|b'"),
+        ("m", {"model": "a\nb"}, r"line breaks, but model is 'a\\nb'"),
+        ("m", {"model": "a\n"}, r"line breaks, but model is 'a\\n'"),
         ("m|k", {}, r"but name is 'm\|k'"),
-        ("m", {"v": 1}, "writes v itself, but 'm' has it"),
-        ("m", {"torch": "2", "libraries": ("torch",)}, "writes torch itself"),
+        ("m", {"v": 1}, "must not be called v, but 'm' has one"),
+        ("m", {"torch": "2", "libraries": ("torch",)}, "must not be called torch"),
         ("m", {"sizes": [1, 2]}, r"must be a text, a number.* but sizes is \[1, 2\]"),
     ],
 )

@@ -101,7 +101,7 @@ def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
 def test_raters_must_be_the_same_people(tmp_path: Path) -> None:
     lines = [{"id": str(k), "text": "x", "ratings": {"fluency": [1] * k}} for k in (2, 3)]
     assert faults_of(write(tmp_path / "in.jsonl", lines)) == [
-        'in.jsonl:2: every line must list the same people\'s ratings of "fluency", null where one is missing, '
+        'in.jsonl:2: every line must list the ratings of "fluency" by the same people, null if one is missing, '
         "found 3 ratings and 2 in line 1"
     ]
 

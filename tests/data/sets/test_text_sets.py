@@ -161,12 +161,12 @@ def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
     assert len(load_newsroom(tmp_path, systems=["lede3"]).examples) == 2
 
 
-def test_poems_whose_form_cannot_be_told_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_poems_with_an_unclear_form_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     odd = [["春花", "秋月"], ["春花，。"], ["，春花。"]]
     write(tmp_path / "songci.jsonl", POEM, *({**POEM, "id": f"ci-{i}", "lines": x} for i, x in enumerate(odd, 2)))
     with caplog.at_level(logging.INFO):
         assert load_songci(tmp_path) == (Example("ci-1", text="春花，秋月。何时了。", prefix="乙", group="乙"),)
-    assert "3 poems left out" in caplog.text
+    assert "left out 3 poems" in caplog.text
 
 
 def without(record: Mapping[str, Any], key: str) -> dict[str, Any]:
