@@ -21,14 +21,15 @@ from hydra.utils import get_object
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, fault
-from core.scores import CorpusMetric, Field, Metric, Scores
+from core.faults import InputFaults, fault
+from core.scores import Field
 from core.selection import find_lack
 from core.settings import Count, check
-from data.files import iterate_examples, json_line, score_records
+from data.files import iterate_examples
 from data.parquet_files import import_pyarrow, write_parquet
 from data.text_files import written_aside
 from experiments.runner.contracts import Outcome, Run, Table
+from experiments.tools.engines import Engine, ScoredChunk
 
 log = logging.getLogger(__name__)
 
@@ -106,21 +107,18 @@ def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
     return kind.requires
 
 
-def score(run: Run, file: ScorableFile, output: Path, metric: Metric, chunk: int) -> Outcome:
+def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int) -> Outcome:
     """Scores a file in order, `chunk` examples at a time, and writes `output` and `output.meta.json` at the end.
 
     A finished chunk is kept: the same command goes on behind it after a kill. Raises InputFaults, by file and line, for
     examples that the metric refuses.
     """
     check(Count, chunk=chunk)
-    if isinstance(metric, CorpusMetric):
-        with run.timed("corpus"):
-            metric = metric.with_corpus(example for _, example in iterate_examples(file.path))
+    with run.timed("loading"):
+        signature = engine.signature(file.path, file.first)
     with run.timed("scoring"):
-        signature = metric.score([file.first]).signature
         depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
-        build = partial(score_chunks, run, file, metric, chunk)
-        kept = run.stages.get("scores", depends, build, version=1)
+        kept = run.stages.get("scores", depends, partial(score_chunks, run, file, engine, chunk), version=1)
     progress = Progress(**json.loads((kept / PROGRESS).read_text("utf-8")))
     publish(kept / ROWS, output, list(progress.sums))
     meta = {"signature": signature, "aspects": list(progress.sums), "n": progress.rows}
@@ -157,18 +155,17 @@ class Progress:
     truncated: int = 0
     sums: dict[str, tuple[int, float]] = field(default_factory=dict)
 
-    def add(self, scores: Scores) -> None:
-        """Counts the scores of one more chunk."""
-        self.rows += len(scores)
-        self.unscored += scores.unscored
-        self.truncated += scores.truncated
-        for aspect, values in scores.values.items():
-            known = values[~np.isnan(values)]
-            n, total = self.sums.get(aspect, (0, 0.0))
-            self.sums[aspect] = (n + len(known), total + float(known.sum()))
+    def add(self, scored: ScoredChunk) -> None:
+        """Counts one more chunk."""
+        self.rows += scored.rows
+        self.unscored += scored.unscored
+        self.truncated += scored.truncated
+        for aspect, (n, total) in scored.sums.items():
+            before, sum_before = self.sums.get(aspect, (0, 0.0))
+            self.sums[aspect] = (before + n, sum_before + total)
 
 
-def score_chunks(run: Run, file: ScorableFile, metric: Metric, chunk: int, folder: Path) -> None:
+def score_chunks(run: Run, file: ScorableFile, engine: Engine, chunk: int, folder: Path) -> None:
     """Writes the scores of a file to `folder`, from where an earlier run stopped."""
     state = folder / PROGRESS
     progress = Progress(**json.loads(state.read_text("utf-8"))) if state.is_file() else Progress()
@@ -178,25 +175,21 @@ def score_chunks(run: Run, file: ScorableFile, metric: Metric, chunk: int, folde
     with (folder / ROWS).open("ab") as rows, run.progress("scoring", file.rows) as advance:
         rows.truncate(progress.bytes)  # a chunk that was cut off is scored again
         advance(before)
-        for part in split_chunks(islice(iterate_examples(file.path), before, None), chunk, file.requires):
-            lines, examples = zip(*part, strict=True)
-            try:
-                scores = metric.score(examples)
-            except ExampleFaults as faults:
-                raise faults.located(file.path, lines) from None
-            rows.write("".join(map(json_line, score_records(examples, scores))).encode())
+        left = islice(iterate_examples(file.path), before, None)
+        for scored in engine.score(file.path, split_chunks(left, chunk, file.requires)):
+            rows.write(scored.text.encode())
             rows.flush()
             os.fsync(rows.fileno())
-            progress.add(scores)
+            progress.add(scored)
             progress.bytes = rows.tell()
             with written_aside(state) as state_file:
                 json.dump(asdict(progress), state_file)
-            advance(len(part))
+            advance(scored.rows)
             if time.monotonic() - spoke > SPEAK_EVERY:
                 spoke = time.monotonic()
                 rate = (progress.rows - before) / (spoke - began)
-                left = (file.rows - progress.rows) / rate / 60
-                log.info("scored %d of %d, %.3g a second, %.1f minutes left", progress.rows, file.rows, rate, left)
+                minutes = (file.rows - progress.rows) / rate / 60
+                log.info("scored %d of %d, %.3g a second, %.1f minutes left", progress.rows, file.rows, rate, minutes)
 
 
 def split_chunks(

@@ -17,6 +17,7 @@ from core.scores import Field, Scores, fields
 from core.stages import Stages
 from experiments.runner import terminal
 from experiments.runner.contracts import Run
+from experiments.tools.engines import LocalEngine
 from experiments.tools.score import check_scorable, required_fields, score, split_chunks
 
 Here = Callable[..., int]
@@ -121,16 +122,16 @@ def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
     write_texts(tmp_path / "in.jsonl", 10)
     file = check_scorable(str(tmp_path / "in.jsonl"), {"_target_": "baselines.word_count.WordCount"})
     undisturbed = tmp_path / "undisturbed.jsonl"
-    score(make_run(tmp_path / "a"), file, undisturbed, Killed(at=99), chunk=2)
+    score(make_run(tmp_path / "a"), file, undisturbed, LocalEngine(Killed(at=99)), chunk=2)
     output = tmp_path / "out.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        score(make_run(tmp_path / "b"), file, output, Killed(at=at), chunk=2)
+        score(make_run(tmp_path / "b"), file, output, LocalEngine(Killed(at=at)), chunk=2)
     assert not output.exists()
     (rows,) = (tmp_path / "b").glob("stages/*.partial/rows.jsonl")
     with rows.open("ab") as broken:
         broken.write(b'{"id": "cut o')
     again = Killed(at=99)
-    outcome = score(make_run(tmp_path / "b"), file, output, again, chunk=2)
+    outcome = score(make_run(tmp_path / "b"), file, output, LocalEngine(again), chunk=2)
     assert output.read_bytes() == undisturbed.read_bytes()
     assert again.calls == 1 + 5 - (at - 2)  # the signature, and the chunks that were not finished
     assert outcome.figures["mean quality"] == pytest.approx(3.0)
@@ -176,7 +177,7 @@ class Company:
 def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
     file = check_scorable(str(tmp_path / "in.jsonl"), {"_target_": "baselines.word_count.WordCount"})
-    score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", Company(), chunk=2)
+    score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", LocalEngine(Company()), chunk=2)
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
 
 

@@ -1,0 +1,179 @@
+"""Engines: where the chunks of a file are scored, in this process or by a pool of Ray actors.
+
+Both give the same rows in the same order, because both score the same chunks with `score_chunk`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from hydra.utils import instantiate
+
+from core.example import Example
+from core.faults import ExampleFaults, InputFaults, SettingFault
+from core.scores import CorpusMetric, Metric
+from core.settings import Count, NonNegative, check
+from data.files import iterate_examples, json_line, score_records
+
+Chunk = Sequence[tuple[int, Example]]  # examples with their lines
+PATIENCE = 10.0  # seconds to wait for a cluster to answer
+
+
+@dataclass(frozen=True)
+class ScoredChunk:
+    """The rows of a chunk, as lines of JSON, and what they sum up to.
+
+    Attributes:
+        rows: the number of lines in `text`.
+        unscored, truncated: how many examples could not be scored, and lost tokens.
+        sums: by aspect, the number of scores and their sum.
+    """
+
+    text: str
+    rows: int
+    unscored: int
+    truncated: int
+    sums: Mapping[str, tuple[int, float]]
+
+
+class Engine(Protocol):
+    """Scores chunks in their order."""
+
+    def signature(self, file: Path, first: Example) -> str:
+        """The signature of the scores of this file, of which `first` is an example that can be scored."""
+        ...
+
+    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
+        """Raises InputFaults, by file and line, for examples that the metric refuses."""
+        ...
+
+
+def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> ScoredChunk:
+    """Raises InputFaults, by file and line, for examples that the metric refuses."""
+    lines, examples = [line for line, _ in chunk], [example for _, example in chunk]
+    try:
+        scores = metric.score(examples)
+    except ExampleFaults as faults:
+        raise faults.located(file, lines) from None
+    known = {aspect: values[~np.isnan(values)] for aspect, values in scores.values.items()}
+    sums = {aspect: (len(values), float(values.sum())) for aspect, values in known.items()}
+    text = "".join(map(json_line, score_records(examples, scores)))
+    return ScoredChunk(text, len(scores), scores.unscored, scores.truncated, sums)
+
+
+def prepare(metric: Metric, file: Path) -> Metric:
+    """The metric; one that depends on a corpus takes the file as its corpus."""
+    if not isinstance(metric, CorpusMetric):
+        return metric
+    return metric.with_corpus(example for _, example in iterate_examples(file))
+
+
+class LocalEngine:
+    """Scores in this process."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+
+    def signature(self, file: Path, first: Example) -> str:
+        self.metric = prepare(self.metric, file)
+        return self.metric.score([first]).signature
+
+    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
+        for chunk in chunks:
+            yield score_chunk(self.metric, file, chunk)
+
+
+class RayEngine:
+    """Scores with Ray Data: a pool of actors, each of which holds the metric. Needs the extra `ray`.
+
+    All chunks of the file lie in Ray's object store, which spills to disk. Actors read the file too where the metric
+    depends on a corpus, so it must lie in a folder that all nodes share. Ray starts an actor that dies anew.
+
+    Args:
+        metric: the configuration of the metric; every actor builds its own.
+        workers: the number of actors.
+        cpus, gpus: what each of them reserves.
+        address: `HOST:PORT` of a cluster; None starts one on this machine.
+
+    Raises SettingFault for settings, where ray is not installed, and for a cluster that does not answer.
+    """
+
+    def __init__(
+        self, metric: Mapping[str, Any], workers: int, cpus: float, gpus: float, address: str | None = None
+    ) -> None:
+        check(Count, workers=workers)
+        check(NonNegative, cpus=cpus, gpus=gpus)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network unless it is asked for
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        try:
+            import ray
+            import ray.data
+        except ImportError as error:
+            raise SettingFault("engine=ray needs ray: pip install 'judging-generated-text[ray]'") from error
+        if address is not None:
+            _knock(address)
+        self.ray, self.metric, self.workers = ray, metric, workers
+        self.resources = {"num_cpus": cpus, "num_gpus": gpus}
+        local = {"num_cpus": max(1, round(workers * cpus)) + 1} if address is None else {"address": address}
+        ray.init(**local, ignore_reinit_error=True, log_to_driver=False, include_dashboard=False, logging_level="error")
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        context = ray.data.DataContext.get_current()
+        context.execution_options.preserve_order = True
+        context.enable_progress_bars = False
+
+    def signature(self, file: Path, first: Example) -> str:
+        ask = self.ray.remote(**self.resources)(_ask_signature)
+        return self.ray.get(ask.remote(self.metric, str(file.resolve()), asdict(first)))
+
+    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
+        rows = [{"chunk": json.dumps([[line, asdict(example)] for line, example in chunk])} for chunk in chunks]
+        if not rows:
+            return
+        scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
+            ScoringActor,
+            fn_constructor_args=(self.metric, str(file.resolve()), str(file)),
+            compute=self.ray.data.ActorPoolStrategy(size=self.workers),
+            **self.resources,
+        )
+        for row in scored.iter_rows():
+            found = json.loads(row["scored"])
+            if "faults" in found:
+                raise InputFaults(found["faults"])
+            yield ScoredChunk(**found)
+
+
+class ScoringActor:
+    """Holds a metric and scores chunks; `name` is the file as messages call it."""
+
+    def __init__(self, metric: Mapping[str, Any], file: str, name: str) -> None:
+        self.metric, self.name = prepare(instantiate(metric), Path(file)), Path(name)
+
+    def __call__(self, row: dict[str, str]) -> dict[str, str]:
+        chunk = [(line, Example(**fields)) for line, fields in json.loads(row["chunk"])]
+        try:
+            return {"scored": json.dumps(asdict(score_chunk(self.metric, self.name, chunk)))}
+        except InputFaults as faults:
+            return {"scored": json.dumps({"faults": faults.faults})}
+
+
+def _ask_signature(metric: Mapping[str, Any], file: str, first: dict[str, Any]) -> str:
+    return LocalEngine(instantiate(metric)).signature(Path(file), Example(**first))
+
+
+def _knock(address: str) -> None:
+    """Raises SettingFault where nothing answers at the address."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise SettingFault(f"engine.address must be HOST:PORT, but is {address!r}")
+    try:
+        socket.create_connection((host, int(port)), PATIENCE).close()
+    except OSError as error:
+        raise SettingFault(f"engine.address={address} does not answer within {PATIENCE:g} s: {error}") from error

@@ -1,0 +1,137 @@
+"""Engines: chunks in this process, and on a real local Ray cluster, of which a worker dies."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from baselines.word_count import WordCount
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from experiments.tools.engines import LocalEngine, RayEngine
+
+Here = Callable[..., int]
+REPOSITORY = Path(__file__).parents[3]
+METRICS = '''
+import os
+from pathlib import Path
+
+import numpy as np
+
+from core.faults import ExampleFaults
+from core.scores import Scores
+
+
+class Dying:
+    """Counts words; the first process that scores the text "die" is killed, those after it are not."""
+
+    requires = ()
+
+    def __init__(self, marker):
+        self.marker = Path(marker)
+
+    def score(self, examples):
+        if any(example.text == "die" for example in examples) and not self.marker.exists():
+            self.marker.touch()
+            os._exit(1)
+        return Scores({"quality": np.array([len(e.text.split()) for e in examples], float)}, "dying")
+
+
+class Refusing:
+    """Refuses the text "no"."""
+
+    requires = ()
+
+    def score(self, examples):
+        wrong = [(i, "must not be no") for i, example in enumerate(examples) if example.text == "no"]
+        if wrong:
+            raise ExampleFaults(wrong)
+        return Scores({"quality": np.zeros(len(examples))}, "refusing")
+'''
+
+
+def write_texts(path: Path, texts: list[str]) -> None:
+    path.write_text("".join(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(texts)))
+
+
+def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs +exp=score in a process of its own, which can import the metrics above."""
+    (folder / "dying_metrics.py").write_text(METRICS)
+    command = [sys.executable, str(REPOSITORY / "experiments/run.py"), "+exp=score", "data.path=in.jsonl", "chunk=3"]
+    return subprocess.run(
+        [*command, *settings],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": f"{folder}:{REPOSITORY}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
+    engine = LocalEngine(WordCount())
+    examples = [Example(str(i), text="w " * (i + 1)) for i in range(3)]
+    assert engine.signature(tmp_path / "in.jsonl", examples[0]).startswith("word_count|")
+    one, two = engine.score(tmp_path / "in.jsonl", [[(1, examples[0]), (2, examples[1])], [(3, examples[2])]])
+    assert [json.loads(line)["scores"]["quality"] for line in (one.text + two.text).splitlines()] == [1, 2, 3]
+    assert (one.rows, one.sums, two.sums) == (2, {"quality": (2, 3.0)}, {"quality": (1, 3.0)})
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    write_texts(tmp_path / "in.jsonl", [*(f"text {'word ' * (i % 7)}" for i in range(20)), "die", "text"])
+    metric = [f"metric={{_target_:dying_metrics.Dying,marker:{tmp_path}/marker}}"]
+    (tmp_path / "marker").touch()
+    here = run_score(tmp_path, *metric, "output=here.jsonl", "stages_dir=here")
+    assert here.returncode == 0, here.stderr
+    (tmp_path / "marker").unlink()
+    there = run_score(tmp_path, *metric, "output=there.jsonl", "stages_dir=there", "engine=ray")
+    assert there.returncode == 0, there.stderr
+    assert (tmp_path / "marker").exists()  # a worker did die
+    assert (tmp_path / "there.jsonl").read_bytes() == (tmp_path / "here.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_what_a_metric_refuses_on_a_cluster_is_named_by_file_and_line(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    write_texts(tmp_path / "in.jsonl", ["a", "b", "c", "d", "no"])
+    done = run_score(tmp_path, "metric={_target_:dying_metrics.Refusing}", "output=out.jsonl", "engine=ray")
+    assert done.returncode == 2
+    assert "in.jsonl:5: must not be no" in done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"workers": 0}, "workers must be greater than or equal to 1, but is 0"),
+        ({"gpus": -1.0}, "gpus must be greater than or equal to 0"),
+        ({"address": "here"}, "engine.address must be HOST:PORT, but is 'here'"),
+        ({"address": "127.0.0.1:1"}, "engine.address=127.0.0.1:1 does not answer within 10 s"),
+    ],
+)
+def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str) -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(SettingFault) as found:
+        RayEngine(**{"metric": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
+    assert message in str(found.value)
+
+
+def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingFault, match=r"pip install 'judging-generated-text\[ray\]'"):
+        RayEngine(metric={}, workers=1, cpus=1.0, gpus=0.0)
+
+
+def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
+    (tmp_path / "dying_metrics.py").write_text(METRICS)
+    namespace: dict[str, type] = {}
+    exec(compile(METRICS, "dying_metrics", "exec"), namespace)
+    engine = LocalEngine(namespace["Refusing"]())
+    with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
+        list(engine.score(Path("in.jsonl"), [[(6, Example("a", text="x")), (7, Example("b", text="no"))]]))
