@@ -122,8 +122,15 @@ class RayEngine:
             _knock(address)
         self.ray, self.metric, self.workers = ray, metric, workers
         self.resources = {"num_cpus": cpus, "num_gpus": gpus}
-        local = {"num_cpus": max(1, round(workers * cpus)) + 1} if address is None else {"address": address}
-        ray.init(**local, ignore_reinit_error=True, log_to_driver=False, include_dashboard=False, logging_level="error")
+        own = None if address is not None else max(1, round(workers * cpus)) + 1
+        ray.init(
+            address,
+            num_cpus=own,
+            ignore_reinit_error=True,
+            log_to_driver=False,
+            include_dashboard=False,
+            logging_level=logging.ERROR,
+        )
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         context = ray.data.DataContext.get_current()
         context.execution_options.preserve_order = True
