@@ -3,8 +3,9 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -102,6 +103,34 @@ def load_steps(path: Path) -> list[Steps]:
     return [Steps(*parts) for parts in zip(amateur, expert, turn, dropped, strict=True)]
 
 
+def explain_steps(pair: Pair, dialogues: Sequence[Sequence[str]], steps: Sequence[Steps]) -> list[dict[str, Any]]:
+    """What made the scores of dialogues low: the momentum of their turns and tokens (nats, higher is better).
+
+    `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The text of
+    the token that closes a turn is empty.
+    """
+    decode = cache(pair.amateur.tokenizer.decode)
+    explained: list[dict[str, Any]] = []
+    for turns, found in zip(pair.tokenise(dialogues).dialogues, steps, strict=True):
+        parts = [(int(t), found.momentum[found.turn == t]) for t in np.unique(found.turn)]
+        explained.append(
+            {
+                "turns": [
+                    {
+                        "turn": t,
+                        "momentum": round(float(momentum.mean()), 3),
+                        "tokens": [
+                            [text, round(float(m), 2)]
+                            for text, m in zip([*(decode(i) for i in turns[t]), ""], momentum, strict=True)
+                        ],
+                    }
+                    for t, momentum in parts
+                ]
+            }
+        )
+    return explained
+
+
 QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
 _SUMMARY = ("mean", "deviation", *(f"quantile_{round(100 * q)}" for q in QUANTILES), "min", "max", "share_below_zero")
 FEATURES = (*(f"token_{name}" for name in _SUMMARY), *(f"turn_{name}" for name in _SUMMARY))
@@ -156,7 +185,12 @@ class ClassifierPooler:
 
     def logit(self, steps: Steps) -> float:
         """Higher is better."""
-        return float((momentum_features(steps) - self.center) / self.scale @ self.weights + self.intercept)
+        return sum(self.contributions(steps).values()) + self.intercept
+
+    def contributions(self, steps: Steps) -> dict[str, float]:
+        """What each feature adds to the logit; with the intercept they sum to it."""
+        parts = (momentum_features(steps) - self.center) / self.scale * self.weights
+        return dict(zip(FEATURES, parts.tolist(), strict=True))
 
     def save(self, path: Path) -> None:
         """Writes the weights by feature as JSON."""
@@ -188,20 +222,32 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
 
 
 def pooled_scores(
-    steps: Sequence[Steps], pooling: MomentumPooling, name: str, pooler: ClassifierPooler | None = None
+    steps: Sequence[Steps],
+    pooling: MomentumPooling,
+    name: str,
+    pooler: ClassifierPooler | None = None,
+    explanations: Sequence[dict[str, Any]] = (),
 ) -> Scores:
-    """Scores of dialogues whose steps are known; a dialogue without tokens is NaN."""
+    """Scores of dialogues whose steps are known; a dialogue without tokens is NaN.
+
+    `explanations` are those of `explain_steps`. With classifier pooling each of them also gets what every feature adds
+    to the score.
+    """
+    if pooling == "classifier" and pooler is not None:
+        added = ({"features": pooler.contributions(s)} if len(s.turn) else {} for s in steps)
+        explanations = [{**known, **more} for known, more in zip(explanations, added, strict=False)]
     return Scores(
         values={"quality": np.array([pool(s, pooling, pooler) if len(s.turn) else np.nan for s in steps])},
         signature=name,
         reasons=[None if len(s.turn) else "no tokens" for s in steps],
         dropped_tokens=[s.dropped for s in steps],
+        explanations=explanations,
     )
 
 
 @dataclass(frozen=True)
 class DiscriminativeCDM:
-    """The metric: one pooled momentum per dialogue, higher is better."""
+    """The metric: one pooled momentum per dialogue, higher is better, explained by turns and tokens."""
 
     requires = fields("turns")
     pair: Pair
@@ -232,10 +278,7 @@ class DiscriminativeCDM:
         return score_complete(examples, self.requires, "cdm_discriminative", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        steps = dialogue_steps(self.pair, turns_of(examples), self.token_budget)
-        return pooled_scores(
-            steps,
-            self.pooling,
-            signature("cdm_discriminative", libraries=MODEL_LIBRARIES, pooling=self.pooling),
-            self.pooler,
-        )
+        dialogues = turns_of(examples)
+        steps = dialogue_steps(self.pair, dialogues, self.token_budget)
+        line = signature("cdm_discriminative", libraries=MODEL_LIBRARIES, pooling=self.pooling)
+        return pooled_scores(steps, self.pooling, line, self.pooler, explain_steps(self.pair, dialogues, steps))

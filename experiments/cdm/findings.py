@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
-from cdm.discriminative import POOLINGS, ClassifierPooler, Steps, pooled_scores
+from cdm.discriminative import POOLINGS, ClassifierPooler, MomentumPooling, Steps, explain_steps, pooled_scores
 from cdm.generative import GenerativeCDM, labelled
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
@@ -25,6 +25,8 @@ from experiments.runner.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
+
+EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,15 @@ def score_rated(
     run: Run, rated: RatedSet, trained: TrainedPair, pooler: ClassifierPooler, generative: Mapping[str, GenerativeCDM]
 ) -> RatedDialogues:
     """One rated set under every metric."""
-    steps = kept_steps(run, trained, rated.name, turns_of(rated.examples))
+    dialogues = turns_of(rated.examples)
+    steps = kept_steps(run, trained, rated.name, dialogues)
+    explanations = explain_steps(trained.pair, dialogues, steps)
     with run.timed(f"scoring {rated.name}"):
         scores = {name: metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
             name = f"cdm_discriminative_{pooling}"
-            scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler)
+            explained = explanations if pooling in EXPLAINED else ()
+            scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler, explained)
         dropped = [s.dropped for s in steps]
         scores["amateur_likelihood"] = likelihood_scores([s.amateur for s in steps], dropped, "amateur_likelihood", {})
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})

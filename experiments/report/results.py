@@ -138,6 +138,7 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
                 "scores": {m: {a: float(v[i]) for a, v in s.values.items()} for m, s in scored.scores.items()},
                 "dropped_tokens": {m: s.dropped_tokens[i] for m, s in scored.scores.items() if s.dropped_tokens[i]},
                 "reasons": {m: s.reasons[i] for m, s in scored.scores.items() if s.reasons[i] is not None},
+                "explanations": {m: s.explanations[i] for m, s in scored.scores.items() if s.explanations},
             }
 
 

@@ -12,6 +12,7 @@ from cdm.discriminative import (
     DiscriminativeCDM,
     Steps,
     dialogue_steps,
+    explain_steps,
     load_steps,
     momentum_features,
     pool,
@@ -66,6 +67,29 @@ def test_kept_steps_are_the_same(pair: Pair, dialogues: list[tuple[str, ...]], t
         assert (kept.expert == one.expert).all()
         assert (kept.turn == one.turn).all()
         assert kept.dropped == one.dropped
+
+
+def test_explanations_hold_the_momentum_of_every_turn_and_token(pair: Pair) -> None:
+    dialogue = ("hi emma, how are you?", "", "good.")
+    found = dialogue_steps(pair, [dialogue])
+    (explained,) = explain_steps(pair, [dialogue], found)
+    assert [turn["turn"] for turn in explained["turns"]] == [0, 2]
+    for turn in explained["turns"]:
+        texts, momentum = zip(*turn["tokens"], strict=True)
+        assert "".join(texts) == dialogue[turn["turn"]]
+        expected = found[0].momentum[found[0].turn == turn["turn"]]
+        np.testing.assert_allclose(momentum, expected, atol=0.006)
+        assert turn["momentum"] == pytest.approx(expected.mean(), abs=6e-4)
+
+
+def test_the_features_of_the_classifier_add_up_to_its_score(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    found = dialogue_steps(pair, dialogues[:12])
+    metric = DiscriminativeCDM(pair, "classifier", ClassifierPooler.fit(found[:6], found[6:]))
+    scores = metric.score([Example(str(i), turns=turns) for i, turns in enumerate(dialogues[:3])])
+    for value, explanation in zip(scores.values["quality"], scores.explanations, strict=True):
+        assert metric.pooler is not None
+        assert sum(explanation["features"].values()) + metric.pooler.intercept == pytest.approx(value)
+        assert len(explanation["turns"]) > 1
 
 
 def test_poolings_by_hand() -> None:

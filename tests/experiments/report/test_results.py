@@ -67,7 +67,7 @@ def test_columns_are_flat_and_in_the_order_of_the_cells() -> None:
 def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
     examples = (Example("a", "x", ratings={"q": 1.0}), Example("b", "y"))
     scores = {
-        "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3]),
+        "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3], [{}, {"low": 1}]),
         "k": Scores({"q": np.array([1.0, 2.0]), "r": np.array([0.5, 0.25])}, "k"),
     }
     outcome = Outcome("sig", scored=[ScoredSet(RatedSet("toys", examples, synthetic=True), scores)])
@@ -80,6 +80,7 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
         "scores": {"m": {"q": None}, "k": {"q": 1.0, "r": 0.5}},
         "dropped_tokens": {},
         "reasons": {"m": "too long"},
+        "explanations": {"m": {}},
     }
     assert second["dropped_tokens"] == {"m": 3}
     assert results.is_synthetic(outcome)
