@@ -23,7 +23,7 @@ class Augmentation:
 
     planning_steps: Size = 3
     xi: Positive = 1.3
-    largest_shift: Positive = 1.0
+    largest_shift: Positive = 1.5
     max_guess: Size = 3
     reward: Rule = "log_probability"
     use_context: bool = True

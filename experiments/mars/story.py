@@ -29,16 +29,13 @@ from experiments.mars.findings import (
 )
 from experiments.mars.plots import plot_adversaries
 from experiments.mars.tables import mars_tables
-from experiments.mars.variants import Analyses, MetricPlan, load_variants, score_variants
+from experiments.mars.variants import Analyses, MetricPlan, make_variants, score_variants
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import folders_of
 from language_models.causal import CausalLM
-from language_models.embedders import Remembered, load_embedder
-from mars.documents import load_documents
 from mars.metric import MARS
-from mars.tagging import load_tagger
 from meta_eval.bootstrap import Estimate
 
 
@@ -66,17 +63,14 @@ def mars(
 
     Raises InputFaults for a tagger, an encoder or a baseline that is not installed, before a model is trained.
     """
-    tagger, embedder = load_tagger(metric.tagger), Remembered(load_embedder(metric.encoder, device=metric.device))
-    documents = None if metric.documents is None else load_documents(metric.documents)
+    make = metric.load(run.stages.root / "augmented_references")
     others = {name: make() for name, make in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     fluent = find_or_train_language_model(run, "language_model", language_model, *texts)
     filler = None if masked is None else find_or_train_language_model(run, "masked", masked, *texts)
     lm = CausalLM.from_pretrained(fluent.source, metric.device)
     others["perplexity"] = perplexity(lm, fluent.source)
-    kept = run.stages.root / "augmented_references"
-    masked_source = None if filler is None else filler.source
-    variants = load_variants(metric, embedder, tagger, documents, kept, lm, fluent.source, masked_source)
+    variants = make_variants(metric, make, lm, fluent.source, None if filler is None else filler.source)
     findings = [_findings(run, rated, variants, others, analyses) for rated in data.rated]
     scored = [texts for found in findings for texts in found.sets]
     models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}

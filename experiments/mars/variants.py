@@ -1,6 +1,6 @@
 """The rows of MARS in its tables: the metric, its ablations, Naive, word vectors, other masking ratios."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -9,16 +9,19 @@ from core.settings import AscendingRatios, Count, Positive, checked_dataclass
 from data.rated import RatedSet
 from experiments.mars.findings import name_ratio_row
 from language_models.causal import CausalLM
-from language_models.embedders import Embedder, load_embedder
+from language_models.embedders import Remembered, load_embedder
 from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
-from mars.documents import DocumentFrequencies
+from mars.documents import load_documents
 from mars.keeping import Augmenter
 from mars.masking import Masking
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
-from mars.tagging import Tagger
+from mars.tagging import load_tagger
+
+MetricMaker = Callable[[Augmenter, str], MARS]
+"""Makes the metric from an augmenter and the name of its model."""
 
 
 @checked_dataclass
@@ -47,6 +50,21 @@ class MetricPlan:
     token_budget: Count = 8192
     device: str = "cpu"
 
+    def load(self, kept: Path) -> MetricMaker:
+        """Loads everything but the language model; augmented references are kept in `kept`.
+
+        Raises InputFaults for a tagger, an encoder or a corpus that is missing.
+        """
+        tagger, embedder = load_tagger(self.tagger), Remembered(load_embedder(self.encoder, device=self.device))
+        documents = None if self.documents is None else load_documents(self.documents)
+        ratios = tuple(map(float, self.ratios))
+
+        def make(augmenter: Augmenter, model: str) -> MARS:
+            described = {"language_model": model, "encoder": self.encoder}
+            return MARS(augmenter, embedder, tagger, described, ratios, self.q, kept, documents, self.masking)
+
+        return make
+
 
 @checked_dataclass
 class Analyses:
@@ -65,24 +83,10 @@ class Analyses:
     static_encoder: str | None = "offline"
 
 
-def load_variants(
-    plan: MetricPlan,
-    embedder: Embedder,
-    tagger: Tagger,
-    documents: DocumentFrequencies | None,
-    kept: Path,
-    lm: CausalLM,
-    language_model: str,
-    masked: str | None,
+def make_variants(
+    plan: MetricPlan, make: MetricMaker, lm: CausalLM, language_model: str, masked: str | None
 ) -> dict[str, MARS]:
-    """MARS, its ablations and, with a masked model, Naive, by their rows; augmented references are kept in `kept`."""
-
-    def metric(augmenter: Augmenter, model: str) -> MARS:
-        described = {"language_model": model, "encoder": plan.encoder}
-        ratios = tuple(map(float, plan.ratios))
-        return MARS(augmenter, embedder, tagger, described, ratios, plan.q, kept, documents, plan.masking)
-
-    usual = SelfPlanningAugmenter(lm, plan.augmentation, plan.token_budget)
+    """MARS, its ablations and, with a masked model, Naive, by their rows."""
     changes = {
         "mars": {},
         "mars_without_planning": {"planning_steps": 0},
@@ -91,10 +95,11 @@ def load_variants(
     }
     found: dict[str, MARS] = {}
     for row, change in changes.items():
-        found[row] = metric(replace(usual, settings=replace(plan.augmentation, **change)), language_model)
+        settings = replace(plan.augmentation, **change)
+        found[row] = make(SelfPlanningAugmenter(lm, settings, plan.token_budget), language_model)
     if masked is not None:
         filler = MaskedLM.from_pretrained(masked, plan.device)
-        found["mars_naive"] = metric(NaiveAugmenter(filler, plan.augmentation.use_context, plan.token_budget), masked)
+        found["mars_naive"] = make(NaiveAugmenter(filler, plan.augmentation.use_context, plan.token_budget), masked)
     return found
 
 

@@ -1,0 +1,167 @@
+"""What the settings of MARS do, on development data: largest_shift, k, sigma, q and the largest masking ratio.
+
+One setting varies at a time. For each value the table shows how far planning moves the model (KL), the agreement with
+the ratings, and what planning adds to it. The rated texts are not those that the other experiments report.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from core.settings import Count, NonNegative, Positive, Several, Share, Size, checked_dataclass
+from core.signature import MODEL_LIBRARIES, signature
+from data.rated import RatedSet
+from data.references import ReferenceData
+from experiments.mars.findings import Gain, ScoredTexts, mean_kl, measure_gain
+from experiments.mars.variants import MetricPlan
+from experiments.runner.contracts import AgreementRow, Outcome, Run, Table
+from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
+from language_models.causal import CausalLM
+from mars.augmentation import SelfPlanningAugmenter
+from mars.metric import MARS
+
+CAPTION = (
+    "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "
+    "plain next-token distributions (nats). planning gain: Spearman minus that of k = 0 with the same other settings."
+)
+
+
+@checked_dataclass
+class VariedSettings:
+    """The values of each setting.
+
+    Attributes:
+        largest_shift: how far a planning step moves the logit that it moves most.
+        planning_steps: k.
+        max_guess: sigma.
+        q: the weight of each masking ratio relative to the one before.
+        largest_ratio: the largest masking ratio, in steps of 0.2 from 0.
+    """
+
+    largest_shift: Several[Positive]
+    planning_steps: Several[Count]
+    max_guess: Several[Size]
+    q: Several[Positive]
+    largest_ratio: Several[Share]
+
+
+@dataclass(frozen=True)
+class SettingEffect:
+    """What MARS does at one value of a setting.
+
+    Attributes:
+        kl: in nats; None without a blank.
+        row: the agreement with the ratings.
+        gain: over MARS without planning.
+    """
+
+    setting: str
+    value: NonNegative
+    kl: float | None
+    row: AgreementRow
+    gain: Gain
+
+
+def mars_planning(
+    run: Run,
+    data: ReferenceData,
+    development: ReferenceData,
+    language_model: LanguageModelPlan | Pretrained,
+    metric: MetricPlan,
+    varied: VariedSettings,
+) -> Outcome:
+    """One table and one plot over all settings of `varied`.
+
+    Args:
+        run: from the runner.
+        data: texts to train the language model on.
+        development: the first rated set is scored.
+        language_model: fills the blanks.
+        metric: the default of each setting.
+        varied: the values of each setting.
+    """
+    make = metric.load(run.stages.root / "augmented_references")
+    texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
+    model = find_or_train_language_model(run, "language_model", language_model, *texts)
+    lm = CausalLM.from_pretrained(model.source, metric.device)
+    rated = development.rated[0]
+    usual = make(SelfPlanningAugmenter(lm, metric.augmentation, metric.token_budget), model.source)
+    with run.timed("augmentation and similarity"):
+        effects = [
+            _measure(setting, value, change_setting(usual, setting, value), rated)
+            for setting, value in _list_values(varied)
+        ]
+    return Outcome(
+        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=model.identity),
+        tables=[Table("Settings of MARS", CAPTION, [_cells(effect) for effect in effects])],
+        plots={"settings": plot_effects(effects)},
+        synthetic=development.synthetic,
+    )
+
+
+def change_setting(usual: MARS, setting: str, value: float) -> MARS:
+    """The metric with another value of one setting."""
+    match setting:
+        case "q":
+            return replace(usual, q=value)
+        case "largest_ratio":
+            return replace(usual, ratios=tuple(round(0.2 * i, 2) for i in range(round(value / 0.2) + 1)))
+        case _:
+            return _augment_with(usual, {setting: value})
+
+
+def _augment_with(metric: MARS, changes: Mapping[str, Any]) -> MARS:
+    assert isinstance(metric.augmenter, SelfPlanningAugmenter)
+    settings = replace(metric.augmenter.settings, **changes)
+    return replace(metric, augmenter=replace(metric.augmenter, settings=settings))
+
+
+def _list_values(varied: VariedSettings) -> Iterator[tuple[str, float]]:
+    for setting in VariedSettings.__annotations__:
+        for value in getattr(varied, setting):
+            yield setting, value
+
+
+def _measure(setting: str, value: float, metric: MARS, rated: RatedSet) -> SettingEffect:
+    compared = metric.compare(rated.examples)
+    plain = _augment_with(metric, {"planning_steps": 0}).score(rated.examples)
+    texts = ScoredTexts.of(rated, {"mars": metric.score_compared(compared), "mars_without_planning": plain})
+    gain = measure_gain(texts, "mars_without_planning")
+    return SettingEffect(setting, value, mean_kl(compared), texts.by_metric["mars"], gain)
+
+
+def _cells(effect: SettingEffect) -> dict[str, Any]:
+    return {
+        "setting": effect.setting,
+        "value": effect.value,
+        "KL": float("nan") if effect.kl is None else effect.kl,
+        "n": effect.gain.n,
+        "agreement (spearman)": effect.row.spearman,
+        "planning gain": effect.gain.spearman,
+    }
+
+
+def plot_effects(effects: Sequence[SettingEffect]) -> Figure:
+    """A panel per setting: the agreement above, and below it what planning adds, both with 95 % intervals."""
+    settings = list(dict.fromkeys(effect.setting for effect in effects))
+    figure = Figure(figsize=(2.6 * len(settings), 5), layout="constrained")
+    panels = figure.subplots(2, len(settings), sharey="row", squeeze=False)
+    for column, setting in zip(panels.T, settings, strict=True):
+        chosen = [effect for effect in effects if effect.setting == setting]
+        for panel, estimates in zip(
+            column, ([e.row.spearman for e in chosen], [e.gain.spearman for e in chosen]), strict=True
+        ):
+            values = np.array([estimate.value for estimate in estimates])
+            ends = np.array([[estimate.low, estimate.high] for estimate in estimates]).T
+            panel.errorbar(range(len(chosen)), values, yerr=np.abs(ends - values), marker="o", capsize=3)
+            panel.set_xticks(range(len(chosen)), [f"{effect.value:g}" for effect in chosen], fontsize=8)
+            panel.grid(axis="y", linewidth=0.3)
+        column[1].axhline(0, color="black", linewidth=0.6)
+        column[0].set_title(setting, fontsize=9)
+    panels[0][0].set_ylabel("Spearman with the ratings", fontsize=9)
+    panels[1][0].set_ylabel("gain by planning", fontsize=9)
+    figure.suptitle(f"Settings of MARS on {effects[0].row.set} (development data)", fontsize=10)
+    return figure
