@@ -1,4 +1,4 @@
-"""Sentence splitters without downloads: for English prose, for any text with end marks, by a regular expression.
+"""Sentence splitters: for English prose, for any text with end marks, NLTK's, or by a regular expression.
 
 `split_english` needs capital letters. `split_at_marks` also splits lower-cased and tokenised text, but it splits after
 abbreviations. The two differ in most lower-cased texts of the public sets, so each metric must keep its splitter.
@@ -50,16 +50,18 @@ def split_at_marks(text: str) -> list[str]:
 
 
 def make_splitter(name: str) -> Splitter:
-    """The splitter `english`, or one that splits at the matches of a regular expression.
+    """`english`, `nltk` (Punkt with its English data), or a splitter at every match of a regular expression.
 
-    Raises SettingFault if `name` is neither `english` nor a regular expression that can split.
+    Raises SettingFault for another word, for a regular expression that cannot split, and for `nltk` without its data.
 
     >>> make_splitter(r"(?<=[.!?])\\s+")("One. Two!  Three")
     ['One.', 'Two!', 'Three']
     """
     if name == "english":
         return split_english
-    rule = f"sentence_split must be english or a regular expression without groups, but is {name!r}"
+    if name == "nltk":
+        return _load_punkt()
+    rule = f"sentence_split must be english, nltk or a regular expression without groups, but is {name!r}"
     try:
         pattern = re.compile(name)
     except re.error as error:
@@ -69,6 +71,17 @@ def make_splitter(name: str) -> Splitter:
     if re.fullmatch(r"\w+", name):
         raise SettingFault(rule)
     return partial(_split, pattern)
+
+
+def _load_punkt() -> Splitter:
+    """NLTK's sentence splitter for English (Kiss and Strunk 2006), which the released CTRLEval uses."""
+    from nltk.tokenize.punkt import PunktTokenizer  # here, because few runs need it
+
+    try:
+        return PunktTokenizer("english").tokenize
+    except LookupError as error:
+        what = "sentence_split=nltk needs NLTK's data, but punkt_tab is not on this machine"
+        raise SettingFault(f"{what}: run python -m nltk.downloader punkt_tab") from error
 
 
 def _split(pattern: re.Pattern[str], text: str) -> list[str]:

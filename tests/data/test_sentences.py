@@ -1,5 +1,8 @@
 """Sentence splitters: English prose, any text with end marks, regular expressions."""
 
+from pathlib import Path
+
+import nltk
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,10 +30,24 @@ def test_english_sentences() -> None:
     assert make_splitter(r"\n+")("a\n\nb\n") == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["nltk", "(", "(a)"])
+@pytest.mark.parametrize("name", ["spacy", "(", "(a)"])
 def test_what_is_no_splitter(name: str) -> None:
     with pytest.raises(SettingFault, match=r"regular expression"):
         make_splitter(name)
+
+
+def test_nltk_splits_by_its_data_and_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    with pytest.raises(
+        SettingFault, match=r"punkt_tab is not on this machine: run python -m nltk.downloader punkt_tab"
+    ):
+        make_splitter("nltk")
+    folder = tmp_path / "tokenizers/punkt_tab/english"
+    folder.mkdir(parents=True)
+    for name, content in (("abbrev_types.txt", "dr\n"), ("collocations.tab", ""), ("sent_starters.txt", "")):
+        (folder / name).write_text(content)
+    (folder / "ortho_context.tab").write_text("")
+    assert make_splitter("nltk")("Dr. Wu met Ann. She left.") == ["Dr. Wu met Ann.", "She left."]
 
 
 def test_texts_are_split_at_marks() -> None:
