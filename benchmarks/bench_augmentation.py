@@ -1,8 +1,8 @@
-"""MARS's augmentation in lockstep beside one job at a time, and beside one job at a time without a cache.
+"""Speed of MARS's augmentation: all jobs in lockstep, one job at a time, and one job at a time without a cache.
 
-A random GPT-2 of 4 layers of 256 (`--size small`) or of the shape of GPT-2 large (`--size large`), both with the real
-50257 tokens in the output layer; made-up stories of 60 words of context and 30 of reference, masked at 20, 40 and 60 %.
-All ways must write the same texts.
+The model is a random GPT-2 with 4 layers of 256 dimensions (`--size small`) or the shape of GPT-2 large (`--size
+large`), both with the real 50257 tokens in the output layer. The stories are random words, 60 of context and 30 of
+reference, masked at 20, 40 and 60 %. All three ways must write the same texts.
 """
 
 import argparse
@@ -33,14 +33,14 @@ SETTINGS = Augmentation()
 
 
 def made_up_words(count: int, rng: random.Random) -> list[str]:
-    """Words of one to three syllables; the first are drawn more often than the last."""
+    """Draws words of one to three syllables; earlier words of the list are more frequent."""
     syllables = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "an", "er")]
     words = ["".join(rng.choices(syllables, k=rng.randint(1, 3))) for _ in range(count)]
     return rng.choices(words, weights=[1 / (i + 1) for i in range(count)], k=20_000)
 
 
 def made_up_jobs(references: int, seed: int = 0) -> tuple[list[Job], str]:
-    """A job per reference and masking ratio, and the text that they are drawn from."""
+    """One job per reference and masking ratio, and the text that they come from."""
     rng = random.Random(seed)
     words = made_up_words(2000, rng)
     jobs: list[Job] = []
@@ -63,7 +63,7 @@ def made_up_jobs(references: int, seed: int = 0) -> tuple[list[Job], str]:
 
 
 def random_gpt2(size: str, text: str, device: str) -> CausalLM:
-    """A GPT-2 whose tokenizer is trained on the text; the rest of its vocabulary is never written."""
+    """A GPT-2 whose tokenizer is trained on the text; it never writes the rest of its vocabulary."""
     tokenizer = train_tokenizer([text], 4000, max_length=1024, sentinels=())
     config = GPT2Config(vocab_size=VOCABULARY, bos_token_id=1, eos_token_id=1, **SIZES[size])
     torch.manual_seed(0)
@@ -73,7 +73,7 @@ def random_gpt2(size: str, text: str, device: str) -> CausalLM:
 
 @torch.inference_mode()
 def without_cache(lm: CausalLM, jobs: Sequence[Job]) -> list[str]:
-    """Algorithm 2 as it reads: the whole text is read again for every token and for every length."""
+    """Algorithm 2 without a cache: the model reads the whole text again for every token and every length."""
     tokens = WritableTokens(lm.tokenizer, VOCABULARY, lm.device)
     embeddings = lm.model.get_output_embeddings().weight
 
@@ -135,7 +135,7 @@ def main() -> None:
     on_cpu = chosen.device == "cpu"
     together = SelfPlanningAugmenter(lm, SETTINGS, token_budget=10**9)
     alone = SelfPlanningAugmenter(lm, SETTINGS, token_budget=1)
-    together.augment(jobs[: 2 if on_cpu else chosen.batch])  # warm up; a GPU at the sizes to come
+    together.augment(jobs[: 2 if on_cpu else chosen.batch])  # warm up; on a GPU with the real sizes
     augmented: list[Augmented] = []
 
     def lockstep() -> list[str]:

@@ -1,8 +1,8 @@
-"""CTRLEval beside one pass per (source, target) in batches of 8 in file order.
+"""Speed of CTRLEval, compared with one pass per (source, target) in batches of 8 in file order.
 
-A random PEGASUS of 256 dimensions and 4+4 layers with the real vocabulary; rows of the released sentiment set. Both
-ways do the same work on the same machine; scores must be equal. Texts and vocabulary are read from
-$SHARED_DATA and the folder `tokenizers` beside it.
+The model is a random PEGASUS of 256 dimensions and 4+4 layers with the real vocabulary; the texts are rows of the
+released sentiment set. Both ways must give equal scores. Texts and vocabulary are read from $SHARED_DATA and the folder
+`tokenizers` next to it.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def examples(rows: int) -> list[Example]:
 
 
 def random_pegasus() -> Seq2SeqLM:
-    """4+4 layers of 256 with the real vocabulary of 96103."""
+    """A random PEGASUS with 4+4 layers of 256 dimensions and the real vocabulary of 96103 tokens."""
     tokenizer = AutoTokenizer.from_pretrained(str(SHARED.parent / "tokenizers/pegasus"))
     config = PegasusConfig(
         vocab_size=96103,
@@ -78,7 +78,7 @@ def pair_of(pattern: Pattern) -> Pair:
 
 
 def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
-    """The scores of an aspect, all evaluators of a text weighing alike."""
+    """The scores of an aspect with equal weights for all evaluators of a text."""
     prompts = load_prompts("sentiment")
     pairs: list[Pair] = []
     for row in rows:
@@ -103,7 +103,7 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
 
 
 def matrix_speed() -> float:
-    """GFLOP/s of large float32 products here and now."""
+    """GFLOP/s of large float32 products on this machine."""
     a = torch.randn(2048, 2048)
     torch.mm(a, a)
     start = time.perf_counter()
@@ -114,7 +114,7 @@ def matrix_speed() -> float:
 
 @torch.inference_mode()
 def encoder_speed(lm: Seq2SeqLM, length: int = 96, tokens: int = 2048, batches: int = 8) -> float:
-    """GFLOP/s of the products of the encoder in batches of texts of one length, as large as the metric's."""
+    """GFLOP/s of the encoder's products in batches of equal texts, which are as large as the metric's batches."""
     ids = torch.randint(200, 9000, (tokens // length, length))
     encoder = lm.model.get_encoder()
     encoder(input_ids=ids)

@@ -1,8 +1,8 @@
-"""Guided generate() beside unguided, in one run: a GPT-2 of 124 M parameters, random weights, the same k and tokens.
+"""Overhead of guidance: guided and unguided generate() in one run, with the same k and tokens.
 
-The causal guide is timed as it is used. The exact Bi-LSTM guide reads the prefix again for every candidate and would
-take hours at the larger sizes; its cost grows linearly with the prefix, so that one step at half the length, beside an
-unguided token, gives its overhead over the whole of it.
+The model is a GPT-2 of 124 M parameters with random weights. The causal guide is timed in normal use. The exact Bi-LSTM
+guide reads the prefix again for every candidate and would take hours at the larger sizes. Its cost grows linearly with
+the prefix, so its overhead is measured by one step at half the length, relative to an unguided token.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from oumg.guidance import Guidance
 
 VOCABULARY = 50_257
 PROMPT = 16
-GOAL = {32: 1.10, 200: 1.15}  # overhead of the causal guide for batches of 8 and more
+GOAL = {32: 1.10, 200: 1.15}  # maximum overhead of the causal guide by k, for batches of 8 and more
 ALPHA = 4.0
 
 
@@ -37,7 +37,7 @@ def seconds(work: Callable[[], Any], device: str) -> float:
 
 
 def any_tokenizer() -> PreTrainedTokenizerFast:
-    """As many tokens as GPT-2 has; what they spell does not matter here."""
+    """A tokenizer with as many tokens as GPT-2's; their text does not matter here."""
     tokens = {"<pad>": 0, **{f"t{i}": i for i in range(1, VOCABULARY)}}
     return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel(tokens, "<pad>")), pad_token="<pad>")
 
@@ -73,7 +73,7 @@ def main() -> None:
         return {"top_k": 0, "logits_processor": LogitsProcessorList([Guidance(causal, tokenizer, ALPHA, k)])}
 
     def bilstm_step(k: int, batch: int, length: int) -> float:
-        """Seconds of one step behind a prefix of `length` tokens."""
+        """Seconds of one step after a prefix of `length` tokens."""
         guidance = Guidance(bilstm, tokenizer, ALPHA, k, reads="text")
         ids = torch.randint(1, VOCABULARY, (batch, length + 1), device=device)
         scores = torch.randn(batch, VOCABULARY, device=device)

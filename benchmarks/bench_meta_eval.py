@@ -1,7 +1,7 @@
-"""PERM-BOTH for a pair of metrics at n = 2,200: 10,000 permutations at once beside a loop that calls scipy.
+"""Speed of PERM-BOTH for a pair of metrics at n = 2,200: 10,000 permutations at once, or a loop that calls scipy.
 
-The loop runs a part of the permutations and is scaled up. Ratings have ties, as people's do. Times are processor
-seconds, so that other programs on the machine do not count.
+The loop runs some of the permutations and its time is scaled up. Ratings have ties, like human ratings. Times are
+processor seconds, so that other programs on the machine do not count.
 """
 
 import os
@@ -19,7 +19,7 @@ PLAIN = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stat
 
 
 def loop(a: np.ndarray, b: np.ndarray, y: np.ndarray, kind: Correlation) -> int:
-    """The plain way: swap, correlate both, compare."""
+    """The reference loop: swap, correlate both metrics, compare."""
     rng = np.random.default_rng(0)
     a, b = ((v - v.mean()) / v.std() for v in (a, b))
     observed, beyond = abs(PLAIN[kind](a, y)[0] - PLAIN[kind](b, y)[0]), 0

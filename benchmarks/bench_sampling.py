@@ -1,6 +1,7 @@
-"""Negatives of Generative CDM: cached and batched sampling beside one example at a time without caches.
+"""Speed of sampling negatives for Generative CDM: in batches with caches, or one at a time without caches.
 
-Random weights at the sizes of model/cdm_tiny.yaml, built-in dialogues, gamma = 1, the same random numbers for both.
+The models have random weights and the sizes of configs/model/cdm/tiny.yaml. Both ways use built-in dialogues, gamma = 1
+and the same random numbers.
 """
 
 import time
@@ -21,7 +22,7 @@ SAMPLING = Sampling(gamma=1.0)
 
 @torch.inference_mode()
 def one_at_a_time(pair: Pair, source: list[int], uniforms: np.ndarray) -> list[int]:
-    """The plain way: source and target are read again, by both models, for every token."""
+    """The reference: both models read source and target again for every token."""
     segment: list[int] = []
     (end,) = pair.infilling.after
     for step in range(LONGEST):
@@ -68,7 +69,7 @@ def main() -> None:
     print(f"one at a time, no caches   {theirs:8.2f} s   {tokens / theirs:8.0f} tokens/s")
     print(f"batched, cached            {ours:8.2f} s   {tokens / ours:8.0f} tokens/s")
     print(f"ratio                      {theirs / ours:8.1f}     equal segments {equal}/{SOURCES}")
-    if equal < 0.95 * SOURCES:  # a draw at the very edge of a token's share may fall to either side in float32
+    if equal < 0.95 * SOURCES:  # rounding in float32 may change a draw near the boundary between two tokens
         raise SystemExit("the two ways must draw the same segments")
 
 

@@ -1,1 +1,1 @@
-"""Agreement with people: correlations with bootstrap intervals, tests of two metrics; numpy and scipy only."""
+"""Agreement of metrics with people: correlations with intervals, tests, audits and planning; numpy and scipy only."""

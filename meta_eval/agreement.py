@@ -1,4 +1,4 @@
-"""Agreement of a metric with people: correlations with bootstrap intervals, and what text length alone explains."""
+"""Agreement of a metric with people: correlations with bootstrap intervals, and the part that text length explains."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -16,9 +16,9 @@ class Agreement:
     """How well scores agree with ratings. Correlations lie in [-1, 1], higher is better.
 
     Attributes:
-        n: how many examples were scored; the correlations are over these.
+        n: number of scored examples; the correlations use these.
         pearson, spearman, kendall: Pearson's r, Spearman's rho, Kendall's tau-b.
-        unscored: how many examples were left out because their score is NaN.
+        unscored: number of examples that were left out because their score is NaN.
     """
 
     n: int
@@ -39,19 +39,19 @@ def agreement(
 ) -> Agreement:
     """Correlations of `scores` with human `ratings`, both of shape (n,), with percentile bootstrap intervals.
 
-    Examples with a NaN score are left out and counted. Examples are drawn with replacement; with `groups` (one name
-    per example, such as the input that it answers) whole groups are, because examples of one group are not
-    independent of one another. The same seed gives the same intervals.
+    Examples with a NaN score are left out and counted. The bootstrap draws examples with replacement. With `groups`
+    (one name per example, such as the input that it answers) it draws whole groups, because examples of one group are
+    not independent. The same seed gives the same intervals.
 
-    Percentile and not BCa intervals: they exist for a perfect correlation and need no jackknife, which would cost n
-    further resamples. On simulated ratings of three levels both covered the truth equally often at n = 100; at n = 30
-    BCa was ahead for Pearson only (93 % to 91 %, where 95 % is meant).
+    Intervals are percentile and not BCa intervals: they exist for a perfect correlation and need no jackknife, which
+    would cost n further resamples. On simulated ratings of three levels both covered the truth equally often at n =
+    100; at n = 30 BCa was better for Pearson only (93 % against 91 %, nominal 95 %).
 
-    A correlation is undefined on a resample with only one value. Such resamples are left out; when they are more than
-    1 - confidence of all, the interval is NaN with that reason.
+    A correlation is undefined on a resample with only one value. Such resamples are left out. If their share exceeds
+    1 - confidence, the interval is NaN with that reason.
 
-    Raises ValueError for arrays of another shape or of unlike lengths, infinite scores, ratings that are not finite,
-    and a confidence outside (0, 1).
+    Raises ValueError for arrays of wrong shapes or different lengths, infinite scores, ratings that are not finite, and
+    a confidence outside (0, 1).
     """
     (x, y), kept = scored_by_all(scores=scores, ratings=ratings)
     units = number_groups(len(kept), groups)[kept]
@@ -69,7 +69,7 @@ def agreement(
 def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
     """Spearman's rho of `scores` with the numbers of words, both of shape (n,): what length alone explains.
 
-    Examples with a NaN score are left out. NaN for fewer than three examples or where one side is constant.
+    Examples with a NaN score are left out. NaN for fewer than three examples or if one side is constant.
 
     >>> length_correlation([0.3, 0.1, 0.2], [30, 10, 20])
     1.0
@@ -81,11 +81,11 @@ def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
 
 
 def scored_by_all(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
-    """The columns without the examples that some of the scores lack, and a mask of the examples that are kept.
+    """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
 
-    The last column holds the ratings, the others the scores of one metric each; all have the shape (n,).
+    The last column holds the ratings, each other column the scores of one metric; all have the shape (n,).
 
-    Raises ValueError for unlike shapes, infinite scores, and ratings that are not finite.
+    Raises ValueError for different shapes, infinite scores, and ratings that are not finite.
     """
     *metrics, ratings = columns
     *scores, y = (np.asarray(values, dtype=np.float64) for values in columns.values())
@@ -108,7 +108,7 @@ def scored_by_all(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]
 
 
 def undefined_because(**columns: Floats) -> str | None:
-    """Why no correlation of these columns is defined, or None."""
+    """The reason why no correlation of these columns is defined, or None."""
     n = min(map(len, columns.values()))
     if n < 3:
         return f"a correlation needs at least 3 scored examples, but there are {n}"

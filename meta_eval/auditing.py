@@ -1,4 +1,4 @@
-"""What fools a metric: text length, damage that it does not see, and edits that should change nothing."""
+"""Audits of what fools a metric: text length, damage that it does not notice, and edits that should change nothing."""
 
 import math
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from meta_eval.correlation import Floats, spearman
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import Resampling, grouped_bootstrap, restrict
 
-COUNTS_WORDS_FROM = 0.3  # a metric follows length beyond quality when this much correlation is certain
+COUNTS_WORDS_FROM = 0.3  # a metric counts words if the interval of its correlation with length lies beyond this
 
 
 @dataclass(frozen=True)
 class LengthAudit:
-    """What a metric's scores owe to length. All are Spearman's rho with intervals.
+    """How scores depend on length. All values are Spearman's rho with intervals.
 
     Attributes:
-        n: the examples that have a score.
+        n: number of scored examples.
         with_length: scores with word counts.
         with_ratings: scores with ratings.
-        ratings_given_length: scores with ratings, length held fixed: what the metric knows beyond length.
-        length_given_ratings: scores with word counts, ratings held fixed: what it owes to length beyond quality.
+        ratings_given_length: scores with ratings, length held fixed: agreement that length does not explain.
+        length_given_ratings: scores with word counts, ratings held fixed: dependence on length at equal quality.
         counts_words: whether the interval of `length_given_ratings` (of `with_length` where there are no ratings) lies
             beyond `COUNTS_WORDS_FROM` on either side of 0.
     """
@@ -39,14 +39,14 @@ class LengthAudit:
 
 @dataclass(frozen=True)
 class DamageAudit:
-    """How scores fall as texts are damaged more and more, in standard deviations of the undamaged texts' scores.
+    """How scores fall under stronger and stronger damage, in standard deviations of the undamaged texts' scores.
 
     Attributes:
-        n: the texts that have a score undamaged and at every strength.
-        falls: the mean fall at each strength; positive where the score falls.
+        n: number of texts with a score undamaged and at every strength.
+        falls: the mean fall at each strength; positive if the score falls.
         steps: the mean further fall from each strength to the next.
-        noticed: the share of texts that score lower at the greatest strength than undamaged, ties counted half.
-        is_monotone: the score falls by the greatest strength, and rises at no step, beyond chance.
+        noticed: the share of texts that score lower at the greatest strength than undamaged; ties count half.
+        is_monotone: whether the score falls significantly at the greatest strength and rises significantly at no step.
     """
 
     n: int
@@ -61,8 +61,8 @@ class EditAudit:
     """How scores change under an edit that should change nothing, in standard deviations of the scores before.
 
     Attributes:
-        n: the texts that have a score before and after.
-        shift: the mean change; positive where the edit raises scores.
+        n: number of texts with a score before and after.
+        shift: the mean change; positive if the edit raises scores.
         size: the mean absolute change.
         changed: the share of texts whose score changed at all.
     """
@@ -76,7 +76,7 @@ class EditAudit:
 def partial_spearman(x: Floats, y: Floats, z: Floats, weights: Floats) -> Floats:
     """Spearman's partial correlation of x and y given z: (r_xy - r_xz r_yz) / sqrt((1 - r_xz²)(1 - r_yz²)).
 
-    Shapes as in `meta_eval.correlation`. NaN where x or y is a rising or falling function of z.
+    Shapes as in `meta_eval.correlation`. NaN if x or y is a monotone function of z.
     """
     xy, xz, yz = spearman(x, y, weights), spearman(x, z, weights), spearman(y, z, weights)
     left = (1 - xz**2) * (1 - yz**2)
@@ -94,7 +94,7 @@ def audit_length(
 ) -> LengthAudit:
     """Correlations of `scores` with word counts and ratings, all of shape (n,), and each given the other.
 
-    Examples with a NaN score are left out, and those without a rating (NaN) where ratings take part.
+    Examples with a NaN score are left out. Correlations with ratings also leave out examples without a rating (NaN).
     """
     x, z = np.asarray(scores, dtype=np.float64), np.asarray(word_counts, dtype=np.float64)
     y = np.full(x.shape, np.nan) if ratings is None else np.asarray(ratings, dtype=np.float64)
@@ -126,7 +126,7 @@ def audit_length(
             lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], _cells(units, s, i)), units, resampling
         )[0]
         if math.isnan(found.value):
-            reason = "scores or ratings are a function of what is held fixed: nothing is left to correlate"
+            reason = "scores or ratings depend only on the variable that is held fixed: nothing is left to correlate"
             return Estimate.undefined(reason)
         return found
 

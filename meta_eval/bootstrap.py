@@ -18,8 +18,8 @@ class Estimate:
     """A number estimated from examples, and its bootstrap interval.
 
     Attributes:
-        value: on the examples themselves; NaN where it is not defined.
-        low, high: the ends of the interval; NaN where it is not defined.
+        value: the statistic on all examples; NaN if it is undefined.
+        low, high: the ends of the interval; NaN if it is undefined.
         reason: why one of them is NaN, else None.
     """
 
@@ -30,12 +30,12 @@ class Estimate:
 
     @classmethod
     def undefined(cls, reason: str) -> "Estimate":
-        """All NaN, for this reason."""
+        """An estimate of NaN with this reason."""
         return cls(math.nan, math.nan, math.nan, reason)
 
 
 def number_groups(n: int, groups: Sequence[Hashable] | None) -> NDArray[np.intp]:
-    """For each of n examples the number of its group, or its own number without groups: the `units` of `bootstrap`.
+    """Numbers the groups of n examples for `units` of `bootstrap`; without groups, each example is a group.
 
     Raises ValueError unless each example has a group.
     """
@@ -57,19 +57,19 @@ def bootstrap(
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Estimate]:
-    """Estimates of statistics of weighted examples, by name; whole units are drawn with replacement.
+    """Estimates statistics of weighted examples, by name; whole units are drawn with replacement.
 
-    A resample is a weighting: how often each example was drawn. The mean of x is then `weights @ x / weights.sum(1)`,
-    a ratio of two sums `(weights @ x) / (weights @ y)`, the mean over seeds of x (examples, seeds)
-    `(weights @ x).mean(1) / weights.sum(1)`. Resamples and intervals are those of
-    `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed. A statistic that is NaN on some
-    resamples is estimated without them; when they are more than 1 - confidence of all, its interval is NaN.
+    The weights of a resample say how often each example was drawn. The mean of x is then
+    `weights @ x / weights.sum(1)`, a ratio of two sums is `(weights @ x) / (weights @ y)`, and the mean over seeds of x
+    (examples, seeds) is `(weights @ x).mean(1) / weights.sum(1)`. Resamples and intervals equal those of
+    `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed. Resamples on which a statistic is
+    NaN are left out. If their share exceeds 1 - confidence, the interval is NaN.
 
     Args:
         statistics: takes weights of shape (resamples, n), returns for each name an array of shape (resamples,).
         units: the unit (the example itself, or its group) of each example, as `number_groups` numbers them.
         confidence: of the intervals.
-        resamples: how many are drawn.
+        resamples: number of resamples.
         seed: the same seed gives the same intervals.
 
     >>> x = np.array([1.0, 2.0, 6.0])
@@ -85,7 +85,7 @@ def bootstrap(
     present, units = np.unique(units, return_inverse=True)
     number = len(present)
     if number < 2:
-        reason = "all examples are of one group: an interval needs at least 2 groups to draw"
+        reason = "all examples are in one group: an interval needs at least 2 groups"
         return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
     parts = list(resample(lambda weights: statistics(weights[:, units]), [number], [True], n, resamples, seed))
     return {
@@ -97,12 +97,13 @@ def bootstrap(
 def resample(
     statistic: Callable[..., T], counts: Sequence[int], drawn: Sequence[bool], n: int, resamples: int, seed: int
 ) -> Iterator[T]:
-    """A statistic on batches of resamples; it takes one array of weights, of shape (rows, count), per kind of unit.
+    """Computes a statistic on resamples, in batches.
 
     Args:
-        counts: how many units there are of each kind.
+        statistic: takes one array of weights, of shape (rows, count), per kind of unit.
+        counts: number of units of each kind.
         drawn: whether units of a kind are drawn; otherwise each has a weight of one.
-        n: the examples that the statistic holds weights for; batches are as large as `BATCH` allows.
+        n: number of examples that the statistic holds weights for; batches are as large as `BATCH` allows.
     """
     rng, batch = np.random.default_rng(seed), max(1, BATCH // n)
     for start in range(0, resamples, batch):
@@ -116,7 +117,7 @@ def resample(
 
 
 def draw_counts(rng: np.random.Generator, resamples: int, units: int) -> Floats:
-    """How often each unit is drawn in each resample, which has as many draws as there are units."""
+    """Draws how often each resample holds each unit; a resample has as many draws as there are units."""
     draws = rng.integers(0, units, (resamples, units)) + units * np.arange(resamples)[:, None]
     return np.bincount(draws.ravel(), minlength=resamples * units).reshape(resamples, units).astype(np.float64)
 

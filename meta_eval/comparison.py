@@ -1,4 +1,4 @@
-"""Which of two metrics agrees better with the same ratings, and how surely."""
+"""Comparison of two metrics: which one agrees better with the same ratings, with intervals and tests."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -19,10 +19,10 @@ class WilliamsTest:
     """Whether two metrics correlate differently with the same ratings.
 
     Attributes:
-        n: the examples that both metrics scored.
+        n: number of examples that both metrics scored.
         r_a, r_b: the correlation of each metric with the ratings.
-        r_ab: that of the two metrics with one another.
-        t: Williams' statistic, positive where metric a agrees better; NaN where it is not defined.
+        r_ab: the correlation of the two metrics with each other.
+        t: Williams' statistic; positive if metric a agrees better, NaN if undefined.
         p_value: two-sided: how often metrics of equal agreement differ this much by chance.
         reason: why t and p_value are NaN, else None.
     """
@@ -95,11 +95,11 @@ def williams_test(
 
 
 def williams(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> tuple[Floats, Floats]:
-    """t and two-sided p of r_a - r_b, correlations with one variable on the same n examples (Williams 1959).
+    """The t and two-sided p of r_a - r_b, correlations with one variable on the same n examples (Williams 1959).
 
     t = (r_a - r_b) sqrt((n - 1)(1 + r_ab) / (2 K (n - 1)/(n - 3) + (r_a + r_b)²/4 (1 - r_ab)³)), with n - 3 degrees of
     freedom, where K = 1 - r_a² - r_b² - r_ab² + 2 r_a r_b r_ab is the determinant of the three variables' correlations.
-    Correlations may have any one shape; so have t and p.
+    The correlations may have any common shape, which t and p get too.
 
     Raises ValueError for n < 4 and for |r_ab| = 1.
 
@@ -109,7 +109,7 @@ def williams(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> tuple[F
     a, b, ab = (np.asarray(r, dtype=np.float64) for r in (r_a, r_b, r_ab))
     if n < 4 or not (np.abs(ab) < 1).all():
         raise ValueError(f"Williams' test needs n >= 4 and |r_ab| < 1, but n is {n} and r_ab is {r_ab}")
-    determinant = np.maximum(1 - a**2 - b**2 - ab**2 + 2 * a * b * ab, 0.0)  # rounding may leave it below zero
+    determinant = np.maximum(1 - a**2 - b**2 - ab**2 + 2 * a * b * ab, 0.0)  # rounding may make it negative
     variance = 2 * determinant * (n - 1) / (n - 3) + (a + b) ** 2 / 4 * (1 - ab) ** 3
     # no variance is left where r_a = -r_b and the ratings are a weighted sum of both metrics: t is then infinite
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,10 +1,10 @@
 """Pearson, Spearman and Kendall tau-b of weighted pairs, for many weightings at once.
 
-A bootstrap resample is a weighting: how often each pair was drawn. All resamples together are a matrix of such counts,
-and a correlation of all of them is a few matrix operations. Weights of one give the plain correlation.
+The weights of a bootstrap resample say how often each pair was drawn. All resamples together form a matrix of such
+counts, and a few matrix operations give the correlation of each. Weights of one give the plain correlation.
 
-The weights are whole numbers. A correlation lies in [-1, 1], and is NaN where the drawn pairs have only one value of
-`x` or of `y`.
+The weights are whole numbers. A correlation lies in [-1, 1], and is NaN if the drawn pairs have only one value of `x`
+or of `y`.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
 def spearman(x: Column, y: Column, weights: Weights) -> Correlations:
     """Spearman's rho: Pearson's r of the average ranks.
 
-    The ranks are those within each resample: a pair drawn twice is a tie there.
+    Ranks are computed within each resample: a pair that is drawn twice is a tie.
     """
     x_ranks, x_varied = _average_ranks(x, weights)
     y_ranks, y_varied = _average_ranks(y, weights)
@@ -54,7 +54,7 @@ def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
 
 
 def correlations(x: Column, y: Column, weights: Weights) -> dict[str, Correlations]:
-    """All three by name."""
+    """All three correlations by name."""
     return {
         "pearson": pearson(x, y, weights),
         "spearman": spearman(x, y, weights),
@@ -63,7 +63,7 @@ def correlations(x: Column, y: Column, weights: Weights) -> dict[str, Correlatio
 
 
 def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    """Whether a row's value is above (1), equal to (0) or below (-1) a column's."""
+    """1, 0 or -1 if a row's value is above, equal to or below a column's value."""
     above = np.greater.outer(rows, columns).astype(np.float32)
     above -= np.less.outer(rows, columns)
     return above
@@ -77,14 +77,14 @@ def _counts(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _average_ranks(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.bool_]]:
-    """The average ranks within each resample, and whether it has two values at all."""
+    """The average ranks within each resample, and whether the resample has at least two values."""
     counts, value = _counts(x, weights)
     ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
     return ranks[:, value], (counts > 0).sum(axis=-1) > 1
 
 
 def _scaled(x: Column) -> Column:
-    """x moved and scaled into [-1, 1], so that squares neither overflow nor vanish; correlations stay the same."""
+    """Shifts and scales x into [-1, 1], so that squares neither overflow nor vanish; correlations stay the same."""
     x = x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
     x = x - x.mean()
     return x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
@@ -101,11 +101,11 @@ def _weighted_pearson(
     y = y - (weights * y).sum(axis=-1, keepdims=True) / total
     wx, wy = weights * x, weights * y
     spread = np.sqrt((wx * x).sum(axis=-1) * (wy * y).sum(axis=-1))
-    # Equal values leave a spread of rounding errors, which must not pass for variation.
+    # Rounding errors of equal values must not count as variation.
     return _ratio((wx * y).sum(axis=-1), np.where(varied, spread, 0.0))
 
 
 def _ratio(numerator: Correlations, denominator: Correlations) -> Correlations:
-    """numerator / denominator in [-1, 1], NaN where the denominator is zero."""
+    """numerator / denominator, limited to [-1, 1]; NaN if the denominator is zero."""
     undefined = np.full(len(numerator), np.nan)
     return np.clip(np.divide(numerator, denominator, out=undefined, where=denominator > 0), -1.0, 1.0)

@@ -49,7 +49,7 @@ class Layout:
 def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[Hashable] | None = None) -> Layout:
     """Numbers the systems and inputs of n examples.
 
-    Without `systems` all examples are of one system; without `inputs` each example is an input of its own. Raises
+    Without `systems` all examples belong to one system; without `inputs` each example has a separate input. Raises
     ValueError unless there is one name per example and no name is None.
     """
     return Layout(
@@ -81,7 +81,9 @@ def group(
         numbers, group_weights, inner, inner_weights = layout.systems, system_weights, layout.inputs, input_weights
     else:
         numbers, group_weights, inner, inner_weights = layout.inputs, input_weights, layout.systems, system_weights
-    same = (inner_weights == inner_weights[:1]).all()  # only groups were drawn: their inner statistics are the same
+    same = (
+        inner_weights == inner_weights[:1]
+    ).all()  # only groups were drawn, so the statistics within them are the same
     total, count = np.zeros(len(group_weights)), np.zeros(len(group_weights))
     for members in layout.groups(grouping):
         weights = inner_weights[:1] if same else inner_weights
@@ -94,7 +96,7 @@ def group(
 
 
 def undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> tuple[int, int]:
-    """How many groups there are, and in how many of them scores or ratings do not vary."""
+    """The number of groups, and the number of groups in which scores or ratings do not vary."""
     if grouping in ("global", "system_means"):
         groups = [np.arange(len(x))]
         if grouping == "system_means":
@@ -115,7 +117,7 @@ def system_means(x: Floats, y: Floats, layout: Layout) -> tuple[Floats, Floats]:
 def _between_means(
     statistic: Statistic, x: Floats, y: Floats, layout: Layout, system_weights: Floats, input_weights: Floats
 ) -> Floats:
-    if (input_weights == input_weights[:1]).all():  # only systems were drawn: one set of means
+    if (input_weights == input_weights[:1]).all():  # only systems were drawn, so their means are the same
         x_means, y_means = (_means(v, layout, input_weights[:1])[0] for v in (x, y))
         return statistic(x_means, y_means, system_weights)
     x_means, y_means = _means(x, layout, input_weights), _means(y, layout, input_weights)
@@ -126,7 +128,7 @@ def _between_means(
 
 
 def _means(x: Floats, layout: Layout, input_weights: Floats) -> Floats:
-    """Weighted means per system, of shape (resamples, systems); NaN where a resample has no output of a system."""
+    """Weighted means per system, of shape (resamples, systems); NaN if a resample has no output of a system."""
     membership = np.equal.outer(layout.systems, np.arange(layout.system_count)).astype(np.float64)
     weights = input_weights[:, layout.inputs]
     total = weights @ membership

@@ -1,11 +1,12 @@
 """Bootstrap intervals of grouped statistics over inputs, over systems, or over both.
 
-What is drawn decides what an interval speaks about (Deutsch, Dror & Roth 2021): over inputs, these systems on other
-inputs; over systems, other systems on these inputs; over both, other systems on other inputs. Outputs are never drawn
-alone, because outputs for one input, or of one system, are not independent of one another.
+The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Drawing inputs: these systems on
+other inputs. Drawing systems: other systems on these inputs. Drawing both: other systems on other inputs. Single
+outputs are never drawn, because outputs for one input, or of one system, are not independent.
 
-Percentile intervals, or BCa (Efron 1987): bias-corrected by the share of resamples below the value, accelerated by a
-jackknife of what is drawn. No jackknife belongs to drawing both, so BCa applies to inputs or systems alone.
+Intervals are percentile or BCa intervals (Efron 1987). BCa corrects bias by the share of resamples below the value, and
+acceleration by a jackknife over the drawn units. There is no jackknife for drawing both, so BCa needs inputs or systems
+alone.
 """
 
 import math
@@ -25,15 +26,15 @@ Drawn = Literal["inputs", "systems", "both"]
 Method = Literal["percentile", "bca"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
-FEWEST_UNITS = 5  # fewer drawn units have too few resamples for an interval
+FEWEST_UNITS = 5  # with fewer units there are too few different resamples for an interval
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How intervals are made.
+    """The settings of intervals.
 
     Attributes:
-        over: what is drawn with replacement.
+        over: the units to draw with replacement.
         method: percentile, or BCa for inputs or systems alone.
     """
 
@@ -57,9 +58,9 @@ class Grouped:
     """A grouped statistic of scores and ratings.
 
     Attributes:
-        n: the scored and rated examples it rests on.
-        groups: how many groups they form (1 for `global` and `system_means`).
-        undefined: in how many of these the statistic is not defined; they are left out of the mean.
+        n: number of scored and rated examples.
+        groups: number of groups that they form (1 for `global` and `system_means`).
+        undefined: number of groups in which the statistic is undefined; they are left out of the mean.
     """
 
     estimate: Estimate
@@ -79,7 +80,7 @@ def grouped_estimate(
 ) -> Grouped:
     """A statistic of `scores` with `ratings`, both of shape (n,), and its interval.
 
-    Examples with a NaN score are left out. Raises ValueError for arrays of another shape than the layout's, infinite
+    Examples with a NaN score are left out. Raises ValueError for arrays that do not have the layout's shape, infinite
     scores, and ratings that are not finite.
     """
     (x, y), kept = scored_by_all(scores=scores, ratings=ratings)
@@ -97,9 +98,9 @@ def grouped_estimate(
 
 
 def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
-    """The value of a statistic with its interval, and its values on the resamples where it is defined.
+    """The value of a statistic with its interval, and its values on the resamples on which it is defined.
 
-    When more than 1 - confidence of the resamples leave it undefined, the interval is NaN with that reason.
+    If the share of resamples on which it is undefined exceeds 1 - confidence, the interval is NaN with that reason.
     """
     counts = {"systems": layout.system_count, "inputs": layout.input_count}
     value = float(statistic(np.ones((1, counts["systems"])), np.ones((1, counts["inputs"])))[0])
@@ -132,8 +133,8 @@ def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resamplin
 def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
     """Efron's BCa interval (1987, Eq. 2.3) of a value, from its resamples and from the values with one unit left out.
 
-    z0 is the normal quantile of the share of resamples below the value, a the skewness of the jackknife over six.
-    NaN where all resamples lie on one side; the value itself where all equal it.
+    z0 is the normal quantile of the share of resamples below the value; a is the skewness of the jackknife divided by
+    six. The interval is NaN if all resamples lie on one side, and the value itself if all equal it.
     """
     if np.ptp(values) == 0 and values[0] == value:
         return value, value
@@ -150,23 +151,23 @@ def bca_interval(value: float, values: Floats, left_out: Floats, confidence: flo
 
 
 def bootstrap_p_value(values: Floats) -> float:
-    """Two-sided p that the statistic differs from 0: twice the share of resamples beyond 0, (b + 1)/(m + 1) each.
+    """Two-sided p-value of a difference from 0: 2 (b + 1)/(m + 1), at most 1.
 
-    `values` are a difference on m resamples; b of them lie at or beyond 0 on the rarer side. In (0, 1].
+    `values` are the differences on m resamples; b of them lie on the rarer side of 0, or at 0.
     """
     rarer = min(int((values <= 0).sum()), int((values >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(values) + 1))
 
 
 def restrict(layout: Layout, kept: np.ndarray) -> Layout:
-    """The layout of the kept examples, of shape (n,) in the mask, with systems and inputs numbered anew."""
+    """The layout of the examples in the mask `kept`, of shape (n,), with new numbers for systems and inputs."""
     if kept.shape != layout.systems.shape:
         raise ValueError(f"the layout has {len(layout.systems)} examples, but there are {len(kept)} scores")
     return Layout(*(np.unique(v[kept], return_inverse=True)[1] for v in (layout.systems, layout.inputs)))
 
 
 def undefined_because(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> str | None:
-    """Why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
+    """The reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
     of = "examples"
     if len(x) and grouping == "system_means":
         x, y, of = *system_means(x, y, layout), "systems"
@@ -180,12 +181,12 @@ def undefined_because(x: Floats, y: Floats, layout: Layout, grouping: Grouping) 
     groups, undefined = undefined_groups(x, y, layout, grouping)
     if groups == undefined:
         one = "system" if grouping == "per_system" else "input"
-        return f"scores and ratings do not both vary within any {one} ({groups} looked at)"
+        return f"scores and ratings do not both vary within any of the {groups} {one}s"
     return None
 
 
 def _jackknife(statistic: Weighted, counts: dict[str, int], over: Drawn, batch: int) -> Floats:
-    """The statistic with each drawn unit left out in turn."""
+    """The statistic without each drawn unit in turn."""
     count, found = counts[over], []
     for start in range(0, count, batch):
         rows = np.arange(start, min(start + batch, count))

@@ -5,8 +5,8 @@ with Pairwise Accuracy and Tie Calibration": a metric is right about a pair of o
 or calls them equal where people do. Metrics with fine-grained scores never tie, so tie calibration chooses the
 threshold epsilon below which two scores count as equal.
 
-Functions of `x`, `y` and `weights` follow `meta_eval.correlation`: shapes (n,), (n,) and (resamples, n), one value per
-resample, NaN where it is not defined. `x` holds scores and `y` ratings; the order matters to accuracy.
+`x`, `y` and `weights` are as in `meta_eval.correlation`: shapes (n,), (n,) and (resamples, n). Results have one value
+per resample, NaN if it is undefined. `x` holds scores and `y` ratings; accuracy is not symmetric in them.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,9 @@ LARGEST_CALIBRATION = 3_000  # examples of one group whose pairs are sorted by t
 
 
 def kendall_c(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Kendall's tau-c (Stuart 1953): 2 (concordant - discordant) / (n² (m - 1)/m), m the lesser number of values.
+    """Kendall's tau-c (Stuart 1953): 2 (concordant - discordant) / (n² (m - 1)/m).
+
+    m is the number of distinct values of x or of y, whichever is smaller.
 
     In [-1, 1]; unlike tau-b it can reach 1 when x has more distinct values than y.
     """
@@ -32,10 +34,10 @@ def kendall_c(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def pairwise_accuracy(x: Floats, y: Floats, weights: Floats, epsilon: float = 0.0) -> Floats:
-    """acc_eq: the share of pairs that the scores order, or tie, as the ratings do. In [0, 1], higher is better.
+    """acc_eq: the share of pairs that scores order, or tie, in the same way as ratings. In [0, 1], higher is better.
 
-    Scores that differ by at most `epsilon` are tied. A resample may draw an example twice; a pair of an example with
-    its own copy is left out, because it would count as a tie that every metric gets right.
+    Scores that differ by at most `epsilon` are tied. A resample may draw an example twice; the pair of an example with
+    its own copy is left out, because every metric gets this tie right.
     """
     right = _pair_sum(lambda block: (_order(x, block, epsilon) == _order(y, block)).astype(np.float32), weights)
     copies = (weights**2).sum(axis=-1)
@@ -44,15 +46,15 @@ def pairwise_accuracy(x: Floats, y: Floats, weights: Floats, epsilon: float = 0.
 
 
 def calibrate_ties(x: Floats, y: Floats, groups: Sequence[NDArray[np.intp]] | None = None, seed: int = 0) -> float:
-    """The epsilon with the highest pairwise accuracy on these scores and ratings, of shape (n,); the least such one.
+    """The smallest epsilon with the highest pairwise accuracy on these scores and ratings, both of shape (n,).
 
     Args:
         groups: the indices of each group. Pairs lie within groups, and the mean accuracy of the groups is maximised.
-            All examples are one group by default.
-        seed: of the examples drawn from a group with more than `LARGEST_CALIBRATION`.
+            By default all examples form one group.
+        seed: of the examples that are drawn from a group with more than `LARGEST_CALIBRATION`.
 
-    Candidates are 0 and the distances between two scores. The accuracy at this epsilon is the best one possible on
-    these data: a number chosen by looking at the ratings that it is compared with.
+    Candidates are 0 and the distances between two scores. The accuracy at this epsilon is the best possible one on
+    these data, because epsilon is chosen on the ratings that it is compared with.
     """
     rng = np.random.default_rng(seed)
     distances, gains = [np.zeros(1)], [np.zeros(1)]
@@ -64,19 +66,21 @@ def calibrate_ties(x: Floats, y: Floats, groups: Sequence[NDArray[np.intp]] | No
         if not len(i):
             continue
         before = np.sign(score_gap) == np.sign(rating_gap)
-        after = rating_gap == 0  # right once the scores are tied
+        after = rating_gap == 0  # right if the scores are tied
         distances.append(np.abs(score_gap))
         gains.append((after.astype(np.float64) - before) / len(i))
     distance, gain = np.concatenate(distances), np.concatenate(gains)
     order = np.argsort(distance, kind="stable")
     distance, accuracy = distance[order], np.cumsum(gain[order])
-    last = np.append(np.flatnonzero(np.diff(distance)), len(distance) - 1)  # all pairs of one distance tie together
+    last = np.append(
+        np.flatnonzero(np.diff(distance)), len(distance) - 1
+    )  # pairs with equal distances tie at the same epsilon
     best = np.flatnonzero(accuracy[last] > accuracy[last].max() - 1e-12)[0]  # sums may differ by rounding
     return float(distance[last[best]])
 
 
 def _pair_sum(agreement: Callable[[slice], NDArray[np.float32]], weights: Floats) -> Floats:
-    """The sum over all i, j of w_i w_j agreement_ij, of shape (resamples,), a block of columns j at a time."""
+    """The sum over all i, j of w_i w_j agreement_ij, of shape (resamples,), computed in blocks of columns j."""
     n = weights.shape[1]
     # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
     weights32 = weights.astype(np.float32)
@@ -88,7 +92,7 @@ def _pair_sum(agreement: Callable[[slice], NDArray[np.float32]], weights: Floats
 
 
 def _order(x: Floats, block: slice, epsilon: float = 0.0) -> NDArray[np.float32]:
-    """The sign of x_i - x_j for all i and the j of a block; 0 where they differ by at most epsilon."""
+    """The sign of x_i - x_j for all i and the j of a block; 0 if they differ by at most epsilon."""
     gap = np.subtract.outer(x, x[block])
     signs = np.sign(gap).astype(np.float32)
     if epsilon > 0:
@@ -97,7 +101,7 @@ def _order(x: Floats, block: slice, epsilon: float = 0.0) -> NDArray[np.float32]
 
 
 def _distinct(x: Floats, weights: Floats) -> NDArray[np.intp]:
-    """How many distinct values of x each resample holds."""
+    """The number of distinct values of x in each resample."""
     _, value, counts = np.unique(x, return_inverse=True, return_counts=True)
     starts = np.cumsum(counts) - counts
     drawn = np.add.reduceat(weights[:, np.argsort(value, kind="stable")], starts, axis=-1)

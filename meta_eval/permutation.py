@@ -1,4 +1,4 @@
-"""PERM-BOTH: does metric a agree better with the ratings than metric b, by swapping their scores?
+"""PERM-BOTH: a permutation test of whether metric a agrees better with the ratings than metric b.
 
 Deutsch, Dror & Roth (2021), "A Statistical Analysis of Summarization Evaluation Metrics using Resampling Methods",
 Algorithm 4. If the metrics were equally good, it would not matter which of them gave which score. Both are
@@ -8,7 +8,7 @@ again. p = (b + 1)/(m + 1), where b of m permutations differ at least as much as
 All permutations are computed together. With s = 1 (kept) or -1 (swapped) for each output:
 
 - Pearson's sums are linear in s.
-- Spearman's ranks: the 2n scores are sorted once; a running count of those that a permutation took gives their ranks.
+- Spearman's ranks: the 2n scores are sorted once; a running count of the scores in a permutation gives their ranks.
 - Kendall's balance of pairs is a quadratic form in s, one matrix product for all permutations.
 """
 
@@ -28,7 +28,7 @@ from meta_eval.grouping import Grouping, Layout, system_means
 from meta_eval.intervals import restrict, undefined_because
 
 Correlation = Literal["pearson", "spearman", "kendall"]
-Swaps = NDArray[np.bool_]  # (permutations, n): whose two scores are swapped
+Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
 Permuted = Callable[[Floats, Floats, Floats, Swaps], tuple[Floats, Floats]]
 
 # Swaps held at once: few enough for the caches, but for Kendall many enough that the n x n matrices are seldom rebuilt.
@@ -41,9 +41,9 @@ class PermutationTest:
     """Whether two metrics agree differently with the ratings.
 
     Attributes:
-        n: the examples that both metrics scored.
-        difference: the correlation of metric a minus that of metric b; positive where a agrees better.
-        p_value: two-sided; NaN where it is not defined.
+        n: number of examples that both metrics scored.
+        difference: the correlation of metric a minus that of metric b; positive if a agrees better.
+        p_value: two-sided; NaN if undefined.
         reason: why the numbers are NaN, else None.
     """
 
@@ -67,8 +67,8 @@ def permutation_test(
 ) -> PermutationTest:
     """PERM-BOTH of two metrics' correlations with `ratings`, all of shape (n,). Only examples that both scored count.
 
-    Kendall is tau-b. A permutation on which a correlation is not defined counts as one that differs as much: the
-    p-value errs on the safe side. Raises ValueError for arrays of another shape than the layout's and infinities.
+    Kendall is tau-b. A permutation with an undefined correlation counts as one that differs as much as the metrics, so
+    the p-value is conservative. Raises ValueError for infinities and arrays that do not have the layout's shape.
     """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
@@ -87,12 +87,12 @@ def permutation_test(
     for start in range(0, permutations, batch):
         swaps = _draw_swaps(rng, min(batch, permutations - start), len(y))
         found = _difference(a, b, y, present, grouping, kind, swaps)
-        beyond += int((~(np.abs(found) < abs(difference) - 1e-10)).sum())  # the slack is for rounding
+        beyond += int((~(np.abs(found) < abs(difference) - 1e-10)).sum())  # tolerance for rounding
     return PermutationTest(len(y), float(difference), (beyond + 1) / (permutations + 1), permutations)
 
 
 def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
-    """Pearson's r with y of a and of b after each swap, both of shape (permutations,). Also for the others below."""
+    """Pearson's r of a and of b with y after each swap, both of shape (permutations,), as in the functions below."""
     n, centred = len(y), y - y.mean()
     moved = swaps.astype(np.float64) @ np.stack([(b - a) * centred, b - a, b**2 - a**2], axis=1)
     spread = np.sqrt(float((centred**2).sum()))
@@ -112,12 +112,12 @@ def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Fl
     output, is_b = order % n, order >= n
     first, last = _tie_bounds(union[order])
     centred = ranks - ranks.mean()
-    taken = swaps[:, output] == is_b  # the sorted scores that the permuted a holds; the permuted b holds the others
+    taken = swaps[:, output] == is_b  # which sorted scores belong to the permuted a; the others belong to b
     count = np.cumsum(taken, axis=1, dtype=np.int32)
     # twice the average rank among a's scores: 1 + those below + those up to the last equal one
     if (first < last).any():
         below, up_to = count[:, first] - taken[:, first], count[:, last]
-    else:  # without ties both are at hand
+    else:  # without ties both counts are known
         below, up_to = count - taken, count
     doubled = below + up_to + 1
     of_a = np.where(taken, doubled, 0).astype(np.float64)
@@ -134,8 +134,8 @@ def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Fl
 def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
     """Kendall's tau-b after each swap.
 
-    With M_ab[i, j] = sign(a_i - b_j) sign(y_i - y_j) and s = 1 (kept) or -1 (swapped), twice the concordant less the
-    discordant pairs of the permuted a are c + l's + s'Qs, those of the permuted b c - l's + s'Qs, where
+    Let M_ab[i, j] = sign(a_i - b_j) sign(y_i - y_j) and s = 1 (kept) or -1 (swapped). Twice the number of concordant
+    minus discordant pairs is c + l's + s'Qs for the permuted a, and c - l's + s'Qs for the permuted b, where
 
         c = (1'M_aa 1 + 2 1'M_ab 1 + 1'M_bb 1)/4
         l = (M_aa 1 + M_ab 1 - M_ba 1 - M_bb 1)/2
@@ -209,7 +209,7 @@ def _draw_swaps(rng: np.random.Generator, rows: int, n: int) -> Swaps:
 
 
 def _standardised(x: Floats) -> Floats:
-    """x with mean 0 and standard deviation 1, without overflow on the way; x must vary."""
+    """Standardises x to mean 0 and standard deviation 1 without overflow; x must vary."""
     x = x / np.abs(x).max()
     x = x - x.mean()
     return x / np.sqrt((x**2).mean())
@@ -223,7 +223,7 @@ def _tie_bounds(ordered: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _untied_pairs(a: Floats, b: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
-    """The ordered pairs with unequal scores, among the permuted a's and among the permuted b's."""
+    """The numbers of ordered pairs with different scores in the permuted a and in the permuted b."""
     n = len(a)
     union = np.concatenate([a, b])
     order = np.argsort(union, kind="stable")
@@ -245,6 +245,6 @@ def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """numerator / denominator in [-1, 1], NaN where the denominator is zero but for rounding."""
+    """numerator / denominator, limited to [-1, 1]; NaN if the denominator is zero up to rounding."""
     found = np.full(len(numerator), np.nan)
     return np.clip(np.divide(numerator, denominator, out=found, where=denominator > 1e-9), -1.0, 1.0)

@@ -1,9 +1,9 @@
-"""How large must a study be, and what could this one have found?
+"""Planning: how large a study must be, and which difference it can detect.
 
-Two questions: to tell two metrics apart by the difference d of their correlations with ratings (Williams' test), and to
-tell two systems apart by the difference d of their mean ratings (paired t-test). Power for metrics is by simulation:
-sample correlations of normal variables are drawn through the Wishart distribution (Bartlett 1933), so a study of a
-million examples costs as much as one of ten. Rank correlations are treated as Williams' test treats them, as Pearson's.
+Two metrics differ by d in their correlations with ratings (Williams' test); two systems differ by d in their mean
+ratings (paired t-test). Power for metrics is simulated: sample correlations of normal variables are drawn through the
+Wishart distribution (Bartlett 1933), so a study of a million examples costs as much as one of ten. Rank correlations
+are treated like Pearson's, as in Williams' test.
 
 More raters make ratings more reliable (Spearman 1910, Brown 1910): the mean of k raters has reliability
 k rho / (1 + (k - 1) rho), where rho is the correlation between two raters, which interval-scale Krippendorff's alpha
@@ -21,15 +21,15 @@ from scipy import stats
 from meta_eval.comparison import williams
 from meta_eval.correlation import Floats
 
-LARGEST = 10_000_000  # no plan goes beyond this n
+LARGEST = 10_000_000  # the largest n of a plan
 
 
 @dataclass(frozen=True)
 class Needed:
-    """The least number of inputs (or systems) with the asked power.
+    """The smallest number of inputs (or systems) with the wanted power.
 
     Attributes:
-        n: NaN where there is none below `LARGEST` or the assumptions contradict one another.
+        n: NaN if there is none below `LARGEST`, or if the assumptions contradict each other.
         power: at this n.
         reason: why n is NaN, else None.
     """
@@ -41,11 +41,11 @@ class Needed:
 
 @dataclass(frozen=True)
 class Spread:
-    """What the paired differences of two systems vary by.
+    """How much the paired differences of two systems vary.
 
     Attributes:
-        inputs: standard deviation between inputs of the difference that all raters together would give.
-        raters: standard deviation of one rater's difference around it.
+        inputs: standard deviation between inputs of the mean difference over all possible raters.
+        raters: standard deviation of one rater's difference around this mean.
     """
 
     inputs: float
@@ -59,9 +59,9 @@ class Spread:
 def williams_power(
     r_a: float, r_b: float, r_ab: float, n: int, *, level: float = 0.05, simulations: int = 10_000, seed: int = 0
 ) -> float:
-    """How often Williams' two-sided test finds that correlations r_a and r_b differ, given r_ab and n examples.
+    """The power of Williams' two-sided test for correlations r_a and r_b, given r_ab and n examples.
 
-    In [0, 1]; NaN where no three variables have these correlations. Raises ValueError for n < 4.
+    In [0, 1]; NaN if no three variables have these correlations. Raises ValueError for n < 4.
     """
     if n < 4:
         raise ValueError(f"Williams' test needs at least 4 examples, but n is {n}")
@@ -82,9 +82,9 @@ def detectable_difference(
     simulations: int = 10_000,
     seed: int = 0,
 ) -> float:
-    """The least d for which Williams' test tells a metric of correlation r_a - d from one of r_a with this power.
+    """The smallest d for which Williams' test detects the difference of correlations r_a and r_a - d with this power.
 
-    NaN where no d up to r_a + 1 that fits r_ab is large enough.
+    NaN if no d up to r_a + 1 that is compatible with r_ab is large enough.
     """
 
     def reached(d: float) -> bool:
@@ -111,9 +111,9 @@ def n_to_tell_metrics(
     simulations: int = 10_000,
     seed: int = 0,
 ) -> Needed:
-    """How many examples (or systems, for system-level correlations) Williams' test needs to tell r_a from r_b."""
+    """The number of examples (or systems, at system level) that Williams' test needs to detect r_a - r_b."""
     if r_a == r_b:
-        return Needed(math.nan, math.nan, "the two correlations are equal: no study tells them apart")
+        return Needed(math.nan, math.nan, "the two correlations are equal, so there is no difference to detect")
     if math.isnan(williams_power(r_a, r_b, r_ab, 10, simulations=1)):
         reason = f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
         return Needed(math.nan, math.nan, reason)
@@ -127,23 +127,24 @@ def paired_power(d: float, spread: float, n: int, level: float = 0.05) -> float:
     if n < 2 or spread <= 0:
         raise ValueError(f"a paired test needs n >= 2 and a spread above 0, but n is {n} and the spread is {spread:g}")
     critical, shift = float(stats.t.ppf(1 - level / 2, n - 1)), abs(d) / spread * math.sqrt(n)
-    if shift > 30:  # far beyond any critical value, where the non-central t overflows
+    if shift > 30:  # far beyond any critical value; the non-central t would overflow
         return 1.0
     return float(stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift))
 
 
 def n_to_tell_systems(d: float, spread: float, *, power: float = 0.8, level: float = 0.05) -> Needed:
-    """How many inputs the paired t-test needs to tell systems apart whose mean ratings differ by d."""
+    """The number of inputs that the paired t-test needs to detect a difference d of mean ratings."""
     if d == 0:
-        return Needed(math.nan, math.nan, "the difference is 0: no study tells the systems apart")
+        return Needed(math.nan, math.nan, "the difference is 0, so there is no difference to detect")
     return _least(lambda n: paired_power(d, spread, n, level), power, first=2)
 
 
 def estimate_spread(differences: ArrayLike) -> Spread:
-    """The spread of pilot differences a - b, of shape (raters, inputs), NaN where a rater did not rate both outputs.
+    """Estimates the spread from pilot differences a - b, of shape (raters, inputs).
 
-    By one-way analysis of variance with inputs as groups. With one rater per input, or no rater variance to estimate,
-    all spread counts as that between inputs. Raises ValueError for fewer than 2 inputs.
+    A difference is NaN if a rater did not rate both outputs. The estimate is a one-way analysis of variance with inputs
+    as groups. With one rater per input, or no rater variance to estimate, all spread counts as spread between inputs.
+    Raises ValueError for fewer than 2 inputs.
     """
     table = np.asarray(differences, dtype=np.float64)
     table = table[:, ~np.isnan(table).all(axis=0)]
@@ -176,16 +177,16 @@ def reliability(raters: int, between_raters: float) -> float:
 
 
 def correlation_with_raters(r: float, before: int, after: int, between_raters: float) -> float:
-    """A metric's correlation with the mean of `after` raters when it is r with that of `before` raters.
+    """Converts a metric's correlation r with the mean of `before` raters to the mean of `after` raters.
 
-    Correlations grow with the square root of the ratings' reliability (Spearman 1904). May exceed 1 in size where r is
-    larger than `between_raters` allows.
+    Correlations grow with the square root of the ratings' reliability (Spearman 1904). The result may exceed 1 in size
+    if r is larger than `between_raters` allows.
     """
     return r * math.sqrt(reliability(after, between_raters) / reliability(before, between_raters))
 
 
 def _least(power_at: Callable[[int], float], power: float, first: int) -> Needed:
-    """The least n from `first` with at least this power, by doubling and then halving."""
+    """The smallest n from `first` on with at least this power, by doubling and bisection."""
     if not 0 < power < 1:
         raise ValueError(f"power must lie between 0 and 1, but is {power}")
     high = first
@@ -203,8 +204,8 @@ def _least(power_at: Callable[[int], float], power: float, first: int) -> Needed
 def _sample_correlations(factor: Floats, n: int, simulations: int, seed: int) -> Floats:
     """Sample correlations (a with y, b with y, a with b) of n normal draws, of shape (3, simulations).
 
-    `factor` is the lower Cholesky factor of the correlations of y, a, b. The sample covariance is L A A' L', with A
-    lower triangular, squared chi on its diagonal and normals below (Bartlett 1933).
+    `factor` is the lower Cholesky factor L of the correlations of y, a, b. The sample covariance is L A A' L', where A
+    is lower triangular with chi variables on its diagonal and normal variables below (Bartlett 1933).
     """
     rng = np.random.default_rng(seed)
     a = np.zeros((simulations, 3, 3))

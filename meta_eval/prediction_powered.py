@@ -1,16 +1,16 @@
 """Prediction-powered inference: a mean human rating from few ratings and many metric scores.
 
-PPI++ of Angelopoulos, Duchi & Zrnic (2023). The mean rating of the rated part is corrected by how far the metric's mean
-on that part lies from its mean on the unrated part:
+PPI++ of Angelopoulos, Duchi & Zrnic (2023). The mean rating of the rated part is corrected by the difference of the
+metric's means on the unrated and on the rated part:
 
     theta = mean(Y) + lambda (mean(f_unrated) - mean(f_rated)),
 
-with lambda chosen to make the variance least. The interval is valid whatever the metric is worth; a better metric makes
-it narrower. The rated part must be a random sample of all examples.
+where lambda minimises the variance. The interval is valid for any metric; a better metric makes it narrower. The rated
+part must be a random sample of all examples.
 
-Departure from the paper's program (ppi-python): lambda is not clipped to [0, 1], because a metric need not be on the
-scale of the ratings, nor point the same way; the interval uses Student's t with n - 2 degrees of freedom and residuals
-with n - 2 in the denominator, because lambda was fitted, where the program uses the normal distribution.
+Departures from the paper's program (ppi-python): lambda is not clipped to [0, 1], because a metric may have another
+scale or direction than the ratings. The interval uses Student's t with n - 2 degrees of freedom, and residuals with
+n - 2 in the denominator, because lambda is fitted; the program uses the normal distribution.
 """
 
 import math
@@ -34,10 +34,10 @@ class Powered:
         rated, unrated: the numbers of examples with and without a rating.
         estimate: the prediction-powered mean and its interval.
         classical: the mean of the ratings alone and its t interval.
-        weight: lambda, in ratings per unit of score; 0 takes nothing from the metric.
+        weight: lambda, in ratings per unit of score; 0 ignores the metric.
         standard_error: of the prediction-powered mean, as in the paper (normal, without the correction for small n).
-        effective_n: how many ratings alone would have the same variance; infinite for a metric without error.
-        saved: effective_n - rated: the ratings that the metric saved; never below 0.
+        effective_n: the number of ratings that would give the same variance alone; infinite for a metric without error.
+        saved: effective_n - rated, the number of ratings that the metric saved; never below 0.
     """
 
     rated: int
@@ -51,9 +51,9 @@ class Powered:
 
 
 def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95) -> Powered:
-    """The mean rating of all examples from `ratings` (NaN where not rated) and `scores`, both of shape (n,).
+    """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
-    An example without a score is left out. Raises ValueError for arrays of another shape and infinities.
+    An example without a score is left out. Raises ValueError for wrong shapes and infinities.
     """
     y, f = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if y.ndim != 1 or y.shape != f.shape:
@@ -69,7 +69,7 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
         reason = f"this needs at least {FEWEST_RATED} examples with a rating and a score and 2 with a score alone"
         none = Estimate.undefined(f"{reason}, but there are {n} and {rest}")
         return Powered(n, rest, none, none, math.nan, math.nan, math.nan, math.nan)
-    weight = tuned_weight(y, f_rated, f_unrated)
+    weight = tune_weight(y, f_rated, f_unrated)
     value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))
     rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
     if np.ptp(y) == 0:
@@ -91,11 +91,10 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
 
 
 def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike, confidence: float = 0.95) -> Powered:
-    """How often people prefer system a to system b, from few preferences and the metric's score of a less that of b.
+    """How often people prefer system a to system b, from few preferences and from score differences a - b.
 
     Args:
-        preferences: 1 where people prefer a, 0.5 for a tie, 0 where they prefer b, NaN where nobody was asked; of shape
-            (inputs,).
+        preferences: 1 if people prefer a, 0.5 for a tie, 0 if they prefer b, NaN if unknown; of shape (inputs,).
         gaps: score differences, of shape (inputs,). The metric predicts a win by the sign of its gap.
     """
     y = np.asarray(preferences, dtype=np.float64)
@@ -105,8 +104,8 @@ def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike, confidence: float 
     return powered_mean(y, (np.sign(np.asarray(gaps, dtype=np.float64)) + 1) / 2, confidence)
 
 
-def tuned_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
-    """The lambda with the least variance (Eq. 8 of the paper): cov(Y, f) / ((1 + n/N) var(f)).
+def tune_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
+    """The lambda that minimises the variance (Eq. 8 of the paper): cov(Y, f) / ((1 + n/N) var(f)).
 
     0 for a metric that gives every example the same score.
     """

@@ -1,8 +1,8 @@
 """Agreement among raters: Krippendorff's alpha, and how well one rater predicts the others.
 
-Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Ratings are a matrix (raters, units) with NaN where a
-rater did not rate; a unit is an output or a system. Leave-one-rater-out correlation is the ceiling for a metric: what a
-person reaches against the mean of the other people.
+Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability". Ratings are a matrix (raters, units) with NaN for a
+missing rating; a unit is an output or a system. Leave-one-rater-out correlation is a ceiling for metrics: it is what
+one person reaches against the mean of the others.
 """
 
 import math
@@ -36,7 +36,7 @@ class Ceiling:
 def krippendorff_alpha(ratings: ArrayLike, scale: Scale, resampling: Resampling | None = None) -> Estimate:
     """Krippendorff's alpha of `ratings`, of shape (raters, units): 1 - observed / expected disagreement.
 
-    1 is full agreement, 0 what chance gives; it may be negative. Units with fewer than two ratings are left out. The
+    1 is full agreement, 0 is chance, and alpha may be negative. Units with fewer than two ratings are left out. The
     interval is over units.
     """
     table = _as_table(ratings)
@@ -107,7 +107,7 @@ def leave_one_out(
 
 
 def _disagreements(counts: Floats, per_unit: Floats, distances: Floats) -> Floats:
-    """Each unit's disagreement: the sum of distances over its ordered pairs of ratings, over its ratings less one."""
+    """Each unit's disagreement: the sum of distances of its ordered pairs, divided by its number of ratings minus 1."""
     return np.einsum("uc,ck,uk->u", counts, distances, counts) / (per_unit - 1)
 
 
@@ -117,7 +117,7 @@ def _distances(values: Floats, totals: Floats, scale: Scale) -> Floats:
         return 1.0 - np.eye(len(values))
     if scale == "interval":
         return np.subtract.outer(values, values) ** 2
-    # the number of ratings from c to k, half of those at the ends: mid-ranks apart
+    # the number of ratings from c to k, where those at the ends count half: the difference of mid-ranks
     middle = np.cumsum(totals) - totals / 2
     return np.subtract.outer(middle, middle) ** 2
 

@@ -1,4 +1,4 @@
-"""Many tests at once: adjusted p-values, and clusters of metrics or systems that no test separates."""
+"""Multiple tests: adjusted p-values, and clusters of metrics or systems that no test separates."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from meta_eval.correlation import Floats
 def holm(p_values: ArrayLike) -> Floats:
     """Holm's adjusted p-values (1979), of the same shape (k,): at most `level` keeps any false positive below `level`.
 
-    NaN stays NaN: a test that was not defined is not one of the tests.
+    NaN stays NaN: an undefined test does not count as a test.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
@@ -29,13 +29,13 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
 
 
 def clusters(values: Sequence[float], p_values: ArrayLike, level: float = 0.05) -> list[int]:
-    """The cluster of each metric (or system), from 1 for the best: metrics of one cluster are not told apart.
+    """The cluster of each metric (or system), 1 for the best; the tests do not separate metrics of one cluster.
 
     A new cluster begins where every metric above differs significantly from every metric below, as in WMT's rankings.
 
     Args:
-        values: what the metrics are ranked by, higher is better, of shape (k,).
-        p_values: of the difference of each pair, symmetric, of shape (k, k); NaN separates nothing.
+        values: the values to rank by, higher is better, of shape (k,).
+        p_values: p-values of the differences of pairs, symmetric, of shape (k, k); NaN separates nothing.
 
     >>> clusters([0.9, 0.2, 0.8], [[1, 0.01, 0.3], [0.01, 1, 0.02], [0.3, 0.02, 1]])
     [1, 2, 1]

@@ -26,8 +26,8 @@ def soft_pairwise_accuracy(
 ) -> Estimate:
     """Soft pairwise accuracy of `scores` with `ratings`, both of shape (systems, inputs); in [0, 1], higher is better.
 
-    Only inputs that every system has a rating and a score for count (NaN where there is none). The percentile interval
-    is over inputs.
+    Only inputs for which every system has a rating and a score count (a missing one is NaN). The percentile interval is
+    over inputs.
     """
     human, metric = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if human.ndim != 2 or human.shape != metric.shape:
@@ -59,10 +59,10 @@ def soft_pairwise_accuracy(
 
 
 def better_p_values(values: Floats, signs: Floats) -> Floats:
-    """p that system i is better than system j, for each pair i < j in the order of `numpy.triu_indices`.
+    """The p-value that system i is better than system j, for each pair i < j in the order of `numpy.triu_indices`.
 
-    The share of sign flips of the paired differences whose sum is at least the observed one. As in the paper's program
-    this is b/m and not (b + 1)/(m + 1): it measures confidence and is not used as a test.
+    It is the share of sign flips of the paired differences whose sum is at least the observed one. As in the paper's
+    program this is b/m and not (b + 1)/(m + 1): it measures confidence and is not used as a test.
 
     Args:
         values: of shape (systems, inputs).
@@ -71,7 +71,7 @@ def better_p_values(values: Floats, signs: Floats) -> Floats:
     i, j = np.triu_indices(len(values), 1)
     observed = values.sum(axis=1)
     flipped = signs @ values.T
-    slack = 1e-9 * np.abs(values).sum(axis=1).max()  # sums in another order differ by rounding
+    slack = 1e-9 * np.abs(values).sum(axis=1).max()  # tolerance: the order of a sum changes its rounding
     return ((flipped[:, i] - flipped[:, j]) >= observed[i] - observed[j] - slack).mean(axis=0)
 
 

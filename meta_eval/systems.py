@@ -1,4 +1,4 @@
-"""Is system a better than system b on the same inputs? Paired bootstrap, approximate randomisation, wins and effect.
+"""Comparison of two systems on the same inputs: paired bootstrap, approximate randomisation, wins and effect.
 
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation", for the paired bootstrap; Riezler &
 Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT", for approximate
@@ -17,7 +17,7 @@ from meta_eval.correlation import Floats
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling, bootstrap_p_value, grouped_bootstrap
 
-BATCH = 4_000_000  # signs held at once
+BATCH = 4_000_000  # maximum number of signs in memory
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class SystemComparison:
     """Two systems on the same inputs, under one metric or by one kind of rating. Positive where a is higher.
 
     Attributes:
-        n: the inputs that both systems have a score for.
-        missing: the inputs left out because a score is NaN.
+        n: number of inputs for which both systems have a score.
+        missing: number of inputs left out because a score is NaN.
         difference: the mean of a - b.
-        effect: the mean of a - b over its standard deviation (Cohen's d for pairs).
-        win_rate: the share of inputs where a is higher, ties counted half.
-        wins, ties, losses: numbers of inputs where a is higher, equal, lower.
+        effect: the mean of a - b divided by its standard deviation (Cohen's d for pairs).
+        win_rate: the share of inputs on which a is higher; ties count half.
+        wins, ties, losses: numbers of inputs on which a is higher, equal, lower.
         randomisation_p: two-sided p of approximate randomisation, (b + 1)/(m + 1).
         bootstrap_p: two-sided p of the paired bootstrap.
         reason: why numbers are NaN, else None.
@@ -59,8 +59,8 @@ def compare_systems(
 ) -> SystemComparison:
     """Compares two systems' scores, both of shape (inputs,), pair by pair.
 
-    With `groups` (one name per input, such as the document it is from) whole groups are drawn and swapped. Raises
-    ValueError for arrays of another shape and infinite scores.
+    With `groups` (one name per input, such as its document) whole groups are drawn and swapped. Raises ValueError for
+    wrong shapes and infinite scores.
     """
     a, b = np.asarray(scores_a, dtype=np.float64), np.asarray(scores_b, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
@@ -112,11 +112,13 @@ def compare_systems(
 
 
 def randomisation_p(differences: Floats, permutations: int, seed: int) -> float:
-    """Two-sided p that sums of paired `differences`, of shape (n,), come from flipping their signs: (b + 1)/(m + 1)."""
+    """Two-sided p-value of paired `differences`, of shape (n,), by random sign flips: (b + 1)/(m + 1)."""
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
     rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH // len(differences)), 0
-    observed = abs(differences.sum()) - 1e-10 * np.abs(differences).sum()  # sums in another order differ by rounding
+    observed = (
+        abs(differences.sum()) - 1e-10 * np.abs(differences).sum()
+    )  # tolerance: the order of a sum changes its rounding
     for start in range(0, permutations, batch):
         kept = rng.integers(0, 2, (min(batch, permutations - start), len(differences)), dtype=np.int8)
         beyond += int((np.abs(2 * (kept @ differences) - differences.sum()) >= observed).sum())

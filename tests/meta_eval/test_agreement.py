@@ -153,7 +153,7 @@ def test_one_group_has_values_but_no_interval():
     assert found.value == pytest.approx(0.5)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
-    assert found.reason == "all examples are of one group: an interval needs at least 2 groups to draw"
+    assert found.reason == "all examples are in one group: an interval needs at least 2 groups"
 
 
 @pytest.mark.parametrize(

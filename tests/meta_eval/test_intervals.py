@@ -122,7 +122,7 @@ def test_scores_that_are_missing_are_left_out_with_their_systems():
         ([1, 1, 1, 1], [1, 2, 3, 4], {}, "all 4 scores of examples are 1: a constant has no correlation"),
         ([1, 2, 3, NAN], [2, 2, 2, 5], {}, "all 3 ratings of examples are 2: a constant has no correlation"),
         ([1, 2, 3, 4], [1, 3, 2, 4], {"grouping": "system_means"}, "rated systems, but there are 1"),
-        ([1, 2, 3, 4], [1, 3, 2, 4], {"grouping": "per_input"}, "do not both vary within any input (4 looked at)"),
+        ([1, 2, 3, 4], [1, 3, 2, 4], {"grouping": "per_input"}, "do not both vary within any of the 4 inputs"),
     ],
 )
 def test_undefined_is_nan_with_a_reason(scores, ratings, settings, reason):

@@ -38,7 +38,7 @@ def test_power_equals_a_simulation_of_data(r_a, r_b, r_ab, n):
     assert williams_power(r_a, r_b, r_ab, n) == pytest.approx(found, abs=0.06)
 
 
-def test_equal_metrics_are_told_apart_as_often_as_the_level_says():
+def test_equal_metrics_are_distinguished_as_often_as_the_level_says():
     for n in (20, 100, 1000):
         assert williams_power(0.5, 0.5, 0.6, n) == pytest.approx(0.05, abs=0.01)
 
@@ -62,7 +62,7 @@ def test_n_to_tell_metrics_is_the_least():
     assert found.power >= 0.8
     assert williams_power(0.5, 0.4, 0.6, int(found.n) - 2) < 0.805
     assert n_to_tell_metrics(0.5, 0.3, 0.6).n < found.n
-    assert n_to_tell_metrics(0.5, 0.4, 0.9).n < found.n  # metrics alike are told apart more easily
+    assert n_to_tell_metrics(0.5, 0.4, 0.9).n < found.n  # similar metrics are easier to distinguish
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.prediction_powered import powered_mean, powered_win_rate, tuned_weight
+from meta_eval.prediction_powered import powered_mean, powered_win_rate, tune_weight
 
 NAN = math.nan
 RATINGS = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
@@ -33,7 +33,7 @@ def test_by_hand():
     """Ratings 0 2 0 2 1, scores the same, unrated scores 1 3: cov = 4/5; pooled scores 0 2 0 2 1 1 3 have mean 9/7 and
     squares 19 - 81/7 = 52/7 over 6; lambda = .8 / ((1 + 5/2) 52/42) = 24/130; theta = 1 + lambda (2 - 1)."""
     y = np.array([0.0, 2, 0, 2, 1])
-    assert tuned_weight(y, y, np.array([1.0, 3])) == pytest.approx(24 / 130)
+    assert tune_weight(y, y, np.array([1.0, 3])) == pytest.approx(24 / 130)
     assert powered_mean(*both(y, y, np.array([1.0, 3]))).estimate.value == pytest.approx(1 + 24 / 130)
 
 
