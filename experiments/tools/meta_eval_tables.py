@@ -74,7 +74,7 @@ def ranking_table(
             for each in sorted(of_aspect, key=lambda each: (cluster[each.metric], -_rank_value(each, statistic)))
         ]
     caption = (
-        f"The tests do not separate metrics of one cluster: a new one begins where every metric above differs from every "
+        f"The tests do not separate metrics of one cluster. A new one begins if every metric above differs from every "
         f"metric below at {level:g} (permutation test, Holm over all pairs)."
     )
     return Table("Ranking", caption, rows)
