@@ -1,4 +1,4 @@
-"""Scores and Metric: what every metric returns, and what makes a metric."""
+"""Scores and Metric: what every metric returns, and the contract of a metric."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Field = Literal["turns", "references", "context", "prefix", "label"]
 
 
 def fields(*names: Field) -> tuple[Field, ...]:
-    """Names of fields of an Example, for `Metric.requires`."""
+    """Checks names of fields of an Example, for `Metric.requires`."""
     return names
 
 
@@ -22,13 +22,13 @@ class Scores:
     """The scores of a list of examples, in the order of the examples.
 
     Attributes:
-        values: one float array of shape (n,) per aspect, higher is better; NaN where an example cannot be scored.
+        values: one float array of shape (n,) per aspect, higher is better; NaN if an example cannot be scored.
         signature: one line that names the metric, its settings, models, data and versions.
-        reasons: per example, why it has a NaN (naming the aspect where several are scored), else None.
-        dropped_tokens: per example, how many tokens were cut because the model could not read them.
-        explanations: empty, or per example a JSON-able mapping (scores per pattern, token or reference).
+        reasons: per example, the reason of a NaN (with the aspect if there are several), else None.
+        dropped_tokens: per example, the number of tokens that were cut because they did not fit into the model.
+        explanations: empty, or per example a mapping for JSON (scores per pattern, token or reference).
 
-    Raises ValueError when lengths differ, a NaN has no reason or a score is infinite.
+    Raises ValueError if lengths differ, a NaN has no reason or a score is infinite.
     """
 
     values: Mapping[str, NDArray[np.float64]]
@@ -68,32 +68,33 @@ class Scores:
 
     @property
     def unscored(self) -> int:
-        """How many examples have a NaN in some aspect."""
+        """The number of examples with a NaN in some aspect."""
         return int(np.isnan(np.stack(list(self.values.values()))).any(axis=0).sum())
 
     @property
     def truncated(self) -> int:
-        """How many examples lost tokens."""
+        """The number of examples that lost tokens."""
         return sum(d > 0 for d in self.dropped_tokens)
 
 
 @runtime_checkable
 class CorpusMetric(Protocol):
-    """A metric whose scores depend on a corpus, such as an inverse document frequency.
+    """A metric whose scores depend on a corpus, for example through inverse document frequencies.
 
-    Without a corpus of its own it takes the examples of each call. A file that is scored in parts is its corpus.
+    A metric without a corpus uses the examples of each call. When a file is scored in parts, the whole file is the
+    corpus.
     """
 
     def with_corpus(self, examples: Iterable[Example]) -> "Metric":
-        """The metric with the corpus of these examples, unless it has one of its own."""
+        """The metric with these examples as corpus, unless it already has a corpus."""
         ...
 
 
 class Metric(Protocol):
     """Anything that scores examples.
 
-    `requires` holds the fields that the metric reads beside the text. An example without one of them is NaN with a
-    reason. Where settings decide, `requires` is a property that reads these settings alone, so that a file can be
+    `requires` holds the fields that the metric reads besides the text. An example without one of them is NaN with a
+    reason. If `requires` depends on settings, it is a property that reads only these settings, so that a file can be
     checked before models are loaded.
     """
 
@@ -101,8 +102,8 @@ class Metric(Protocol):
     def requires(self) -> tuple[Field, ...]: ...
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores in the order of the examples, the same for any order, batch size and number of processes.
+        """Scores the examples; the order, the batch size and the number of processes do not change a score.
 
-        Raises ExampleFaults where no example has the required fields.
+        Raises ExampleFaults if no example has the required fields.
         """
         ...

@@ -1,4 +1,4 @@
-"""Which examples a metric can score: those that have the fields it requires. The others are NaN with a reason."""
+"""Selection: finds the examples that have the fields a metric requires. The others are NaN with a reason."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from core.scores import Field, Scores
 
 @dataclass(frozen=True)
 class Selection:
-    """The indices of the examples that can be scored, and for every example why it cannot be."""
+    """The indices of the examples that can be scored, and the reason for every other example."""
 
     indices: list[int]
     reasons: list[str | None]
 
     def spread(self, scores: Scores) -> Scores:
-        """Scores of the selected examples as scores of all: NaN with the reason where one is left out."""
+        """Extends scores of the selected examples to all examples; the others get NaN with the reason."""
         n = len(self.reasons)
         reasons, dropped = list(self.reasons), [0] * n
         for i, reason, lost in zip(self.indices, scores.reasons, scores.dropped_tokens, strict=True):
@@ -33,7 +33,7 @@ class Selection:
 
 
 def has_field(example: Example, field: Field) -> bool:
-    """Whether the example has the field. A blank text or reference does not count; one turn is no dialogue."""
+    """Whether the example has the field. A blank text or reference does not count, nor does a single turn."""
     if field == "turns":
         return len(example.turns) >= 2
     if field == "references":
@@ -42,16 +42,16 @@ def has_field(example: Example, field: Field) -> bool:
 
 
 def find_lack(example: Example, requires: Sequence[Field], metric: str) -> str | None:
-    """What the metric requires and the example lacks, as a sentence, or None."""
+    """A sentence about the required fields that the example lacks, or None."""
     names = {"turns": "two or more turns"}
     missing = [names.get(field, field) for field in requires if not has_field(example, field)]
     return f"{metric} needs {' and '.join(missing)}, found none" if missing else None
 
 
 def select_complete(examples: Sequence[Example], requires: Sequence[Field], metric: str) -> Selection:
-    """The examples that have all fields that the metric requires.
+    """Selects the examples that have all fields that the metric requires.
 
-    Raises ExampleFaults where there are examples and none of them has them: the file or the metric is the wrong one.
+    Raises ExampleFaults if there are examples but none has these fields: then the file or the metric is wrong.
     """
     reasons = [find_lack(example, requires, metric) for example in examples]
     if examples and all(reasons):
@@ -62,7 +62,7 @@ def select_complete(examples: Sequence[Example], requires: Sequence[Field], metr
 def score_complete(
     examples: Sequence[Example], requires: Sequence[Field], metric: str, score: Callable[[list[Example]], Scores]
 ) -> Scores:
-    """What `score` returns for the examples that have the required fields; NaN with a reason for the others.
+    """Scores the examples that have the required fields; the others are NaN with a reason.
 
     Raises ExampleFaults as `select_complete` does, and those of `score`, with the indices of `examples`.
     """
@@ -81,10 +81,10 @@ def references_of(example: Example) -> list[str]:
 def score_against_references(
     examples: Sequence[Example], metric: str, signature: str, rate: Callable[[str, list[str]], float | str]
 ) -> Scores:
-    """The aspect `quality` of a metric that compares each text with its references.
+    """Scores the aspect `quality` by comparing each text with its references.
 
-    `rate` takes a text that is not blank and its references; it returns a score, or a reason why there is none. A blank
-    text shares nothing with its references and scores 0. Raises ExampleFaults as `select_complete` does.
+    `rate` takes a text that is not blank and its references; it returns a score, or the reason why there is none. A
+    blank text shares nothing with its references and scores 0. Raises ExampleFaults as `select_complete` does.
     """
 
     def score(chosen: list[Example]) -> Scores:

@@ -1,4 +1,4 @@
-"""Files of dialogues: lines of utterances that each end with `</UTT>`, and the forms of `files` with `turns`."""
+"""Files of dialogues: text files whose utterances end with `</UTT>`, and the formats of `data.files` with `turns`."""
 
 import math
 from collections.abc import Sequence
@@ -28,24 +28,24 @@ def read_utt_lines(
     Args:
         path: one dialogue per line, every utterance followed by `</UTT>`.
         scored: whether the human score of the dialogue follows the last `</UTT>`.
-        aspect: what the score rates.
+        aspect: the aspect of the score.
         drop_empty: whether empty utterances are left out; otherwise they are faults.
 
     Raises InputFaults with all faults of the file: a dialogue of one turn, an empty utterance, a score that is no
-    number or missing, a last utterance without its `</UTT>`, bytes that are not UTF-8.
+    number or missing, a last utterance without `</UTT>`, bytes that are not UTF-8.
     """
     return tuple(example for _, example in located_utt_lines(Path(path), scored, aspect, drop_empty))
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
-    """As read_dialogues, each with the number of its line."""
+    """Like read_dialogues, each with the number of its line."""
     if form_of(path, FORMS) == ".txt":
         return located_utt_lines(path, scored=rated, aspect="rating", drop_empty=False)
     return located_examples(path, requires=("turns", "ratings") if rated else ("turns",))
 
 
 def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -> list[tuple[int, Example]]:
-    """As read_utt_lines, each with the number of its line."""
+    """Like read_utt_lines, each with the number of its line."""
     faults: list[str] = []
     examples: list[tuple[int, Example]] = []
     for line, content in iterate_lines(path, faults):

@@ -1,8 +1,8 @@
 """Examples and scores in and out: JSONL, CSV and TSV.
 
 A file has the names of Example as its keys (JSONL) or column names (CSV, TSV). Reading collects every fault of a file
-and raises them together; writing goes to a file aside that is renamed when it is whole. An empty string means the same
-as a missing value.
+and raises them together. A file is written under a temporary name and renamed when it is complete. An empty string means
+the same as a missing value.
 """
 
 import csv
@@ -59,7 +59,7 @@ def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Exa
 
     Args:
         path: the file.
-        requires: names of fields that every example must have; "turns" asks for at least two.
+        requires: names of fields that every example must have; "turns" means at least two turns.
 
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
@@ -71,9 +71,9 @@ def located_examples(
     requires: Collection[str] = (),
     take: Callable[[int, dict[str, Any]], list[str]] | None = None,
 ) -> tuple[tuple[int, Example], ...]:
-    """As read_examples, each example with the number of the line it begins on, counted from 1.
+    """Like read_examples, with the number of the line on which each example begins, counted from 1.
 
-    `take(line, record)` may take further keys off a record before it is checked, and returns what is wrong with them.
+    `take(line, record)` may remove further keys from a record before it is checked, and returns their problems.
     """
     return tuple(iterate_examples(path, requires, take))
 
@@ -83,7 +83,7 @@ def iterate_examples(
     requires: Collection[str] = (),
     take: Callable[[int, dict[str, Any]], list[str]] | None = None,
 ) -> Iterator[tuple[int, Example]]:
-    """As located_examples, one example after the other, in little memory; the faults are raised at the end."""
+    """Like located_examples, but yields one example at a time in little memory and raises the faults at the end."""
     if unknown := sorted(set(requires) - set(FIELDS)):
         raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
     path = Path(path)
@@ -111,7 +111,7 @@ def _default_id(path: Path, line: int) -> str:
 
 
 def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
-    """A fault for every id that an earlier line has; the file is read again where hashes of ids are equal."""
+    """A fault for every id that an earlier line has; the file is read again if hashes of ids are equal."""
     hashes, counts = np.unique(np.frombuffer(ids, np.int64), return_counts=True)
     repeated = set(hashes[counts > 1].tolist())
     if not repeated:
@@ -138,10 +138,10 @@ def _read_records(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     """Writes a .jsonl, .csv or .tsv file that read_examples reads back as the same examples.
 
-    Only fields that some example has are written; an empty optional string counts as missing. A file of that name is
-    replaced when the new one is whole.
+    Only fields that some example has are written; an empty optional string counts as missing. An existing file is
+    replaced when the new one is complete.
 
-    Raises ValueError for an example that could not be read back (a blank turn, a rating that is no finite number, an
+    Raises ValueError for an example that could not be read back (a blank turn, a rating that is not a finite number, an
     id used twice), InputFaults for another suffix.
     """
     path = Path(path)
@@ -165,10 +165,10 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
 def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
     """One record per example, in their order.
 
-    It has `id`, `scores` (aspect -> number, or null where it cannot be scored), `dropped_tokens`, `reason` when a score
-    is null, and `explanation` when the metric gives one.
+    A record has `id`, `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
+    `explanation` if the metric gives one.
 
-    Raises ValueError when the numbers of examples and scores differ.
+    Raises ValueError if the numbers of examples and scores differ.
     """
     if len(examples) != len(scores):
         raise ValueError(f"one score per example, but there are {len(examples)} examples and {len(scores)} scores")
@@ -192,7 +192,7 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
-    """The values of a record as Example takes them, and what is wrong with it."""
+    """The values of a record as arguments of Example, and the problems of the record."""
     problems = [
         f"keys must be among {', '.join(FIELDS)}, found {shown(key)}{suggestion(key, FIELDS)}"
         for key in record
@@ -238,7 +238,7 @@ def _read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[
                 problems = _header_problems(row)
                 faults += [fault(path, number, problem) for problem in problems]
                 if not {"text", "turns"} & set(row) or len(set(row)) < len(row):
-                    return  # every row would be at fault for the same reason
+                    return  # every row would have the same fault
             elif len(row) != len(header):
                 faults.append(fault(path, number, f"a row must have {len(header)} cells, found {len(row)}"))
             else:
@@ -265,7 +265,7 @@ def _header_problems(header: list[str]) -> list[str]:
 
 
 def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """The cells of a row as the values a JSON object would have; what cannot be turned into one is left as it is."""
+    """The cells of a row as the values of a JSON object; a cell that cannot be converted stays as it is."""
     record: dict[str, Any] = {}
     problems: list[str] = []
     repeated: list[str] = []
@@ -281,7 +281,7 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
             try:
                 record[name] = decoder(repeated)(cell)
             except (ValueError, RecursionError):
-                # what is not JSON may still be utterances; else it stays a string and is a fault of its type
+                # a cell that is not JSON may hold utterances; otherwise it stays a string, which has the wrong type
                 joined = name == "turns" and UTTERANCE_END in cell
                 record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END) if joined else cell
         elif name in FIELDS:
@@ -298,13 +298,13 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
 
 def _number(cell: str) -> float | str:
     try:
-        return float(cell) if "_" not in cell else cell  # Python alone reads 1_0 as ten
+        return float(cell) if "_" not in cell else cell  # only Python reads 1_0 as ten
     except ValueError:
         return cell
 
 
 def _record(example: Example) -> dict[str, Any]:
-    """The fields of an example that it has, as JSON values."""
+    """The non-empty fields of an example as JSON values."""
     record: dict[str, Any] = {}
     for name in FIELDS:
         value = getattr(example, name)

@@ -1,4 +1,4 @@
-"""Parquet files in and out, by pyarrow (extra `parquet`)."""
+"""Parquet files: reading and writing with pyarrow (extra `parquet`)."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,11 +7,11 @@ from typing import Any
 
 from core.faults import InputFaults, fault
 
-ROWS = 1024  # read and written at once
+ROWS = 1024  # number of rows to read or write at once
 
 
 def import_pyarrow(path: Path) -> Any:
-    """The module pyarrow.parquet. Raises InputFaults where pyarrow is not installed."""
+    """Imports pyarrow.parquet. Raises InputFaults if pyarrow is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -21,9 +21,9 @@ def import_pyarrow(path: Path) -> Any:
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file as records, counted from 1, without their nulls.
+    """The rows of a file as records without nulls, numbered from 1.
 
-    Raises InputFaults when there is no such file, or it is not parquet.
+    Raises InputFaults if the file is missing or not parquet.
     """
     arrow = import_pyarrow(path)
     if not path.is_file():
@@ -40,7 +40,7 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def write_parquet(records: Path, path: Path, aspects: list[str]) -> None:
-    """Writes the score records of a JSONL file as parquet, explanations as JSON."""
+    """Writes the score records of a JSONL file as parquet; explanations are JSON texts."""
     arrow = import_pyarrow(path)
     columns = arrow.schema(
         [

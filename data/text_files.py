@@ -1,4 +1,4 @@
-"""Text files in and out: UTF-8 with every fault collected, lines of JSON, and writing aside."""
+"""Text files: reads UTF-8 and lines of JSON, collects every fault, and writes under a temporary name."""
 
 import gzip
 import json
@@ -13,8 +13,8 @@ from core.faults import InputFaults, fault, shown
 
 @contextmanager
 def written_aside(path: Path | str) -> Iterator[TextIO]:
-    """A UTF-8 text file to write to, which takes the name `path` when the block ends well and is removed otherwise."""
-    path = Path(path).resolve()  # a link keeps pointing where it did
+    """Opens a temporary UTF-8 file; it is renamed to `path` if the block succeeds, and removed otherwise."""
+    path = Path(path).resolve()  # a link is kept
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -26,9 +26,9 @@ def written_aside(path: Path | str) -> Iterator[TextIO]:
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
-    """The suffix of the file without `.gz`: how it is to be read or written.
+    """The suffix of the file without `.gz`, which says how to read or write it.
 
-    Raises InputFaults where it is none of the allowed ones.
+    Raises InputFaults if the suffix is not allowed.
     """
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     form = name.suffix.lower()
@@ -39,20 +39,20 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
 
 
 def iterate_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file, plain or `.gz`, with their numbers from 1, read as they are asked for.
+    """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
-    Without byte order mark, LF or CRLF and without blank lines at the end. `faults` gets one for every line that is not
-    UTF-8; what cannot be decoded is replaced, so that the rest of the file can be checked too.
+    The byte order mark, line ends (LF or CRLF) and blank lines at the end are removed. `faults` gets one fault for
+    every line that is not UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
 
-    Raises InputFaults when there is no such file or it is empty.
+    Raises InputFaults if the file is missing or empty.
     """
     if not path.is_file():
         raise InputFaults([fault(path, 0, f"no such file{', it is a folder' if path.is_dir() else ''}")])
-    blank: list[tuple[int, str]] = []  # held back until a line follows that is not blank
+    blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
     is_empty = True
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            # at LF only: JSON strings and utterances may hold other characters that Python takes for line ends
+            # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
             for number, line in enumerate(file, start=1):
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
@@ -81,14 +81,14 @@ def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
 
 
 def read_text(path: Path, faults: list[str]) -> str:
-    """The text of a file. Faults, and what is raised, are those of `iterate_lines`."""
+    """The text of a file. Faults and exceptions are those of `iterate_lines`."""
     return "\n".join(line for _, line in iterate_lines(path, faults))
 
 
 def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The JSON objects of a file, one per line, with their line numbers; `faults` gets one for every other line.
 
-    Raises InputFaults when there is no such file or it is empty.
+    Raises InputFaults if the file is missing or empty.
     """
     repeated: list[str] = []
     decode = decoder(repeated)
@@ -111,7 +111,7 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def decoder(repeated: list[str]) -> Callable[[str], Any]:
-    """A JSON reader that appends keys which an object has twice to `repeated`."""
+    """A JSON reader that appends repeated keys of an object to `repeated`."""
 
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)

@@ -1,4 +1,4 @@
-"""IDF: count the documents of a corpus for the masking of MARS (`+exp=idf`)."""
+"""IDF: counts the documents of a corpus for the masking of MARS (`+exp=idf`)."""
 
 from pathlib import Path
 
