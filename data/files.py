@@ -1,8 +1,8 @@
 """Examples and scores in and out: JSONL, CSV and TSV.
 
 A file has the names of Example as its keys (JSONL) or column names (CSV, TSV). Reading collects every fault of a file
-and raises them together. A file is written under a temporary name and renamed when it is complete. An empty string means
-the same as a missing value.
+and raises them together. A file is written under a temporary name and renamed when it is complete. An empty string
+counts as a missing value.
 """
 
 import csv
