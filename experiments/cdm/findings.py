@@ -16,11 +16,20 @@ from cdm.discriminative import POOLINGS, ClassifierPooler, MomentumPooling, Step
 from cdm.generative import GenerativeCDM, labelled
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
+from cdm.rules import Rule, rule_negatives
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
-from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_negatives, kept_pooler, kept_steps
+from experiments.cdm.stages import (
+    NegativesPlan,
+    PoolerPlan,
+    TrainedPair,
+    chosen_dialogues,
+    kept_negatives,
+    kept_pooler,
+    kept_steps,
+)
 from experiments.runner.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
@@ -38,6 +47,7 @@ class CdmPlan:
         negatives: what the discriminators learn from.
         discriminators: by name; each gives a row, whose name `generative_row` begins.
         pooler: what the classifier pooler learns from.
+        rules: earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too.
         device: where the trained models score and sample; the trainer's settings say where they train.
         chosen: how these settings were chosen, a sentence that stands beside every result.
     """
@@ -47,6 +57,7 @@ class CdmPlan:
     negatives: NegativesPlan
     discriminators: Mapping[str, DiscriminatorPlan]
     pooler: PoolerPlan
+    rules: Sequence[Rule]
     device: str
     chosen: str
 
@@ -90,7 +101,7 @@ class CdmFindings:
         order: whether the expert is the better one.
         windowed: the share of training gaps whose source does not hold the whole dialogue.
         negatives: what the discriminators learned.
-        discriminators: by name, as trained.
+        discriminators: by name, those of a rule by rule and name, as trained.
         pooler: the folder of the classifier pooler.
         rated: the rated sets.
     """
@@ -115,14 +126,23 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
         windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
     sampled = kept_negatives(run, trained, train, plan.negatives)
+    learned = {"": sampled}
+    for rule in plan.rules:
+        learned[f"{rule}_"] = rule_negatives(chosen_dialogues(train, plan.negatives, run.seed), rule, run.seed)
     judges = {
-        name: find_or_train_discriminator(run, f"discriminator_{name}", each, labelled(sampled), run.seed)
+        f"{kind}{name}": find_or_train_discriminator(
+            run, f"discriminator_{kind}{name}", each, labelled(negatives), run.seed
+        )
+        for kind, negatives in learned.items()
         for name, each in plan.discriminators.items()
     }
     pooler = kept_pooler(run, trained, [*held_out.choosing, *held_out.checking], plan.pooler, plan.negatives)
     row = generative_row(plan.negatives.sampling.gamma)
     generative = {
-        f"{row}_{name}": GenerativeCDM.from_pretrained(judge.source, plan.device) for name, judge in judges.items()
+        f"{row}_{name}" if name in plan.discriminators else name: GenerativeCDM.from_pretrained(
+            judge.source, plan.device
+        )
+        for name, judge in judges.items()
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
     rated = tuple(score_rated(run, each, trained, fitted, generative) for each in data.rated)

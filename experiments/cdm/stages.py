@@ -70,11 +70,16 @@ class TrainedPair:
         }
 
 
+def chosen_dialogues(dialogues: Sequence[Sequence[str]], plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:
+    """The dialogues that get a negative: the first ones in random order, cut into windows."""
+    return windows(dialogues, plan.turns, seed)[: plan.dialogues]
+
+
 def kept_negatives(
     run: Run, trained: TrainedPair, dialogues: Sequence[Sequence[str]], plan: NegativesPlan
 ) -> Negatives:
-    """The negatives of the first dialogues, in random order."""
-    chosen = windows(dialogues, plan.turns, run.seed)[: plan.dialogues]
+    """The negatives of the chosen dialogues."""
+    chosen = chosen_dialogues(dialogues, plan, run.seed)
 
     def build(folder: Path) -> None:
         with run.progress("sampling negatives", len(chosen)) as advance:

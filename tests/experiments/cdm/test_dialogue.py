@@ -95,12 +95,18 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
         "model.development.model.model.d_model=16",
+        "model.rules=[mesgar]",
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
     )
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     assert {(row["set"], row["n"], row["synthetic"]) for row in results["table"]} == {("development", 12, True)}
+    assert {"mesgar_bilstm", "cdm_resampled_amateur_bilstm"} < {row["metric"] for row in results["table"]}
+    assert {path.name for path in (tmp_path / "run/models").glob("discriminator_*")} == {
+        "discriminator_bilstm",
+        "discriminator_mesgar_bilstm",
+    }
     lines = [json.loads(line) for line in (tmp_path / "run/scores.jsonl").read_text("utf-8").splitlines()]
     assert [line["ratings"]["quality"] for line in lines] == [1.0] * 6 + [0.0] * 6
     assert any("How the settings were chosen" in note for note in results["notes"])

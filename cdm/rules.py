@@ -1,0 +1,138 @@
+"""Negatives that earlier metrics of coherence learn from, made by rules; baselines of Generative CDM (Table 2).
+
+Mesgar et al. (2020) move and replace utterances. Vakulenko et al. (2018) mix two conversations. DEAM (Ghazarian et al.
+2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence. Every negative keeps the
+number of turns, so that it can be read in windows beside its positive.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, get_args
+
+from cdm.negatives import Dialogue, Negatives
+from core.settings import check
+
+Rule = Literal["mesgar", "vakulenko", "deam_like"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+ATTEMPTS = 5
+
+NEGATED = {
+    **{verb: f"{verb} not" for verb in ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")},
+    **{verb: f"do not {verb}" for verb in ("like", "love", "have", "know", "think", "want", "need", "live", "work")},
+}
+OTHER_PRONOUN = {
+    "i": "he",
+    "you": "they",
+    "he": "i",
+    "she": "it",
+    "it": "she",
+    "we": "she",
+    "they": "you",
+    "them": "me",
+    "my": "his",
+    "your": "their",
+    "his": "my",
+    "her": "our",
+    "our": "her",
+    "their": "your",
+    "me": "him",
+}
+
+
+def rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int) -> Negatives:
+    """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
+
+    Raises SettingFault for an unknown rule.
+    """
+    check(Rule, rule=rule)
+    positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
+    found: dict[int, Dialogue] = {}
+    for i, positive in enumerate(positives):
+        rng = random.Random(f"{rule}/{seed}/{i}")
+        for _ in range(ATTEMPTS):
+            negative = _CHANGE[rule](positive, rng.choice(positives), rng)
+            if negative != positive and all(negative):
+                found[i] = negative
+                break
+    return Negatives(
+        positives=tuple(positives[i] for i in found),
+        negatives=tuple(found.values()),
+        indices=tuple(found),
+        failures=len(positives) - len(found),
+    )
+
+
+def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+    """All utterances or every second one in another order, one moved, or one of another dialogue."""
+    places = list(range(len(turns)))
+    match rng.choice(("order", "even order", "insertion", "replacement")):
+        case "order":
+            places = rng.sample(places, len(places))
+        case "even order":
+            places[1::2] = rng.sample(places[1::2], len(places[1::2]))
+        case "insertion":
+            places.insert(rng.randrange(len(places)), places.pop(rng.randrange(len(places))))
+        case _:
+            return _with_turn(turns, rng.randrange(len(turns)), rng.choice(other))
+    return tuple(turns[place] for place in places)
+
+
+def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+    """The utterances in another order, or one speaker or the second half of another conversation."""
+    lent = [other[i % len(other)] for i in range(len(turns))]
+    match rng.choice(("sequence", "vertical", "horizontal")):
+        case "sequence":
+            return tuple(rng.sample(turns, len(turns)))
+        case "vertical":
+            return tuple(lent[i] if i % 2 else turn for i, turn in enumerate(turns))
+        case _:
+            return (*turns[: len(turns) // 2], *lent[len(turns) // 2 :])
+
+
+def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+    """One to four turns with a contradiction, another pronoun, foreign words, or most of what they say left out."""
+    for _ in range(rng.randint(1, 4)):
+        i = rng.randrange(len(turns))
+        words = turns[i].split()
+        match rng.choice(("contradiction", "coreference", "irrelevancy", "disengagement")):
+            case "contradiction":
+                changed = _contradict(words)
+            case "coreference":
+                changed = [OTHER_PRONOUN.get(word.lower(), word) for word in words]
+            case "irrelevancy":
+                foreign = [word for turn in other for word in turn.split() if _says_something(word)] or words
+                changed = [
+                    rng.choice(foreign) if _says_something(word) and rng.random() < 0.5 else word for word in words
+                ]
+            case _:
+                changed = words[: max(1, len(words) // 3)]
+        turns = _with_turn(turns, i, " ".join(changed))
+    return turns
+
+
+_CHANGE: Mapping[Rule, Callable[[Dialogue, Dialogue, random.Random], Dialogue]] = {
+    "mesgar": _mesgar,
+    "vakulenko": _vakulenko,
+    "deam_like": _deam_like,
+}
+
+
+def _contradict(words: Sequence[str]) -> list[str]:
+    """The words without their "not", or with the first verb that has a negation negated.
+
+    >>> _contradict(["i", "like", "it"]), _contradict(["it", "is", "not", "so"])
+    (['i', 'do not like', 'it'], ['it', 'is', 'so'])
+    """
+    if "not" in words:
+        return [word for word in words if word != "not"]
+    at = next((i for i, word in enumerate(words) if word.lower() in NEGATED), None)
+    return [NEGATED[word.lower()] if i == at else word for i, word in enumerate(words)]
+
+
+def _says_something(word: str) -> bool:
+    """Whether it is likely a content word: letters only, more than three, no pronoun."""
+    return word.isalpha() and len(word) > 3 and word.lower() not in OTHER_PRONOUN
+
+
+def _with_turn(turns: Dialogue, i: int, turn: str) -> Dialogue:
+    return (*turns[:i], turn, *turns[i + 1 :])

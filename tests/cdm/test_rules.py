@@ -1,0 +1,36 @@
+"""Negatives by rules: another text of as many turns, the same for the same seed, of the turns and words they should."""
+
+import pytest
+
+from cdm.rules import RULES, Rule, rule_negatives
+from core.faults import SettingFault
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[str, ...]], rule: Rule) -> None:
+    found = rule_negatives(dialogues, rule, seed=0)
+    assert rule_negatives(dialogues, rule, seed=0) == found
+    assert rule_negatives(dialogues, rule, seed=1) != found
+    assert found.failures < 10
+    for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
+        assert positive == dialogues[i]
+        assert positive != negative
+        assert len(positive) == len(negative)
+
+
+def test_mesgar_and_vakulenko_take_whole_turns(dialogues: list[tuple[str, ...]]) -> None:
+    known = {turn for turns in dialogues for turn in turns}
+    for rule in ("mesgar", "vakulenko"):
+        assert {turn for turns in rule_negatives(dialogues, rule, seed=0).negatives for turn in turns} <= known
+
+
+def test_deam_like_changes_words_within_turns(dialogues: list[tuple[str, ...]]) -> None:
+    known = {turn for turns in dialogues for turn in turns}
+    new = {turn for turns in rule_negatives(dialogues, "deam_like", seed=0).negatives for turn in turns} - known
+    assert any(" not " in turn for turn in new)
+    assert len(new) > 30
+
+
+def test_an_unknown_rule_is_refused(dialogues: list[tuple[str, ...]]) -> None:
+    with pytest.raises(SettingFault, match="rule must be 'mesgar', 'vakulenko' or 'deam_like', but is 'uni'"):
+        rule_negatives(dialogues, "uni", seed=0)  # pyright: ignore[reportArgumentType]
