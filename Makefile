@@ -1,4 +1,4 @@
-# run, test, check, bench: each sets up .venv from the lock file first. PYTHON=python3.12 picks another interpreter.
+# The targets run, test, check and bench first set up .venv from the lock file. PYTHON=python3.12 chooses another interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
 
