@@ -144,7 +144,7 @@ class Encoder:
         """
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         rows = self._rows(list(distinct))
-        specials = sum(map(len, self._frame))
+        specials = sum(map(len, self.frame))
         vectors = np.zeros((len(distinct), self.dimension), np.float64)
         totals = np.zeros(len(distinct))
         batches = batches_by_budget([len(ids) for ids in rows.ids], self.token_budget)
@@ -161,7 +161,7 @@ class Encoder:
         return self._rows(texts).dropped
 
     @property
-    def _frame(self) -> tuple[list[int], list[int]]:
+    def frame(self) -> tuple[list[int], list[int]]:
         """The special tokens before and after a text."""
         framed = list(self.tokenizer("a")["input_ids"])
         bare = list(self.tokenizer("a", add_special_tokens=False)["input_ids"])
@@ -169,7 +169,7 @@ class Encoder:
         return framed[:at], framed[at + len(bare) :]
 
     def _rows(self, texts: Sequence[str]) -> "_Rows":
-        prefix, suffix = self._frame
+        prefix, suffix = self.frame
         room = self.longest - len(prefix) - len(suffix)
         bodies = plain_token_ids(self.tokenizer, texts)
         ids: list[list[int]] = []

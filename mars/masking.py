@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 
 from core.settings import Count, Positive, checked_dataclass
-from mars.documents import DocumentFrequencies
+from data.documents import DocumentFrequencies
 from mars.english import PartOfSpeech
 from mars.tagging import Tagger
 from mars.words import Word, fold, is_punctuation, split_words

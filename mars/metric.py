@@ -15,12 +15,13 @@ from core.scores import Scores, fields
 from core.selection import references_of, select_complete
 from core.settings import AscendingRatios, Positive, check
 from core.signature import MODEL_LIBRARIES, signature
+from data.documents import DocumentFrequencies
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
 from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
-from mars.documents import DocumentFrequencies, count_documents, load_documents
+from mars.documents import count_words, load_documents
 from mars.keeping import Augmenter
 from mars.masking import Masking
 from mars.naive import NaiveAugmenter
@@ -240,7 +241,7 @@ class MARS:
 
     def _frequencies(self, examples: Iterable[Example]) -> DocumentFrequencies:
         """Those given, or those of the references of the examples."""
-        return self.documents or count_documents(sorted({text for e in examples for text in references_of(e)}))
+        return self.documents or count_words(sorted({text for e in examples for text in references_of(e)}))
 
     def _augmented(
         self, examples: Sequence[Example], documents: DocumentFrequencies

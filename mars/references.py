@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from core.example import Example
 from core.selection import references_of
+from data.documents import DocumentFrequencies
 from mars.cloze import Augmented, Job
-from mars.documents import DocumentFrequencies
 from mars.keeping import Augmenter, load_or_augment, to_json_numbers
 from mars.masking import Blank, Masking, Template, make_templates
 from mars.tagging import Tagger

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from data.documents import DocumentFrequencies
 from experiments.runner.contracts import Outcome, Run
-from mars.documents import DocumentFrequencies
+from mars.documents import save_documents
 
 
 def idf(run: Run, documents: DocumentFrequencies, output: Path) -> Outcome:
     """Writes the document frequencies of a corpus (Eq. 1 of MARS)."""
-    documents.save(output)
+    save_documents(documents, output)
     figures = {"documents": documents.documents, "words": len(documents.containing)}
     return Outcome(signature=f"{run.name}|corpus={documents.corpus}", figures=figures, files=[output])

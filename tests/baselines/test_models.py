@@ -19,11 +19,13 @@ from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
 from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
 from baselines.likelihood import NO_TOKENS
+from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Metric
+from data.documents import smoothed_idf
 from discriminators.discriminator import new_bilstm
 from language_models.causal import CausalLM
 from language_models.encoders import Encoder, load_encoder
@@ -94,6 +96,9 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, list[Metric]]
         **{d: [BartScore(t5, "toy", direction=d, token_budget=b) for b in budgets] for d in directions},  # pyright: ignore[reportArgumentType]
         "bertscore": [replace(scorer, batch_size=b) for b in (1, 3, 64)],
         "sentence_mover": [SentenceMover(Encoder.from_pretrained(str(bert), token_budget=b)) for b in (1, 60, 4096)],
+        "mover_score": [
+            MoverScore(Encoder.from_pretrained(str(bert)), ["a cat sat.", "rain"], token_budget=b) for b in budgets
+        ],
         "discriminator": [DiscriminatorScore(replace(judge, token_budget=b)) for b in budgets],
         "discriminator_label": [LabelDiscriminatorScore(replace(labelled, token_budget=b)) for b in budgets],
         "bleurt": [Bleurt(*rater, "toy", token_budget=b) for b in budgets],
@@ -111,6 +116,7 @@ NAMES = [
     "f",
     "bertscore",
     "sentence_mover",
+    "mover_score",
     "discriminator",
     "discriminator_label",
     "bleurt",
@@ -143,6 +149,7 @@ LACKING = {
     "f": {"d": "bartscore needs references, found none", "e": NO_TOKENS},
     "bertscore": {"d": "bertscore needs references, found none"},
     "sentence_mover": {"d": "sentence_mover needs references, found none"},
+    "mover_score": {"d": "mover_score needs references, found none"},
     "discriminator": {"e": NO_TOKENS},
     "discriminator_label": {"c": "discriminator_label needs label, found none", "e": NO_TOKENS},
     "bleurt": {"d": "bleurt needs references, found none", "e": NO_TOKENS},
@@ -153,7 +160,7 @@ LACKING = {
 def test_what_cannot_be_scored_says_why(metrics: dict[str, list[Metric]], name: str) -> None:
     found = metrics[name][-1].score(EXAMPLES)
     assert {e.id: r for e, r in zip(EXAMPLES, found.reasons, strict=True) if r} == LACKING[name]
-    if name in ("bertscore", "sentence_mover"):
+    if name in ("bertscore", "sentence_mover", "mover_score"):
         assert found.values["quality"][4] == 0.0
 
 
@@ -353,6 +360,40 @@ def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
     np.testing.assert_allclose(found.values["quality"], [math.exp(-(2 / 3 * 1.5 + 4 / 3)), 1.0, np.nan, 1.0], rtol=1e-6)
     assert found.reasons[2] == UNKNOWN
     assert found.dropped_tokens == (0, 0, 1, 1)
+
+
+def test_mover_score_by_its_definition(bert: Path) -> None:
+    """The references of the call weigh the tokens: `the` and the full stop are in both of them, other tokens in one."""
+    examples = [Example("a", "the cat sat", references=("cat the.",)), Example("b", "the", references=("the mat.",))]
+    metric = MoverScore.from_pretrained(str(bert), layers=2)
+    found = metric.score(examples)
+    model, tokenizer = load_encoder(str(bert))
+
+    def embed(text: str) -> np.ndarray:
+        with torch.no_grad():
+            read = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+        one, two = (states[0, 1:-1].double().numpy() for states in read.hidden_states[-2:])
+        joined = np.concatenate([np.minimum(one, two), (one + two) / 2, np.maximum(one, two)], axis=1)
+        return joined / np.linalg.norm(joined, axis=1, keepdims=True)
+
+    both, first, none = smoothed_idf(2, 2), smoothed_idf(2, 1), smoothed_idf(2, 0)
+    supply, demand = np.array([both, first, none]), np.array([first, both, both])
+    cost = np.linalg.norm(embed("the cat sat")[:, None] - embed("cat the.")[None], axis=-1)
+    distance = earth_movers_distance(supply / supply.sum(), demand / demand.sum(), cost)
+    assert found.values["quality"][0] == pytest.approx(1 / (1 + distance), abs=1e-6)
+    assert metric.score([Example("c", "the cat", references=("the cat",))]).values["quality"] == pytest.approx([1.0])
+    fixed = replace(metric, documents=["cat"])
+    assert found.signature != metric.score(examples[:1]).signature  # other references weigh the tokens
+    assert fixed.score(examples).signature == fixed.score(examples[:1]).signature
+
+
+def test_mover_score_counts_what_it_cuts(bert: Path) -> None:
+    metric = MoverScore.from_pretrained(str(bert))
+    examples = [Example("a", "the cat " * 20, references=("a cat " * 15, "no")), Example("b", "no", references=("no",))]
+    assert metric.score(examples).dropped_tokens == (40 - 22 + 30 - 22, 0)
+    with pytest.raises(ExampleFaults, match="reads 22 tokens at once") as faults:
+        replace(metric, truncation="error").score(examples)
+    assert [index for index, _ in faults.value.at] == [0]
 
 
 def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:

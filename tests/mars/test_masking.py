@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
-from mars.documents import count_documents
+from mars.documents import count_words
 from mars.masking import (
     PAPER,
     Blank,
@@ -41,7 +41,7 @@ CONTEXT = "Tom lives in a house with a dog. The postman comes every day."
 
 
 def test_priorities_by_hand_and_none_for_punctuation() -> None:
-    idf = count_documents(["small dog", "dog", "dog ran.", "dog"])
+    idf = count_words(["small dog", "dog", "dog ran.", "dog"])
     found = priorities(
         ["small", "dog", "loudly", "ran", "."], ["adjective", "noun", "adverb", "other", "other"], idf, PAPER
     )
@@ -224,7 +224,7 @@ def test_template_by_hand() -> None:
 
 
 def test_templates_of_a_story() -> None:
-    idf = count_documents([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
+    idf = count_words([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
     ratios = (0, 0.2, 0.4, 0.6)
     found = make_templates(STORY, CONTEXT, ratios, BUILTIN, idf)
     assert found[0] == (Kept(STORY),)
@@ -236,7 +236,7 @@ def test_templates_of_a_story() -> None:
 
 def test_templates_by_hand() -> None:
     text = "The red dog ran fast."
-    idf = count_documents([text, "They ran."])
+    idf = count_words([text, "They ran."])
     classes = {"red": "adjective", "dog": "noun", "fast": "adverb"}
     tagger = NamedTagger("by hand", lambda found: [classes.get(word, "other") for word in found])  # pyright: ignore[reportArgumentType]
     # M = 2, IDF: the, red, dog, fast ln(3/2) = 0.405; ran ln(3/3), so 0.1. v: red 9.9, ran 10, fast 7.4. N = 6.
@@ -253,7 +253,7 @@ def test_templates_by_hand() -> None:
 @pytest.mark.parametrize("context", ["", "...", "שלום עולם", "🎉🎉", "something else"])
 @pytest.mark.parametrize("reference", ["", "  ", "Yes", "...", "🎉", "春眠不觉晓", "שלום, עולם!", "Ann didn't go."])
 def test_any_text_has_templates(reference: str, context: str) -> None:
-    idf = count_documents([reference])
+    idf = count_words([reference])
     for parts in make_templates(reference, context, [0, 0.2, 0.9], BUILTIN, idf):
         kept = [part.text for part in parts if isinstance(part, Kept)]
         assert all(text in reference for text in kept)
@@ -261,7 +261,7 @@ def test_any_text_has_templates(reference: str, context: str) -> None:
 
 
 def test_no_ratio_gives_no_template_and_a_wrong_one_is_refused() -> None:
-    idf = count_documents([STORY])
+    idf = count_words([STORY])
     assert make_templates(STORY, CONTEXT, [], BUILTIN, idf) == []
     with pytest.raises(ValueError, match="masking ratio"):
         make_templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
+from data.documents import DocumentFrequencies
 from language_models.tiny import TinyBert, TinyGPT2
 from mars.cloze import Augmented, Fill, Job
-from mars.documents import DocumentFrequencies, count_documents
+from mars.documents import count_words
 from mars.masking import Blank, Kept
 from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
@@ -193,7 +194,7 @@ def test_a_cut_context_counts_only_where_it_was_read(metric: MARS) -> None:
 
 def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
     examples = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
-    frequent = count_documents(["dog", "a dog", "the dog", "a cat dog"])
+    frequent = count_words(["dog", "a dog", "the dog", "a cat dog"])
 
     def masked(documents: DocumentFrequencies | None) -> str:
         (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augment(examples)
@@ -202,7 +203,7 @@ def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> N
 
     assert masked(None) == "the [1] the cat"  # one document, all words in it: the first noun
     assert masked(frequent) == "the [1] the cat"
-    assert masked(count_documents(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
+    assert masked(count_words(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
 
 
 def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
@@ -212,7 +213,7 @@ def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
     parts = [with_corpus.score([example]) for example in examples]
     assert [part.values["quality"][0] for part in parts] == pytest.approx(list(whole.values["quality"]), abs=1e-5)
     assert {part.signature for part in parts} == {whole.signature}
-    given = replace(metric, documents=count_documents(["cat"]))
+    given = replace(metric, documents=count_words(["cat"]))
     assert given.with_corpus(examples).documents == given.documents
 
 
@@ -221,13 +222,13 @@ def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_
 ) -> None:
     alone = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
     company = [*alone, Example("b", text="x", references=("dog",)), Example("c", text="x", references=("a dog",))]
-    fixed = replace(metric, ratios=(0.0, 0.25), documents=count_documents(["cat", "a cat", "the cat", "my cat"]))
+    fixed = replace(metric, ratios=(0.0, 0.25), documents=count_words(["cat", "a cat", "the cat", "my cat"]))
     assert fixed.score(alone).values["quality"][0] == fixed.score(company).values["quality"][0]
     assert fixed.score(alone).signature == fixed.score(company).signature == fixed.signature
     free = replace(fixed, documents=None)
     one, two = free.score(alone).signature, free.score(company).signature
     assert one != two
-    assert f"|documents={count_documents(['the dog the cat']).corpus}|" in one
+    assert f"|documents={count_words(['the dog the cat']).corpus}|" in one
     assert "|documents=references|" in free.signature
 
 

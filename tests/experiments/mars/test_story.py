@@ -46,7 +46,17 @@ TOY = (
 )
 ABLATIONS = ("mars", "mars_without_planning", "mars_without_context", "mars_without_both", "mars_naive", "mars_static")
 RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
-BASELINES = ("bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "perplexity", "perplexity_raw", "word_count")
+BASELINES = (
+    "bleu1",
+    "rouge_l",
+    "meteor",
+    "bertscore",
+    "sentence_mover",
+    "mover_score",
+    "perplexity",
+    "perplexity_raw",
+    "word_count",
+)
 
 
 def test_every_row_and_figure_is_there_and_references_are_found_again(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""MoverScore (Zhao et al., EMNLP 2019): the cheapest way to turn the tokens of a text into those of a reference.
+
+Our own small implementation of the unigram form with power means of BERT's last layers. The released code leaves out
+subwords after the first of a word and weighs the text's tokens by their IDF among the texts. Here all tokens count, and
+IDF comes from the references, or from a corpus, on both sides.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from baselines.sentence_mover import earth_movers_distance
+from core.example import Example
+from core.scores import Scores, fields
+from core.selection import references_of, score_complete
+from core.settings import Count, checked_dataclass
+from core.signature import MODEL_LIBRARIES, signature
+from data.documents import DocumentFrequencies, count_documents, read_documents
+from language_models.batching import batches_by_budget, pad
+from language_models.encoders import Encoder
+from language_models.model import plain_token_ids
+from language_models.truncation import CutTruncation, refuse_cut
+
+AT_ONCE = 256  # examples whose token embeddings are held in memory
+
+
+@checked_dataclass
+class MoverScore:
+    """1 / (1 + distance): tokens weighed by IDF, moved at the Euclidean distance of their unit vectors.
+
+    At most 1, higher is better. The best of several references counts. A blank text scores 0.
+
+    Attributes:
+        encoder: gives the states of tokens; the paper's is BERT tuned on entailment (MNLI).
+        documents: a corpus for the IDF of tokens; None takes the references of the call. The signature names it.
+        layers: how many of the last layers are read; minimum, mean and maximum over them make a token's vector.
+        truncation: a longer text or reference is cut at its end (`warn`) or refused (`error`).
+        token_budget: padded tokens in a batch.
+    """
+
+    requires = fields("references")
+    encoder: Encoder
+    documents: Sequence[str] | None = None
+    layers: Count = 5
+    truncation: CutTruncation = "warn"
+    token_budget: Count = 8192
+
+    @classmethod
+    def from_pretrained(
+        cls, encoder: str = "offline", documents: str | Path | None = None, device: str = "cpu", **settings: Any
+    ) -> "MoverScore":
+        """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`).
+
+        Raises MissingModel where neither a folder nor a reachable hub has the encoder.
+        """
+        corpus = None if documents is None else read_documents(documents)
+        return cls(Encoder.from_pretrained(encoder, device), corpus, **settings)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references.
+
+        Raises ExampleFaults where no example has references, and with `error` for all texts that are too long.
+        """
+        return score_complete(examples, self.requires, "mover_score", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
+        distinct = list(dict.fromkeys(text for several in texts for text in several))
+        ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
+        room = self.encoder.longest - sum(map(len, self.encoder.frame))
+        dropped = [sum(max(0, len(ids[text]) - room) for text in several) for several in texts]
+        if self.truncation == "error":
+            refuse_cut(
+                f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more", dropped
+            )
+        references = sorted({reference for several in texts for reference in several[1:]})
+        frequencies = count_documents(references if self.documents is None else self.documents, self._split)
+        cut = {text: row[:room] for text, row in ids.items()}
+        quality: list[float] = []
+        for start in range(0, len(texts), AT_ONCE):
+            quality += self._score_chunk(texts[start : start + AT_ONCE], cut, frequencies)
+        line = signature(
+            "mover_score",
+            libraries=MODEL_LIBRARIES,
+            encoder=self.encoder.name,
+            layers=self.layers,
+            documents=frequencies.corpus,
+            truncation=self.truncation,
+        )
+        return Scores({"quality": np.array(quality)}, line, (), dropped)
+
+    def _split(self, text: str) -> list[str]:
+        return list(map(str, plain_token_ids(self.encoder.tokenizer, [text])[0]))
+
+    def _score_chunk(
+        self, texts: Sequence[Sequence[str]], ids: dict[str, list[int]], frequencies: DocumentFrequencies
+    ) -> list[float]:
+        distinct = [text for text in dict.fromkeys(t for several in texts for t in several) if ids[text]]
+        vectors = dict(zip(distinct, self._embed([ids[text] for text in distinct]), strict=True))
+        weights = {text: np.array([frequencies.idf(str(token)) for token in ids[text]]) for text in distinct}
+
+        def similarity(text: str, reference: str) -> float:
+            if text not in vectors or reference not in vectors:
+                return 0.0
+            supply, demand = (weights[each] / weights[each].sum() for each in (text, reference))
+            cost = cdist(vectors[text], vectors[reference])
+            return 1 / (1 + earth_movers_distance(supply, demand, cost))
+
+        return [max(similarity(text, reference) for reference in others) for text, *others in texts]
+
+    @torch.inference_mode()
+    def _embed(self, rows: Sequence[list[int]]) -> list[NDArray[np.float64]]:
+        """The unit vectors of the tokens of each row, shape (tokens, 3 dim)."""
+        prefix, suffix = self.encoder.frame
+        transformer, device = self.encoder.model[0].auto_model, self.encoder.model.device
+        found: list[NDArray[np.float64]] = [np.empty(0)] * len(rows)
+        for batch in batches_by_budget([len(row) for row in rows], self.token_budget):
+            framed = [[*prefix, *rows[i], *suffix] for i in batch]
+            read = transformer(
+                input_ids=pad(framed, self.encoder.tokenizer.pad_token_id or 0, device),  # pyright: ignore[reportArgumentType]
+                attention_mask=pad([[1] * len(row) for row in framed], 0, device),
+                output_hidden_states=True,
+            )
+            states = torch.stack(read.hidden_states[-self.layers :]).double()
+            means = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
+            unit = torch.nn.functional.normalize(means, dim=-1).cpu().numpy()
+            for i, vectors in zip(batch, unit, strict=True):
+                found[i] = vectors[len(prefix) : len(prefix) + len(rows[i])]
+        return found

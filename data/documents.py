@@ -1,0 +1,73 @@
+"""Documents: in how many of them a word or token occurs, and IDF from these counts."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.faults import InputFaults
+from core.selection import references_of
+from core.stages import fingerprint
+from data.files import read_examples
+from data.text_files import read_text
+
+IDF_FLOOR = 0.1
+
+
+def smoothed_idf(documents: int, containing: int) -> float:
+    """max(log((M + 1) / (df + 1)), 0.1): above 0 for any word, so that it can be a divisor or a weight.
+
+    >>> smoothed_idf(4, 4), round(smoothed_idf(4, 1), 5)  # ln(5 / 2)
+    (0.1, 0.91629)
+    """
+    return max(math.log((documents + 1) / (containing + 1)), IDF_FLOOR)
+
+
+@dataclass(frozen=True)
+class DocumentFrequencies:
+    """In how many documents of a corpus each word occurs.
+
+    Attributes:
+        documents: the number of documents, M.
+        containing: df by word; words that no document contains are missing.
+        corpus: a fingerprint of the documents, in any order.
+    """
+
+    documents: int
+    containing: Mapping[str, int]
+    corpus: str
+
+    def idf(self, word: str) -> float:
+        """`smoothed_idf` of a word."""
+        return smoothed_idf(self.documents, self.containing.get(word, 0))
+
+
+def count_documents(documents: Sequence[str], split: Callable[[str], Collection[str]]) -> DocumentFrequencies:
+    """Counts the documents that contain each of the words that `split` finds in them.
+
+    >>> count_documents(["a cat", "a dog dog"], str.split).containing
+    {'a': 2, 'cat': 1, 'dog': 1}
+    """
+    counts = Counter(itertools.chain.from_iterable(sorted(set(split(document))) for document in documents))
+    return DocumentFrequencies(len(documents), dict(counts), fingerprint(sorted(documents)))
+
+
+def read_documents(path: Path | str) -> list[str]:
+    """The documents of a corpus.
+
+    Those of a .txt file are its lines. Those of a .jsonl, .csv or .tsv file of examples are the references, each one
+    once, and the text of an example without references.
+
+    Raises InputFaults for what is wrong with the file.
+    """
+    path = Path(path)
+    if path.suffix != ".txt":
+        examples = read_examples(path)
+        return sorted({text for example in examples for text in references_of(example) or [example.full_text]})
+    faults: list[str] = []
+    text = read_text(path, faults)
+    if faults:
+        raise InputFaults(faults)
+    return [line.strip() for line in text.splitlines() if line.strip()]
