@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedModel, PreTrainedTokenizerFast
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from language_models.batching import pad
 from language_models.model import Float32Linear
-from language_models.training import Batch, Task, causal_batch
+from language_models.training import NOT_LEARNED, Batch, Task, causal_batch
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.tokens import decode_tokens
 
@@ -186,6 +187,24 @@ class SongNet:
             )  # an unknown character has a place too
             rows.append(row_symbols(len(task.source), Form.of(poem).slots(), 0, width))
         return {**batch, "symbols": torch.tensor(rows)}
+
+
+@torch.no_grad()
+def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]], batch_size: int = 64) -> Float[Tensor, " poems"]:
+    """The negative log-probability in nats of each (tune, poem) with its end, given tune and form.
+
+    Marks count as the characters do, though their places are given: the generator is nearly sure of them.
+    """
+    found: list[Tensor] = []
+    for start in range(0, len(poems), batch_size):
+        tasks = [songnet.task(tune, poem) for tune, poem in poems[start : start + batch_size]]
+        batch = {
+            name: value.to(songnet.model.device) for name, value in songnet.training_batch(songnet.model, tasks).items()
+        }
+        labels = batch.pop("labels")
+        logits = songnet.model(**batch).logits.transpose(1, 2)
+        found.append(cross_entropy(logits, labels, ignore_index=NOT_LEARNED, reduction="none").sum(dim=1))
+    return torch.cat(found).cpu()
 
 
 def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) -> list[tuple[int, int, int]]:

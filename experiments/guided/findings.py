@@ -187,7 +187,6 @@ def score_texts(by_label: Sequence[SteeredTexts], seed: int) -> SteeringScores:
         np.concatenate([getattr(texts, name) for texts in by_label])
         for name in ("prompts", "seeds", "hits", "nll", "tokens")
     )
-    loss = ratio_over_prompts(nll, tokens, prompts, seed)
     used = list(dict.fromkeys(seeds_of.tolist()))
     pools = [
         [words for words, drawn in zip(texts.words, texts.seeds, strict=True) if drawn == chosen]
@@ -197,7 +196,7 @@ def score_texts(by_label: Sequence[SteeredTexts], seed: int) -> SteeringScores:
     return SteeringScores(
         n=len(hits),
         accuracy=ratio_over_prompts(hits, np.ones_like(hits), prompts, seed),
-        perplexity=Estimate(*map(math.exp, (loss.value, loss.low, loss.high)), reason=loss.reason),
+        perplexity=perplexity_over_prompts(nll, tokens, prompts, seed),
         distinct={n: float(np.mean([distinct_n(pool, n) for pool in pools])) for n in (1, 2, 3)},
         tokens=float(tokens.mean()),
         seeds=used,
@@ -219,6 +218,14 @@ def ratio_over_prompts(
         seed=seed,
     )
     return ratios["ratio"]
+
+
+def perplexity_over_prompts(
+    nll: NDArray[np.float64], tokens: NDArray[np.float64], prompts: NDArray[np.intp], seed: int
+) -> Estimate:
+    """exp of the mean negative log-probability of a token, with a 95 % bootstrap interval over prompts."""
+    loss = ratio_over_prompts(nll, tokens, prompts, seed)
+    return Estimate(*map(math.exp, (loss.value, loss.low, loss.high)), reason=loss.reason)
 
 
 def is_above_chance(wanted: Sequence[str | None], found: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
 from transformers import LogitsProcessor
 
 from core.example import Example
@@ -10,16 +11,23 @@ from core.settings import Count, NonNegative, checked_dataclass
 from data.splits import split_by
 from discriminators.data_module import LabelledText
 from discriminators.training import kept_point
+from experiments.guided.findings import perplexity_over_prompts
 from experiments.oumg import tables
-from experiments.oumg.poems import Decoder, check_candidates, choose_poems, known_characters, top_k
+from experiments.oumg.poems import Decoder, check_candidates, choose_poems, known_characters, top_k, tune_of
 from experiments.oumg.study import PoemStudy
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide, prefix_notes
 from experiments.training.trained import folders_of
+from meta_eval.bootstrap import Estimate, number_groups
 from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
-from oumg.songnet import SongNet
+from oumg.songnet import SongNet, poem_nll
 from oumg.unknown import count_unknown_tokens
+
+PERPLEXITY = (
+    "perplexity: of a character of all guided poems, given tune and form, under the unguided generator and its whole "
+    "vocabulary; lower is likelier."
+)
 
 
 @checked_dataclass
@@ -56,9 +64,9 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
     learned, human = halve_inputs(poems, run.seed)
     poet = study.train_poet(run)
     machine = poet.generate("machine", learned, top_k(guidance.k))
-    tokenizer = SongNet.from_pretrained(poet.generator.source).tokenizer
+    songnet = SongNet.from_pretrained(poet.generator.source, study.device)
     texts = guide_texts(learned, machine, guidance.guide.texts)
-    guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer)
+    guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, songnet.tokenizer)
     loaded = load_guide(guide.source, study.device)
 
     def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:
@@ -72,22 +80,35 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
     guided = poet.generate("guided", human, Decoder(make, {"guide": guide.identity, **strength}), draws)
     origins = {"human": human, "unguided": unguided, "guided": guided}
     found = study.find(run, poet.generator, origins, ("guided", "unguided"))
-    rows = [{"guide": guidance.kind, **strength, **row} for row in tables.relative_rows(found.compared)]
+    perplexity = poem_perplexity(songnet, guided, run.seed)
+    rows = [
+        {"guide": guidance.kind, **strength, **row, "perplexity": perplexity}
+        for row in tables.relative_rows(found.compared)
+    ]
     best = kept_point(guide.curve, guidance.guide.training.keep)
     return study.present(
         run,
         found,
-        Table("Guided against unguided", tables.CAPTION, rows),
+        Table("Guided against unguided", f"{tables.CAPTION} {PERPLEXITY}", rows),
         [*notes, *prefix_notes(guidance.guide), *tables.comparison_notes(found.compared)],
         {"guide": guide.identity, **strength},
         models=folders_of({"guide": guide}),
         figures={
             **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
+            "perplexity of the unguided poems": poem_perplexity(songnet, unguided, run.seed).value,
             "characters of the guided poems that the guide does not know": count_unknown_tokens(
                 loaded, [poem.text for poem in guided]
             ),
         },
     )
+
+
+def poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Estimate:
+    """The perplexity per character of poems under the unguided generator, with an interval over inputs."""
+    nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems]).double().numpy()
+    tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
+    inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
+    return perplexity_over_prompts(nll, tokens, inputs, seed)
 
 
 def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:

@@ -11,6 +11,7 @@ from core.example import Example
 from data.files import write_examples
 from data.text_files import written_aside
 from experiments.guided.findings import SteeredSetting, SteeredTexts, score_texts
+from experiments.report.plots import trade_off
 
 CAPTION = (
     "strength: alpha (normalised) or lambda (fudge); 0 is the unguided generator, which samples from its k likeliest "
@@ -53,24 +54,14 @@ def steering_row(
     }
 
 
-def trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
+def plot_trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Accuracy by perplexity: a line for each k, a point for each strength."""
-    figure = Figure(figsize=(6, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for k in dict.fromkeys(row["k"] for row in rows):
-        chosen = [row for row in rows if row["k"] == k]
-        x, y = ([row[name].value for row in chosen] for name in ("perplexity", "accuracy"))
-        ends = np.array([(row["accuracy"].low, row["accuracy"].high) for row in chosen]).T
-        axes.errorbar(x, y, np.abs(ends - y), marker="o", capsize=2, label=f"k = {k}")
-        for row, perplexity, accuracy in zip(chosen, x, y, strict=True):
-            axes.annotate(f"{row['strength']:g}", (perplexity, accuracy), xytext=(4, 4), textcoords="offset points")
-    axes.set(
-        xlabel="perplexity under the unguided generator (lower is likelier)",
-        ylabel="accuracy by separate judges",
-        title="Strength by strength",
-    )
-    axes.legend()
-    return figure
+    lines = {
+        f"k = {k}": [(f"{row['strength']:g}", row["perplexity"], row["accuracy"]) for row in rows if row["k"] == k]
+        for k in dict.fromkeys(row["k"] for row in rows)
+    }
+    x = "perplexity under the unguided generator (lower is likelier)"
+    return trade_off(lines, x, "accuracy by separate judges, strength by strength")
 
 
 def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:

@@ -90,7 +90,7 @@ def guided_text(
             Table("Steered texts by label", tables.CAPTION, tables.label_rows(found, steering.rule, run.seed)),
         ],
         plots={
-            "accuracy_and_perplexity": tables.trade_off(together),
+            "accuracy_and_perplexity": tables.plot_trade_off(together),
             **({"training_curves": plots.training_curves({name: own[name].curve for name in own})} if own else {}),
         },
         models=folders_of(

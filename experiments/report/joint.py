@@ -1,6 +1,7 @@
-"""Joint: the agreement found by all jobs of a sweep as one table and one plot, in the form of a paper's ablation.
+"""Joint: what all jobs of a sweep found as one table and one plot, in the form of a paper's ablation.
 
-A column holds one metric. A metric whose name depends on the settings is a column under several names.
+Agreement with ratings: a column holds one metric. A metric whose name depends on the settings is a column under several
+names. Other findings: two columns of the jobs' tables, one against the other.
 """
 
 import math
@@ -9,6 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from experiments.report.plots import trade_off
 from experiments.report.tables import format_cell
 from meta_eval.bootstrap import Estimate
 
@@ -34,10 +36,43 @@ def joint_rows(
                     "set": place[0],
                     "aspect": place[1],
                     **{key: job["settings"].get(key, "") for key in varied},
-                    **{column: _estimate(row) for column, row in cells.items() if row is not None},
+                    **{
+                        column: _estimate(row["spearman"], row["spearman_interval"])
+                        for column, row in cells.items()
+                        if row is not None
+                    },
                 }
             )
     return rows
+
+
+def trade_off_rows(
+    jobs: Sequence[Mapping[str, Any]], varied: Sequence[str], columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """One row per job: the varied settings, then the columns from the first row of its table that has all of them.
+
+    Jobs without such a row have none.
+    """
+    firsts = (
+        (job, row)
+        for job in jobs
+        for row in [next((row for row in job.get("table", ()) if {*columns} <= {*row}), None)]
+        if row is not None
+    )
+    return [
+        {
+            **{key: job["settings"].get(key, "") for key in varied},
+            **{name: _estimate(row[name], row.get(f"{name}_interval", (None, None))) for name in columns},
+        }
+        for job, row in firsts
+    ]
+
+
+def plot_trade_off(rows: Sequence[Mapping[str, Any]], varied: Sequence[str], columns: Sequence[str]) -> Figure:
+    """The second column against the first, a point for each row of `trade_off_rows`."""
+    x, y = columns
+    points = [(", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in varied), row[x], row[y]) for row in rows]
+    return trade_off({"": points}, x.replace("_", " "), y.replace("_", " "))
 
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -78,9 +113,9 @@ def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figu
     return figure
 
 
-def _estimate(row: Mapping[str, Any]) -> Estimate:
-    value, low, high = (math.nan if n is None else n for n in (row["spearman"], *row["spearman_interval"]))
-    return Estimate(value, low, high)
+def _estimate(value: float | None, interval: Sequence[float | None]) -> Estimate:
+    number, low, high = (math.nan if each is None else each for each in (value, *interval))
+    return Estimate(number, low, high)
 
 
 def _in_order(level: str) -> tuple[float, str]:

@@ -28,6 +28,22 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
     return figure
 
 
+def trade_off(lines: Mapping[str, Sequence[tuple[str, Estimate, Estimate]]], x: str, y: str) -> Figure:
+    """`y` against `x`: a line for each name, its points with their labels and the intervals of `y`."""
+    figure = Figure(figsize=(6, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for name, points in lines.items():
+        across, up = ([estimate.value for estimate in column] for column in list(zip(*points, strict=True))[1:])
+        ends = np.array([(point[2].low, point[2].high) for point in points]).T
+        axes.errorbar(across, up, np.abs(ends - up), marker="o", capsize=2, label=name or None)
+        for label, at, value in points:
+            axes.annotate(label, (at.value, value.value), xytext=(4, 4), textcoords="offset points")
+    axes.set(xlabel=x, ylabel=y)
+    if any(lines):
+        axes.legend()
+    return figure
+
+
 def scores_against_ratings(scored: ScoredSet) -> Figure:
     """One panel per metric: scores by rating, with jittered points and a colour for each of a few systems.
 

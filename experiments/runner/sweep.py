@@ -19,7 +19,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.joint import Columns, joint_rows, markdown, plot_joint
+from experiments.report.joint import Columns, joint_rows, markdown, plot_joint, plot_trade_off, trade_off_rows
 from experiments.report.results import find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
@@ -51,7 +51,7 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
     jobs = finished_jobs(records)
     write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
     shutil.rmtree(records)
-    write_joint(jobs, checked[0].joint, folder)
+    write_joint(jobs, checked[0].joint, checked[0].trade_off, folder)
     show(jobs, folder)
     return max(job["exit_code"] for job in jobs)
 
@@ -102,13 +102,16 @@ def varied_settings(jobs: Sequence[dict[str, Any]]) -> list[str]:
     return [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
 
 
-def write_joint(jobs: Sequence[dict[str, Any]], columns: Columns | None, folder: Path) -> None:
-    """Writes joint.md and joint.png, where more than one job agreed with ratings."""
+def write_joint(
+    jobs: Sequence[dict[str, Any]], columns: Columns | None, pair: Sequence[str] | None, folder: Path
+) -> None:
+    """Writes joint.md and joint.png, where more than one job agreed with ratings or has the pair of columns."""
     varied = varied_settings(jobs)
-    rows = joint_rows(jobs, varied, columns)
+    rows = joint_rows(jobs, varied, columns) if pair is None else trade_off_rows(jobs, varied, pair)
     if varied and len(rows) > 1:
         (folder / "joint.md").write_text(markdown(rows), encoding="utf-8")
-        plot_joint(rows, varied).savefig(folder / "joint.png", dpi=150)
+        figure = plot_joint(rows, varied) if pair is None else plot_trade_off(rows, varied, pair)
+        figure.savefig(folder / "joint.png", dpi=150)
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:

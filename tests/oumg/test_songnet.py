@@ -14,7 +14,7 @@ from language_models.training import Schedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
 from oumg.poetry import ContentOnly, FormConstraint, generate_poems
-from oumg.songnet import SongNet, SongNetPlan, generation_inputs, row_symbols
+from oumg.songnet import SongNet, SongNetPlan, generation_inputs, poem_nll, row_symbols
 
 POEMS = [
     ("春词", "春花秋月何时了，往事知多少。"),
@@ -130,3 +130,17 @@ def test_logits_are_float32_in_bfloat16(songnet: SongNet) -> None:
     assert logits.dtype == torch.float32
     torch.testing.assert_close(logits, hidden[0].float() @ half.lm_head.weight.float().T)
     assert len(logits[0, -1].unique()) > len(logits[0, -1].bfloat16().unique())  # rounding would tie some
+
+
+def test_the_nll_of_a_poem_is_that_of_its_characters_one_by_one(songnet: SongNet) -> None:
+    found = poem_nll(songnet, POEMS, batch_size=2)
+    for (tune, poem), form, nll in zip(POEMS, FORMS, found.tolist(), strict=True):
+        prompt = songnet.prompt(tune, form)
+        ids = [*songnet.encode(poem), songnet.vocabulary["<end>"]]
+        inputs = generation_inputs(songnet, [prompt], [form])
+        inputs["input_ids"] = torch.tensor([[*prompt, *ids]])
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        inputs["symbols"] = torch.tensor([row_symbols(len(prompt), form.slots(), 0, len(prompt) + len(ids))])
+        log_probabilities = songnet.model(**inputs).logits[0].detach().log_softmax(-1)
+        expected = -sum(float(log_probabilities[len(prompt) + i - 1, token]) for i, token in enumerate(ids))
+        assert nll == pytest.approx(expected, rel=1e-4)

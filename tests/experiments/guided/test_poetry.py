@@ -39,6 +39,8 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -
     assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
     assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
     assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
+    figures = json.loads((tmp_path / "unguided/results.json").read_text("utf-8"))["figures"]
+    assert row["perplexity"] == pytest.approx(figures["perplexity of the unguided poems"])
     assert len(written(tmp_path)) == 3
     assert len({tuple(poems) for poems in written(tmp_path)}) == 2  # of one half, and twice the same of the other
 

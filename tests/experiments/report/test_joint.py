@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from experiments.report.joint import joint_rows, markdown, plot_joint
+from experiments.report.joint import joint_rows, markdown, plot_joint, plot_trade_off, trade_off_rows
 from meta_eval.bootstrap import Estimate
 
 
@@ -46,3 +46,17 @@ def test_the_plot_has_a_line_per_column_and_choice_in_the_order_of_numbers() -> 
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["generative, k 0", "generative, k 1"]
     assert list(panel.lines[0].get_ydata()) == [-1.0, 0.5, 2.0]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_trade_off_takes_two_columns_of_the_first_row_that_has_them() -> None:
+    first = {"ur": 0.6, "ur_interval": [0.5, 0.7], "perplexity": 9.0, "perplexity_interval": [8.0, 10.0]}
+    jobs = [
+        {"settings": {"alpha": "1"}, "table": [{"texts": "human"}, first, {**first, "ur": 0.1}]},
+        {"settings": {"alpha": "2"}, "table": [{**first, "ur": 0.8, "ur_interval": [None, None]}]},
+        {"settings": {"alpha": "4"}, "exit_code": 1},
+    ]
+    rows = trade_off_rows(jobs, ["alpha"], ["perplexity", "ur"])
+    assert [(row["alpha"], row["perplexity"].value, row["ur"].value) for row in rows] == [("1", 9, 0.6), ("2", 9, 0.8)]
+    (axes,) = plot_trade_off(rows, ["alpha"], ["perplexity", "ur"]).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("perplexity", "ur")
+    assert [text.get_text() for text in axes.texts] == ["alpha 1", "alpha 2"]
