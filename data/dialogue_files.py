@@ -12,14 +12,6 @@ from data.text_files import form_of, iterate_lines
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 
 
-def read_dialogues(path: Path | str, rated: bool = False) -> tuple[Example, ...]:
-    """The dialogues of a .jsonl, .csv, .tsv or .txt file; with `rated`, each must have a rating.
-
-    Raises InputFaults with all faults of the file; "turns" (and "ratings") are needed, at least two turns each.
-    """
-    return tuple(example for _, example in located_dialogues(Path(path), rated))
-
-
 def read_utt_lines(
     path: Path | str, scored: bool, aspect: str = "rating", drop_empty: bool = False
 ) -> tuple[Example, ...]:
@@ -38,7 +30,10 @@ def read_utt_lines(
 
 
 def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
-    """Like read_dialogues, each with the number of its line."""
+    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their line numbers.
+
+    Raises InputFaults with all faults of the file. Each dialogue needs two turns and, with `rated`, a rating.
+    """
     if form_of(path, FORMS) == ".txt":
         return located_utt_lines(path, scored=rated, aspect="rating", drop_empty=False)
     return located_examples(path, requires=("turns", "ratings") if rated else ("turns",))

@@ -1,4 +1,4 @@
-"""Sentence splitters: for English prose, for any text with end marks, NLTK's, or by a regular expression.
+"""Sentence splitters: for English prose, for any text with end marks, NLTK's, and by a regular expression.
 
 `split_english` needs capital letters. `split_at_marks` also splits lower-cased and tokenised text, but it splits after
 abbreviations. The two differ in most lower-cased texts of the public sets, so each metric must keep its splitter.
@@ -50,7 +50,7 @@ def split_at_marks(text: str) -> list[str]:
 
 
 def make_splitter(name: str) -> Splitter:
-    """`english`, `nltk` (Punkt with its English data), or a splitter at every match of a regular expression.
+    """The splitter `english`, `nltk` (Punkt with its English data), or one that splits at a regular expression.
 
     Raises SettingFault for another word, for a regular expression that cannot split, and for `nltk` without its data.
 

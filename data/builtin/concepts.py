@@ -47,18 +47,6 @@ class Event:
         """The five concepts in alphabetical order, so that the order does not show their parts."""
         return tuple(sorted((self.verb.split("/")[0], self.agent, self.object, self.instrument, self.place)))
 
-    @property
-    def misused(self) -> int:
-        """How many of the four nouns have a part that no scene with this verb allows."""
-        scenes = [scene for scene in SCENES if self.verb in scene.verbs]
-        parts = {
-            "agents": self.agent,
-            "objects": self.object,
-            "instruments": self.instrument,
-            "places": self.place,
-        }
-        return sum(all(noun not in getattr(scene, part) for scene in scenes) for part, noun in parts.items())
-
 
 def generate_concept_sentences(n: int, seed: int, exclude: Collection[tuple[str, ...]] = ()) -> tuple[Example, ...]:
     """`n` different sensible sentences with their concepts as first turn; the same seed gives the same sentences.

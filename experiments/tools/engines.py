@@ -1,4 +1,4 @@
-"""Engines: where the chunks of a file are scored, in this process or by a pool of Ray actors.
+"""Engines: score the chunks of a file in this process or with a pool of Ray actors.
 
 Both give the same rows in the same order, because both score the same chunks with `score_chunk`.
 """
@@ -23,17 +23,17 @@ from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
 from data.files import iterate_examples, json_line, score_records
 
-Chunk = Sequence[tuple[int, Example]]  # examples with their lines
+Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
 
 
 @dataclass(frozen=True)
 class ScoredChunk:
-    """The rows of a chunk, as lines of JSON, and what they sum up to.
+    """The rows of a chunk as lines of JSON, with their counts and sums.
 
     Attributes:
-        rows: the number of lines in `text`.
-        unscored, truncated: how many examples could not be scored, and lost tokens.
+        rows: number of lines in `text`.
+        unscored, truncated: number of examples that could not be scored, and that lost tokens.
         sums: by aspect, the number of scores and their sum.
     """
 
@@ -48,16 +48,16 @@ class Engine(Protocol):
     """Scores chunks in their order."""
 
     def signature(self, file: Path, first: Example) -> str:
-        """The signature of the scores of this file, of which `first` is an example that can be scored."""
+        """The signature of the scores of this file; `first` is one of its examples that can be scored."""
         ...
 
     def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
-        """Raises InputFaults, by file and line, for examples that the metric refuses."""
+        """Scores the chunks. Raises InputFaults, by file and line, for examples that the metric refuses."""
         ...
 
 
 def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> ScoredChunk:
-    """Raises InputFaults, by file and line, for examples that the metric refuses."""
+    """Scores one chunk. Raises InputFaults, by file and line, for examples that the metric refuses."""
     lines, examples = [line for line, _ in chunk], [example for _, example in chunk]
     try:
         scores = metric.score(examples)
@@ -70,7 +70,7 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> ScoredChunk:
 
 
 def prepare(metric: Metric, file: Path) -> Metric:
-    """The metric; one that depends on a corpus takes the file as its corpus."""
+    """Prepares the metric for a file: a metric that needs a corpus uses the file as its corpus."""
     if not isinstance(metric, CorpusMetric):
         return metric
     return metric.with_corpus(example for _, example in iterate_examples(file))
@@ -94,16 +94,16 @@ class LocalEngine:
 class RayEngine:
     """Scores with Ray Data: a pool of actors, each of which holds the metric. Needs the extra `ray`.
 
-    All chunks of the file lie in Ray's object store, which spills to disk. Actors read the file too where the metric
-    depends on a corpus, so it must lie in a folder that all nodes share. Ray starts an actor that dies anew.
+    All chunks of the file are in Ray's object store, which spills to disk. If the metric depends on a corpus, the
+    actors read the file too, so it must be in a folder that all nodes share. Ray restarts an actor that dies.
 
     Args:
-        metric: the configuration of the metric; every actor builds its own.
-        workers: the number of actors.
-        cpus, gpus: what each of them reserves.
+        metric: the configuration of the metric; every actor builds its own metric.
+        workers: number of actors.
+        cpus, gpus: resources that each actor reserves.
         address: `HOST:PORT` of a cluster; None starts one on this machine.
 
-    Raises SettingFault for settings, where ray is not installed, and for a cluster that does not answer.
+    Raises SettingFault for wrong settings, if ray is not installed, and for a cluster that does not answer.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RayEngine:
     ) -> None:
         check(Count, workers=workers)
         check(NonNegative, cpus=cpus, gpus=gpus)
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network unless it is asked for
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network by default
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         try:
             import ray
@@ -158,7 +158,7 @@ class RayEngine:
 
 
 class ScoringActor:
-    """Holds a metric and scores chunks; `name` is the file as messages call it."""
+    """Holds a metric and scores chunks; `name` is the name of the file in messages."""
 
     def __init__(self, metric: Mapping[str, Any], file: str, name: str) -> None:
         self.metric, self.name = prepare(instantiate(metric), Path(file)), Path(name)
@@ -176,7 +176,7 @@ def _ask_signature(metric: Mapping[str, Any], file: str, first: dict[str, Any]) 
 
 
 def _knock(address: str) -> None:
-    """Raises SettingFault where nothing answers at the address."""
+    """Raises SettingFault if nothing answers at the address."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         raise SettingFault(f"engine.address must be HOST:PORT, but is {address!r}")

@@ -1,4 +1,4 @@
-"""Score: one metric on a file of one's own texts (`+exp=score`)."""
+"""Score: one metric on a user's file (`+exp=score`)."""
 
 import gzip
 import hashlib
@@ -34,23 +34,23 @@ from experiments.tools.engines import Engine, ScoredChunk
 log = logging.getLogger(__name__)
 
 ROWS, PROGRESS = "rows.jsonl", "progress.json"  # of a kept stage
-SPEAK_EVERY = 30  # seconds between messages on how far the scoring is
-FIRST, WIDTH = 5, 60  # examples that are shown, characters of each
+SPEAK_EVERY = 30  # seconds between progress messages
+FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
 
 def output_file(path: str, given: str) -> Path:
-    """The path to write, checked before a model is loaded.
+    """Checks the output path before a model is loaded, and returns it.
 
-    Raises InputFaults for a folder, for the input itself, and where the folder to write into is missing.
+    Raises InputFaults for a folder, for the input file itself, and for a path in a folder that does not exist.
     """
     file = Path(path)
     if file.is_dir():
         raise InputFaults([f"output must be a file, found the folder {file}"])
     if file.resolve() == Path(given).resolve():
-        raise InputFaults([f"output must be another file than data.path, found {file} for both"])
+        raise InputFaults([f"output and data.path must be different files, found {file} for both"])
     if not file.parent.is_dir():
-        raise InputFaults([f"output must lie in a folder that exists, found no {file.parent}"])
+        raise InputFaults([f"output must be in an existing folder, but there is no {file.parent}"])
     if file.suffix.lower() == ".parquet":
         import_pyarrow(file)
     return file
@@ -58,13 +58,13 @@ def output_file(path: str, given: str) -> Path:
 
 @dataclass(frozen=True)
 class ScorableFile:
-    """A file that was read through and can be scored.
+    """A file that was read completely and can be scored.
 
     Attributes:
         requires: the fields that the metric requires.
-        rows: how many examples it has.
-        sha256: of its bytes.
-        first: an example that has these fields.
+        rows: number of examples.
+        sha256: of the file's bytes.
+        first: the first example that has these fields.
     """
 
     path: Path
@@ -75,9 +75,9 @@ class ScorableFile:
 
 
 def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
-    """Reads a file through and checks it for the fields that the configured metric requires.
+    """Reads a whole file and checks that it has the fields that the configured metric requires.
 
-    Raises InputFaults, by file and line, for what is wrong with the file, and where no example has these fields.
+    Raises InputFaults, by file and line, for a faulty file, and if no example has these fields.
     """
     requires, rows, first = required_fields(metric), 0, None
     faults: list[str] = []
@@ -97,12 +97,10 @@ def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
 
 
 def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
-    """What a configured metric requires, known from its class and settings before its models are loaded."""
+    """The fields that a configured metric requires, from its class and settings, before its models are loaded."""
     target = get_object(metric["_target_"])
     kind = getattr(target, "__self__", target)  # the class of `from_pretrained`, or the target itself
-    if isinstance(
-        kind.requires, property
-    ):  # it reads settings alone (see Metric), which are those of the configuration
+    if isinstance(kind.requires, property):  # such a property reads only settings (see Metric)
         return kind.requires.__get__(SimpleNamespace(**metric))
     return kind.requires
 
@@ -110,8 +108,8 @@ def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
 def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int) -> Outcome:
     """Scores a file in order, `chunk` examples at a time, and writes `output` and `output.meta.json` at the end.
 
-    A finished chunk is kept: the same command goes on behind it after a kill. Raises InputFaults, by file and line, for
-    examples that the metric refuses.
+    Finished chunks are kept: if the run is killed, the same command continues after them. Raises InputFaults, by file
+    and line, for examples that the metric refuses.
     """
     check(Count, chunk=chunk)
     with run.timed("loading"):
@@ -141,11 +139,11 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int
 
 @dataclass
 class Progress:
-    """What is done of a file.
+    """The progress on a file.
 
     Attributes:
-        rows, bytes: the examples that are scored, and the length of their lines.
-        unscored, truncated: how many of them could not be scored, and lost tokens.
+        rows, bytes: number of finished examples, and the length of their lines.
+        unscored, truncated: number of examples that could not be scored, and that lost tokens.
         sums: by aspect, the number of scores and their sum.
     """
 
@@ -166,14 +164,14 @@ class Progress:
 
 
 def score_chunks(run: Run, file: ScorableFile, engine: Engine, chunk: int, folder: Path) -> None:
-    """Writes the scores of a file to `folder`, from where an earlier run stopped."""
+    """Writes the scores of a file to `folder`; continues where an earlier run stopped."""
     state = folder / PROGRESS
     progress = Progress(**json.loads(state.read_text("utf-8"))) if state.is_file() else Progress()
     if progress.rows:
-        log.info("%d of %d examples of %s are scored already", progress.rows, file.rows, file.path)
+        log.info("%d of %d examples of %s are already scored", progress.rows, file.rows, file.path)
     began, spoke, before = time.monotonic(), time.monotonic(), progress.rows
     with (folder / ROWS).open("ab") as rows, run.progress("scoring", file.rows) as advance:
-        rows.truncate(progress.bytes)  # a chunk that was cut off is scored again
+        rows.truncate(progress.bytes)  # an unfinished chunk is scored again
         advance(before)
         left = islice(iterate_examples(file.path), before, None)
         for scored in engine.score(file.path, split_chunks(left, chunk, file.requires)):
@@ -195,8 +193,8 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, chunk: int, folde
 def split_chunks(
     located: Iterable[tuple[int, Example]], size: int, requires: Sequence[Field]
 ) -> Iterator[list[tuple[int, Example]]]:
-    """Chunks of `size` examples, longer where none of these has the required fields, so that each has one."""
-    whole: list[tuple[int, Example]] = []  # can be scored; what follows it without such an example joins it
+    """Yields chunks of `size` examples; a chunk is longer if necessary, so that one of its examples can be scored."""
+    whole: list[tuple[int, Example]] = []  # a chunk that can be scored; unscorable examples at the end join it
     chunk: list[tuple[int, Example]] = []
     scorable = False
     for line, example in located:
@@ -214,7 +212,7 @@ def split_chunks(
 
 
 def publish(rows: Path, output: Path, aspects: list[str]) -> None:
-    """Writes the scored rows under the name that the user gave, compressed or as parquet where the name says so."""
+    """Writes the scored rows to the output file: as JSONL, compressed JSONL or parquet, by its suffix."""
     aside = output.with_name(f".{output.name}.{os.getpid()}.partial")
     try:
         if output.suffix.lower() == ".parquet":
@@ -227,13 +225,13 @@ def publish(rows: Path, output: Path, aspects: list[str]) -> None:
                         shutil.copyfileobj(source, zipped)
                 else:
                     shutil.copyfileobj(source, target)
-        aside.replace(output.resolve())  # a link keeps pointing where it did
+        aside.replace(output.resolve())  # a link is kept
     finally:
         aside.unlink(missing_ok=True)
 
 
 def first_rows(path: Path, rows: Path) -> Table:
-    """The first examples with their scores."""
+    """The table of the first examples with their scores."""
     shown = []
     with rows.open(encoding="utf-8") as lines:
         for (_, example), line in islice(zip(iterate_examples(path), lines, strict=False), FIRST):
@@ -244,7 +242,7 @@ def first_rows(path: Path, rows: Path) -> Table:
 
 
 def distribution(rows: Path, aspects: Sequence[str]) -> Table:
-    """How the scores of each aspect are spread."""
+    """The table of the distribution of the scores of each aspect."""
     found = []
     for aspect in aspects:
         with rows.open(encoding="utf-8") as lines:
@@ -258,7 +256,7 @@ def distribution(rows: Path, aspects: Sequence[str]) -> Table:
 
 
 def draw_histogram(values: NDArray[np.float64]) -> str:
-    """A bar per tenth of the range, as characters.
+    """Draws a histogram with ten bars as characters.
 
     >>> draw_histogram(np.array([0.0, 0.0, 0.0, 0.5, 1.0]))
     '█    ▃   ▃'

@@ -113,14 +113,14 @@ def test_20000_distinct_texts_of_few_words(world: World) -> None:
 
 @WORLDS
 def test_a_text_begins_with_its_prefix_and_has_three_to_seven_sentences(world: World) -> None:
-    for prompt, _, told in drawn(world.name):
-        text = join_sentences(told)
+    for prompt, _, sentences in drawn(world.name):
+        text = join_sentences(sentences)
         assert text.startswith(prompt.prefix)
         assert text != prompt.prefix
-        assert 3 <= len(told) <= 7
+        assert 3 <= len(sentences) <= 7
         assert "{" not in text
-        assert all(re.match(r'["A-Z]', s.text) and re.search(r'[.!]"?$', s.text) for s in told)
-    whole = [told[0].text == prompt.prefix for prompt, _, told in drawn(world.name)]
+        assert all(re.match(r'["A-Z]', s.text) and re.search(r'[.!]"?$', s.text) for s in sentences)
+    whole = [sentences[0].text == prompt.prefix for prompt, _, sentences in drawn(world.name)]
     assert 0.1 < np.mean(whole) < 0.5  # some prefixes are whole sentences
 
 
@@ -128,20 +128,20 @@ def test_a_text_begins_with_its_prefix_and_has_three_to_seven_sentences(world: W
 def test_the_thing_and_the_facts_stay_the_same(world: World) -> None:
     names = {"review": reviews.NAMES, "news": news.CITIES}[world.name]
     people = {"review": reviews.WOMEN + reviews.MEN, "news": news.LAST_NAMES}[world.name]
-    for prompt, _, told in drawn(world.name):
-        said = set(words(join_sentences(told)))
+    for prompt, _, sentences in drawn(world.name):
+        said = set(words(join_sentences(sentences)))
         assert said & {n.lower() for n in names} <= {prompt.facts[s].lower() for s in (world.name_slot, "city")}
         assert len(said & {p.lower() for p in people}) <= 1
-        assert prompt.facts[world.name_slot] in told[-1].text
+        assert prompt.facts[world.name_slot] in sentences[-1].text
         assert not {"he", "she"} <= said
 
 
 def test_pronouns_fit_the_person() -> None:
-    for prompt, _, told in drawn("review"):
-        text = set(words(join_sentences(told)))
+    for prompt, _, sentences in drawn("review"):
+        text = set(words(join_sentences(sentences)))
         assert not text & ({"he", "his"} if prompt.facts["kin"] in reviews.WOMEN else {"she", "her"})
         if text & {"she", "he", "her", "his"}:
-            assert prompt.facts["kin"] in join_sentences(told)
+            assert prompt.facts["kin"] in join_sentences(sentences)
 
 
 def pattern(*templates: str) -> re.Pattern[str]:
@@ -161,16 +161,16 @@ def stages(name: str, noun: str) -> list[re.Pattern[str]]:
 
 
 @WORLDS
-def test_what_is_told_comes_in_one_order(world: World) -> None:
+def test_sentences_come_in_one_order(world: World) -> None:
     counts: Counter[int] = Counter()
-    for prompt, _, told in drawn(world.name):
+    for prompt, _, sentences in drawn(world.name):
         ordered = stages(world.name, prompt.facts["noun"])
-        places = [next(k for k, stage in enumerate(ordered) if stage.fullmatch(s.text)) for s in told[1:]]
+        places = [next(k for k, stage in enumerate(ordered) if stage.fullmatch(s.text)) for s in sentences[1:]]
         assert places == sorted(set(places))
         assert places[-1] == len(ordered) - 1
         counts.update(places)
     assert sorted(counts) == list(range(7 if world is REVIEWS else 9))
-    assert 0 < min(counts.values()) < 500  # what may be left out cannot be told from what is there
+    assert 0 < min(counts.values()) < 500  # optional sentences are present in some texts only
 
 
 @WORLDS
@@ -186,7 +186,7 @@ def test_the_label_is_carried_by_many_phrases(world: World) -> None:
 
 @WORLDS
 def test_a_text_without_aside_carries_one_label(world: World) -> None:
-    others = [[s.label for s in told if s.label not in (None, label)] for _, label, told in drawn(world.name)]
+    others = [[s.label for s in sentences if s.label not in (None, label)] for _, label, sentences in drawn(world.name)]
     assert set(map(len, others)) == {0, 1}  # an aside is one sentence
     assert 0.05 < np.mean([len(o) for o in others]) < 0.4
 
@@ -313,11 +313,11 @@ def test_consistency_is_a_matter_of_what_the_rest_names(world: World) -> None:
     for prompt in islice(random_prompts(world, rng, reserved=True), 60):
         name, kind = (prompt.facts[slot] for slot in (world.name_slot, world.kind_slots[0]))
         for level in (0, 1, 2):
-            told = inconsistent_text(world, rng, prompt, level, repeat_label(world.labels[0]), 50)
-            assert told[0].text.startswith(prompt.prefix)
-            assert (name in told[-1].text) == (level == 0)
-            assert {s.about[0] for s in told} == {told[0].about[0]}
-            assert (told[0].about[0] == kind) == (level < 2)
+            sentences = inconsistent_text(world, rng, prompt, level, repeat_label(world.labels[0]), 50)
+            assert sentences[0].text.startswith(prompt.prefix)
+            assert (name in sentences[-1].text) == (level == 0)
+            assert {s.about[0] for s in sentences} == {sentences[0].about[0]}
+            assert (sentences[0].about[0] == kind) == (level < 2)
 
 
 @WORLDS
@@ -344,22 +344,22 @@ def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> 
     rng = random.Random(9)
     lenders = lent_sentences(world, rng)
     kinds: Counter[str] = Counter()
-    for _, _, told in drawn(world.name)[:300]:
-        if len(told) < controlled.LEAST_RATED:
+    for _, _, sentences in drawn(world.name)[:300]:
+        if len(sentences) < controlled.LEAST_RATED:
             continue
-        before = [s.text for s in told]
-        assert incoherent_text(told, 0, rng, lenders) == before
+        before = [s.text for s in sentences]
+        assert incoherent_text(sentences, 0, rng, lenders) == before
         for level in (1, 2, 3):
-            after = incoherent_text(told, level, rng, lenders)
+            after = incoherent_text(sentences, level, rng, lenders)
             assert after[0] == before[0]
             foreign = [text for text in after if text not in before]
             displaced = sum(a != b and b in before for a, b in zip(before, after, strict=True))
-            wanted = round((len(told) - 1) * level / 3)
+            wanted = round((len(sentences) - 1) * level / 3)
             assert displaced in (0, 2)
-            assert len(foreign) == min(wanted - displaced, sum(not s.naming for s in told[1:]))
+            assert len(foreign) == min(wanted - displaced, sum(not s.naming for s in sentences[1:]))
             kinds.update(foreign=len(foreign), displaced=displaced)
-            assert all(s.text in after for s in told if s.naming)
-            here = {thing for s in told for thing in s.about}
+            assert all(s.text in after for s in sentences if s.naming)
+            here = {thing for s in sentences for thing in s.about}
             assert all(any(here.isdisjoint(s.about) for s in lenders if s.text == text) for text in foreign)
     assert kinds["foreign"] > kinds["displaced"] > 100
 

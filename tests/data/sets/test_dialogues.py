@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 import data.sets.dialogues
 from core.example import Example
 from core.faults import InputFaults
-from data.dialogue_files import read_dialogues, read_utt_lines
+from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import DownloadFault
 from data.files import write_examples
 from data.originals import ORIGINALS, ORIGINS, Origin
@@ -236,7 +236,7 @@ def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
     assert {fault.split(":0: no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
 
 
-def test_a_failed_download_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_failed_download_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name, origin in ORIGINS.items():
         closed = Origin("http://127.0.0.1:1/x", origin.sha256)
@@ -279,7 +279,7 @@ def test_own_dialogues_in_every_form(tmp_path: Path, suffix: str):
     assert (own.name, own.synthetic, len(own.train), len(own.held_out)) == ("train", False, 18, 2)
     assert own.rated == (RatedSet("mine", good, synthetic=False),)
     assert own_dialogues(train).rated == ()
-    assert read_dialogues(rated, rated=True) == good
+    assert tuple(example for _, example in located_dialogues(rated, rated=True)) == good
 
 
 def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):

@@ -48,7 +48,7 @@ def test_held_out_texts_of_their_own_file(tmp_path: Path) -> None:
     assert [[e.text for e in side] for side in (data.train, data.held_out)] == [["A", "B"], ["C"]]
 
 
-def test_all_faults_of_both_files_are_told_by_line(tmp_path: Path) -> None:
+def test_all_faults_of_both_files_are_listed_by_line(tmp_path: Path) -> None:
     train = write(tmp_path / "a.jsonl", [{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
     apart = write(tmp_path / "b.jsonl", [{"text": " ", "label": "x"}])
     with pytest.raises(InputFaults) as found:

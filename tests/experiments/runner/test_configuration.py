@@ -1,4 +1,4 @@
-"""Every configuration composes and names things that exist; what is wrong is told with the key and what is allowed."""
+"""Every configuration composes and names things that exist; faults name the key and the allowed values."""
 
 import itertools
 from pathlib import Path

@@ -55,10 +55,10 @@ def test_help_lists_experiments_groups_and_settings(capsys: pytest.CaptureFixtur
 
 def test_without_an_experiment_the_choices_are_listed(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_here() == 2
-    told = capsys.readouterr().err
-    assert "pass +exp=NAME" in told
-    assert "+exp=toy" in told
-    assert "A toy that trains one weight" in told
+    printed = capsys.readouterr().err
+    assert "pass +exp=NAME" in printed
+    assert "+exp=toy" in printed
+    assert "A toy that trains one weight" in printed
     assert run_here("seed=3") == 2
 
 
@@ -85,7 +85,7 @@ def test_bad_settings_end_with_2_and_leave_nothing(run_here: Here, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_faults_of_the_input_are_told_one_per_line(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_of_the_input_are_printed_one_per_line(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_here("+exp=toy", "ending=faults") == 2
     assert capsys.readouterr().err == "in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"
 
@@ -111,10 +111,10 @@ def test_a_failure_ends_with_1_and_a_traceback_in_the_log(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, message: str
 ) -> None:
     assert run_here("+exp=toy", f"ending={ending}", "run_dir=here") == 1
-    told = capsys.readouterr().err
-    assert f"failed: {message}" in told
-    assert "here/run.log" in told
-    assert "Traceback" not in told
+    printed = capsys.readouterr().err
+    assert f"failed: {message}" in printed
+    assert "here/run.log" in printed
+    assert "Traceback" not in printed
     log = (tmp_path / "here" / "run.log").read_text()
     assert "Traceback" in log
     assert message in log
@@ -202,9 +202,9 @@ def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
     ]
     assert json.loads((sweep / "1" / "results.json").read_text())["signature"] == "toy|gamma:0.75"
     assert "training with gamma 0.75" in (sweep / "1" / "run.log").read_text()
-    told = capsys.readouterr().out
-    assert "2 jobs" in told
-    assert "experiment.gamma" in told
+    printed = capsys.readouterr().out
+    assert "2 jobs" in printed
+    assert "experiment.gamma" in printed
 
 
 def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(

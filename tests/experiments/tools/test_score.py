@@ -36,20 +36,21 @@ def test_scores_are_written_in_the_order_of_the_input(run_here: Here, tmp_path: 
     assert results["files"] == ["out.jsonl"]
 
 
-def test_all_faults_of_the_input_are_told_and_nothing_is_written(
+def test_all_faults_of_the_input_are_listed_and_nothing_is_written(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": ""}\n{"id": "b"\n{"id": "c", "text": 3}\n')
     assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl", "run_dir=here") == 2
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split(":")[1] for line in told] == ["1", "2", "3"]
+    printed = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[1] for line in printed] == ["1", "2", "3"]
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 @pytest.mark.parametrize(
-    ("output", "fault"), [(".", "found the folder"), ("in.jsonl", "another file"), ("no/out.jsonl", "found no no")]
+    ("output", "fault"),
+    [(".", "found the folder"), ("in.jsonl", "different files"), ("no/out.jsonl", "but there is no no")],
 )
-def test_a_place_that_cannot_be_written_is_told_before_scoring(
+def test_an_unwritable_output_is_refused_before_scoring(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], output: str, fault: str
 ) -> None:
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n')
@@ -64,8 +65,8 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x", "context": "c"}\n{"id": "b", "text": "y"}\n')
     settings = ["+exp=score", "data.path=in.jsonl", "output=out.jsonl", "metric.model=missing"]
     assert run_here(*settings, "metric=bertscore") == 2
-    told = capsys.readouterr().err.splitlines()
-    assert told == [
+    printed = capsys.readouterr().err.splitlines()
+    assert printed == [
         f"in.jsonl:{i}: the metric needs references, found none for '{id}'" for i, id in ((1, "a"), (2, "b"))
     ]
     assert run_here(*settings, "metric=bartscore") == 2
