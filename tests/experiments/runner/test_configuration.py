@@ -49,7 +49,7 @@ def test_every_value_is_resolved() -> None:
     config = compose_run([*SCORE, "seed=7", "outputs=there"])
     assert (config.name, config.stages_dir) == ("score", "there/stages")
     assert config.run_dir.startswith("there/score/20")
-    assert config.experiment.examples.path == "in.jsonl"
+    assert config.experiment.file.path == "in.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
         ([*SCORE, "metrc=word_count"], ["metrc is not a setting", "did you mean metric"]),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
-        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the JSONL file"]),
+        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the file to write"]),
         ([*SCORE[:-1], "output=${nope}"], ["nope"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
         ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
