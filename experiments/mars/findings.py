@@ -1,5 +1,6 @@
 """Findings of MARS on one rated set: agreement with ratings, within systems, by masking ratio, under adversaries."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,12 +8,15 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
+from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import AgreementRow
 from mars.metric import Compared
+from mars.words import split_words
 from meta_eval.agreement import Agreement, agreement
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.comparison import difference
@@ -101,10 +105,47 @@ class Fall:
 
 
 @dataclass(frozen=True)
+class LengthStatistics:
+    """Words and marks of a rated set, on average (Table 2); NaN where no text has a context.
+
+    Attributes:
+        texts, inputs: how many there are; texts of one group answer one input.
+        omega: the ratio of the two lengths; a low one means an open-ended task.
+    """
+
+    texts: int
+    inputs: int
+    context: float
+    reference: float
+    omega: float
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A text that MARS ranks far from its rating (Table 6).
+
+    Attributes:
+        rating, score: as they are.
+        difference: rank of the score minus rank of the rating, each as a share of all texts.
+        is_copied: whether the text stands in the context (the paper's confusion errors).
+        has_unknown: whether the text has an unknown token, `UNK` (the paper's out-of-vocabulary errors).
+    """
+
+    example: Example
+    rating: float
+    score: float
+    difference: float
+    is_copied: bool
+    has_unknown: bool
+
+
+@dataclass(frozen=True)
 class MarsFindings:
     """What MARS finds on one rated set.
 
     Attributes:
+        lengths: of contexts and references.
+        disagreements: the texts with the largest differences.
         originals: the rated texts.
         adversaries: by kind (reorder, retrieve); they keep the ratings of the texts that they replace.
         within_systems: the agreement with the ratings by metric and system (Table 3); empty where the texts do not
@@ -115,6 +156,8 @@ class MarsFindings:
         kl: the mean KL divergence of planned from plain next-token distributions, in nats; None without a blank.
     """
 
+    lengths: LengthStatistics
+    disagreements: Sequence[Disagreement]
     originals: ScoredTexts
     adversaries: Mapping[str, ScoredTexts]
     within_systems: Mapping[str, Mapping[str, Agreement]]
@@ -182,6 +225,39 @@ def _estimate_share(
         return {"share": (weights @ hits) / (weights @ counted)}
 
     return bootstrap(share, number_groups(len(holds), groups))["share"]
+
+
+def measure_lengths(rated: RatedSet) -> LengthStatistics:
+    """The statistics of Table 2 that need no single ratings."""
+    inputs = {example.group or example.id: example for example in rated.examples}
+    contexts = [len(split_words(e.context)) for e in inputs.values() if e.context]
+    references = [len(split_words(reference)) for e in inputs.values() for reference in e.references]
+    context = float(np.mean(contexts)) if contexts else float("nan")
+    reference = float(np.mean(references))
+    return LengthStatistics(len(rated.examples), len(inputs), context, reference, context / reference)
+
+
+def find_disagreements(texts: ScoredTexts, count: int = 6) -> list[Disagreement]:
+    """The texts whose rank by `mars` differs most from their rank by rating, the largest difference first."""
+    values = texts.values("mars")
+    known = np.flatnonzero(~np.isnan(values))
+    by_score, by_rating = (rankdata(column[known]) / len(known) for column in (values, texts.ratings))
+    differences = by_score - by_rating
+    found: list[Disagreement] = []
+    for i in np.argsort(-np.abs(differences), kind="stable")[:count].tolist():
+        at = known[i]
+        example = texts.rated.examples[texts.at[at]]
+        found.append(
+            Disagreement(
+                example,
+                float(texts.ratings[at]),
+                float(values[at]),
+                float(differences[i]),
+                is_copied=example.full_text.strip() in (example.context or ""),
+                has_unknown=re.search(r"\b[Uu][Nn][Kk]\b", example.full_text) is not None,
+            )
+        )
+    return found
 
 
 def mean_deviations(compared: Sequence[Compared], largest_ratios: Sequence[float]) -> dict[float, float]:

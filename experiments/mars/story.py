@@ -19,10 +19,12 @@ from experiments.mars.findings import (
     MarsFindings,
     ScoredTexts,
     count_shared_texts,
+    find_disagreements,
     mean_deviations,
     mean_kl,
     measure_fall,
     measure_gain,
+    measure_lengths,
     measure_within_systems,
     name_ratio_row,
     to_raw_perplexity,
@@ -116,6 +118,8 @@ def _findings(
     originals = found.pop("")
     others = [row for row in originals.scores if row == name_ratio_row(0) or not row.startswith("mars_to_")]
     return MarsFindings(
+        measure_lengths(rated),
+        find_disagreements(originals),
         originals,
         adversaries=found,
         within_systems=measure_within_systems(originals),

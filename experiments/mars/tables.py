@@ -6,6 +6,15 @@ from typing import Any
 from experiments.mars.findings import MarsFindings, name_ratio_row
 from experiments.runner.contracts import Table
 
+LENGTH_CAPTION = (
+    "Table 2 of MARS: how many words and marks contexts and references have on average. omega: context over reference; "
+    "a low one means an open-ended task."
+)
+DISAGREEMENT_CAPTION = (
+    "Table 6 of MARS: the texts that mars ranks furthest from their rating. difference: rank of the score minus rank "
+    "of the rating, as shares; below 0 mars is too strict. copied: the text stands in the context (confusion). "
+    "unknown: it has an unknown token (OOV)."
+)
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
     "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance."
@@ -21,14 +30,19 @@ ADVERSARY_CAPTION = (
 )
 
 
+SHOWN = 160  # characters of a text in a table
+
+
 def mars_tables(findings: Sequence[MarsFindings]) -> list[Table]:
-    """The gains of mars, Table 3 for each set that has systems, Table 5, and Table 4 where there are adversaries."""
+    """Tables 2 to 6. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
     falls = [row for found in findings for row in _fall_rows(found)]
     return [
+        Table("Lengths", LENGTH_CAPTION, [_length_row(found) for found in findings]),
         Table("Gains of mars", GAIN_CAPTION, [row for found in findings for row in _gain_rows(found)]),
         *(make_system_table(found) for found in findings if found.within_systems),
         Table("Masking ratios", RATIO_CAPTION, [row for found in findings for row in _ratio_rows(found)]),
         *([Table("Adversaries", ADVERSARY_CAPTION, falls)] if falls else []),
+        Table("Disagreements", DISAGREEMENT_CAPTION, [row for found in findings for row in _disagreement_rows(found)]),
     ]
 
 
@@ -41,6 +55,39 @@ def make_system_table(found: MarsFindings) -> Table:
     ]
     caption = SYSTEM_CAPTION.format(aspect=found.originals.aspect)
     return Table(f"Within systems: {found.originals.rated.name}", caption, rows)
+
+
+def _length_row(found: MarsFindings) -> dict[str, Any]:
+    lengths = found.lengths
+    return {
+        "set": found.originals.rated.name,
+        "texts": lengths.texts,
+        "inputs": lengths.inputs,
+        "context words": lengths.context,
+        "reference words": lengths.reference,
+        "omega": lengths.omega,
+    }
+
+
+def _disagreement_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
+    for one in found.disagreements:
+        yield {
+            "set": found.originals.rated.name,
+            "id": one.example.id,
+            "context": _shorten(one.example.context or ""),
+            "reference": _shorten(" / ".join(one.example.references)),
+            "text": _shorten(one.example.full_text),
+            "rating": one.rating,
+            "mars": one.score,
+            "difference": one.difference,
+            "copied": "yes" if one.is_copied else "no",
+            "unknown": "yes" if one.has_unknown else "no",
+        }
+
+
+def _shorten(text: str) -> str:
+    """The end of a long text, which is nearest to what follows it."""
+    return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
 
 
 def _gain_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:

@@ -17,9 +17,11 @@ from experiments.mars.findings import (
     MarsFindings,
     ScoredTexts,
     count_shared_texts,
+    find_disagreements,
     mean_deviations,
     measure_fall,
     measure_gain,
+    measure_lengths,
     measure_within_systems,
     to_raw_perplexity,
 )
@@ -80,6 +82,10 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(run: Calla
     difference = rows["mars", sets[0]]["spearman"] - rows["mars_without_planning", sets[0]]["spearman"]
     assert gains["mars_without_planning"]["spearman gain"] == pytest.approx(difference)
     assert len(gains["mars_without_planning"]["spearman gain_interval"]) == 2
+    [lengths] = [row for row in results["table"] if "omega" in row]
+    assert lengths["texts"] == 24
+    assert lengths["omega"] > 1
+    assert len([row for row in results["table"] if "copied" in row]) == 6
     assert results["notes"][0].startswith("builtin_stories: planning ")
     ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
@@ -109,7 +115,9 @@ def test_wrong_settings_are_told_before_a_model_is_trained(run: Callable[..., An
 def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredTexts:
     """Texts `x`, two of each input."""
     examples = tuple(
-        Example(str(i), text="x", system=system, group=str(i // 2), ratings={"mean": rating, "other": 0.0})
+        Example(
+            str(i), "x", references=("y",), system=system, group=str(i // 2), ratings={"mean": rating, "other": 0.0}
+        )
         for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
     )
     scores = {
@@ -124,7 +132,8 @@ def test_agreement_within_each_system() -> None:
     ratings, values = [1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 4.0, 3.0], [0.1, 0.2, 0.3, math.nan, 0.8, 0.6, 0.2, 0.5]
     texts = scored_texts(ratings, [*"aaaabbbc"], mars=values)
     found = measure_within_systems(texts)
-    table = make_system_table(MarsFindings(texts, {}, found, {}, {}, {}, None))
+    lengths = measure_lengths(texts.rated)
+    table = make_system_table(MarsFindings(lengths, [], texts, {}, found, {}, {}, {}, None))
     assert table.title == "Within systems: news"
     assert "(mean)" in table.caption
     assert [(row["metric"], row["system"], row["n"]) for row in table.rows] == [
@@ -161,6 +170,26 @@ def test_deviations_are_sample_deviations_of_augmented_references() -> None:
     compared = [Compared((0.0, 0.2, 0.4), np.array([[9.0, 0.1, 0.3], [9.0, 0.5, 0.5], [9.0, np.nan, 0.5]]), "x")]
     found = mean_deviations(compared, (0.0, 0.2, 0.4))
     assert [found[0.0], found[0.2], found[0.4]] == pytest.approx([math.nan, math.nan, 0.02**0.5 / 2], nan_ok=True)
+
+
+def test_lengths_are_those_of_inputs() -> None:
+    one = Example("a", "x", context="a b c d", references=("a.", "a b c d"), group="g")
+    other = Example("c", "x", context="a b", references=("a b c",))
+    found = measure_lengths(RatedSet("r", (one, replace(one, id="b"), other), synthetic=False))
+    assert (found.texts, found.inputs, found.context, found.reference) == (3, 2, 3, 3)
+    assert found.omega == 1
+
+
+def test_disagreements_are_the_largest_differences_of_ranks() -> None:
+    texts = scored_texts([1.0, 4.0, 2.0, 3.0, 5.0], [None] * 5, mars=[0.9, 0.5, 0.1, 0.7, math.nan])
+    copied = replace(texts.rated.examples[0], text="a cat", context="It was a cat .")
+    unknown = replace(texts.rated.examples[1], text="an UNK token")
+    examples = (copied, unknown, *texts.rated.examples[2:])
+    first, second = find_disagreements(replace(texts, rated=replace(texts.rated, examples=examples)), count=2)
+    assert (first.example, first.rating, first.score) == (copied, 1.0, 0.9)
+    assert first.difference == pytest.approx(0.75)
+    assert (first.is_copied, first.has_unknown, second.is_copied, second.has_unknown) == (True, False, False, True)
+    assert second.difference == pytest.approx(-0.5)
 
 
 def test_raw_perplexity_and_shared_texts() -> None:
