@@ -12,7 +12,7 @@ Weights = Literal["paper", "mean", "max", "min"]
 def shares(weights: Float[NDArray[np.float64], "*texts evaluators"]) -> Float[NDArray[np.float64], "*texts evaluators"]:
     """beta of CTRLEval, Eq. 1: the weights of a text as shares of their sum.
 
-    Where all weights of a text are zero, its shares are equal, as in the released code.
+    If all weights of a text are zero, its shares are equal, as in the released code.
     """
     totals = weights.sum(axis=-1, keepdims=True)
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / weights.shape[-1])
@@ -41,7 +41,7 @@ def aggregate(
 
 
 def relevance_score(probabilities: Float[NDArray[np.float64], " labels"], label: int) -> float:
-    """CTRLEval, Eq. 14: P(v(a)) / sum over labels a' of P(v(a')), the share of the label asked for."""
+    """CTRLEval, Eq. 14: P(v(a)) / sum over labels a' of P(v(a')), the share of the wanted label."""
     return float(probabilities[label] / probabilities.sum())
 
 

@@ -1,8 +1,8 @@
 """CTRLEval: coherence, consistency and attribute relevance of controlled text as text infilling (Ke et al., ACL 2022).
 
-Higher is better in every aspect. Departures from the paper that its released code makes, kept here: a target's score
-is the mean of its tokens' log-probabilities, not their sum (Eq. 4; `length_norm=sum` is as printed); what closes a
-sentence is a token of coherence targets only; a label word of several tokens scores exp(mean log P).
+Higher is better in every aspect. Three departures from the paper follow its released code. A target's score is the mean
+of its tokens' log-probabilities, not their sum (Eq. 4; `length_norm=sum` is as printed). Only coherence targets include
+the token that closes a sentence. A label word of several tokens scores exp(mean log P).
 """
 
 import logging
@@ -48,13 +48,13 @@ Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 @dataclass(frozen=True)
 class Evaluations:
-    """The pattern evaluators of one text in one aspect: what explains its score.
+    """The pattern evaluators of one text in one aspect, which explain its score.
 
     Attributes:
         scores, weights: one per evaluator.
-        patterns: what each evaluator asked, for reading.
+        patterns: the question of each evaluator, for readers.
         dropped: the most tokens that any of them lost.
-        remarks: what was out of the ordinary.
+        remarks: anything unusual about the text.
     """
 
     scores: Float[NDArray[np.float64], " evaluators"]
@@ -176,7 +176,7 @@ class CTRLEval:
 
     @cached_property
     def lm(self) -> Seq2SeqLM | CausalLM:
-        """The model, loaded when it is first asked for."""
+        """The model, loaded at first use."""
         return self.load()
 
     @property

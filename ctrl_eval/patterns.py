@@ -1,4 +1,4 @@
-"""Pattern functions: a text as gaps to be filled (CTRLEval, Eq. 2-3, 9-10, 12-13). No model here."""
+"""Pattern functions turn a text into gaps to be filled (CTRLEval, Eq. 2-3, 9-10, 12-13). They need no model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Pattern:
 
 
 def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
-    """f and g of coherence (Eq. 2-3): each sentence removed in turn, to be filled in view of the others.
+    """f and g of coherence (Eq. 2-3): each sentence is removed in turn and is the target.
 
     The mask has a blank on both sides, also at the ends of a text, as in the released code. A text of one sentence
     leaves the bare mask.
@@ -36,7 +36,7 @@ def consistency_patterns(prefix: str, text: str) -> list[Pattern]:
     >>> consistency_patterns("The book", "The book is new.")
     [Pattern(before='The book ', target='is new.', after=''), Pattern(before='', target='The book', after=' is new.')]
 
-    Raises ValueError where the prefix does not begin the text, or is all of it.
+    Raises ValueError if the prefix does not begin the text, or is the whole text.
     """
     if not text.startswith(prefix):
         raise ValueError(f"the prefix must begin the text, but {prefix!r} does not begin {text[:60]!r}")
@@ -47,7 +47,7 @@ def consistency_patterns(prefix: str, text: str) -> list[Pattern]:
 
 
 def relevance_pattern(prompt: str, text: str) -> Pattern:
-    """f of attribute relevance (Eq. 12): the prompt with the text in its place; its target is any label word.
+    """f of attribute relevance (Eq. 12): the prompt with the text inserted; its target is any label word.
 
     >>> relevance_pattern("<text> It was <mask>.", "Nice.")
     Pattern(before='Nice. It was ', target='', after='.')

@@ -1,7 +1,8 @@
 """Prompts and verbalizers of attribute relevance: the paper's by name, or a user's own from files.
 
-A file of ours is YAML with `prompts`, `labels` and `verbalizers`. The released form is two text files: a prompt per
-line with <gen_result> and <mask_token>; and the labels on the first line, tab separated, then a verbalizer per line.
+Our files are YAML with `prompts`, `labels` and `verbalizers`. The released form is two text files. One has a prompt per
+line with <gen_result> and <mask_token>. The other has the labels on its first line, separated by tabs, and then a
+verbalizer per line.
 """
 
 from dataclasses import dataclass
@@ -20,12 +21,12 @@ NAMED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.yaml")
 
 @dataclass(frozen=True)
 class Prompts:
-    """What asks for a label.
+    """The questions that ask for a label.
 
     Attributes:
         prompts: templates, each with one `<text>` and one `<mask>`.
         labels: the labels an example may have.
-        verbalizers: each gives one word for every label, in their order.
+        verbalizers: each has one word for every label, in the order of the labels.
     """
 
     prompts: tuple[str, ...]
@@ -33,12 +34,12 @@ class Prompts:
     verbalizers: tuple[tuple[str, ...], ...]
 
     def __len__(self) -> int:
-        """How many pattern evaluators they make (Table 2)."""
+        """The number of pattern evaluators (Table 2)."""
         return len(self.prompts) * len(self.verbalizers)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Every label word once."""
+        """All different label words."""
         return tuple(dict.fromkeys(word for verbalizer in self.verbalizers for word in verbalizer))
 
 
@@ -47,7 +48,7 @@ def load_prompts(prompts: str | Path, verbalizers: str | Path | None = None) -> 
 
     Args:
         prompts: a name, a .yaml file, or a text file of prompts.
-        verbalizers: a text file of labels and verbalizers, with a text file of prompts; else it stays away.
+        verbalizers: a text file of labels and verbalizers; given with a text file of prompts only.
 
     Raises InputFaults with every fault of the files: a prompt without its two places, a verbalizer with another number
     of words than there are labels, an empty word, a repeated label.
@@ -59,7 +60,7 @@ def load_prompts(prompts: str | Path, verbalizers: str | Path | None = None) -> 
         return _from_yaml(path)
     if verbalizers is None:
         names = ", ".join(NAMED)
-        what = f"prompts in a text file need verbalizers in another; or give {names} or a .yaml file"
+        what = f"prompts in a text file need verbalizers in another; else give {names} or a .yaml file"
         raise InputFaults([fault(path, 0, what)])
     return _from_released(path, Path(verbalizers))
 

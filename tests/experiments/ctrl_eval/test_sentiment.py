@@ -6,6 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    BartConfig,
+    PegasusConfig,
+    PretrainedConfig,
+    T5Config,
+)
 
 from ctrl_eval.frequency import load_frequencies
 from language_models.tiny import TinyGPT2, TinyT5
@@ -43,6 +51,14 @@ METRICS = (
     "union",
     "word_count",
 )
+
+
+BART_SHAPE: Any = {
+    "d_model": 32,
+    **{f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in (("layers", 1), ("ffn_dim", 32))},
+    **{f"{side}_attention_heads": 2 for side in ("encoder", "decoder")},
+}
+T5_SHAPE: Any = {"d_kv": 8, "d_ff": 32, "num_heads": 2, "num_layers": 1, "decoder_start_token_id": 0}
 
 
 @pytest.mark.parametrize(("experiment", "name"), [("ctrleval_sentiment", "reviews"), ("ctrleval_topic", "news")])
@@ -102,6 +118,72 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(
     table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
     assert {row["n"] for row in table} == {360}
     assert {row["metric"] for row in table} >= {"ctrleval", "perplexity", "bartscore_backbone", "word_count"}
+
+
+REAL: dict[str, tuple[str, PretrainedConfig]] = {  # a real vocabulary, and the shape of the rest
+    "pegasus": ("pegasus", PegasusConfig(vocab_size=96103, **BART_SHAPE, max_position_embeddings=1024, pad_token_id=0)),
+    "t5-large": ("t5", T5Config(vocab_size=32128, **T5_SHAPE, d_model=48)),
+    "bart-large": ("roberta", BartConfig(vocab_size=50265, **BART_SHAPE, max_position_embeddings=1024)),
+    "t5-small": ("t5", T5Config(vocab_size=32128, **T5_SHAPE, d_model=16)),
+    "t5-base": ("t5", T5Config(vocab_size=32128, **T5_SHAPE, d_model=32)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sweep", "names"),
+    [
+        ("ctrleval_backbones", ("pegasus", "t5-large", "bart-large")),
+        ("ctrleval_t5_sizes", ("t5-small", "t5-base", "t5-large")),
+    ],
+)
+def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies(
+    run: Callable[..., Any], shared_data: Path, tmp_path: Path, sweep: str, names: tuple[str, ...]
+) -> None:
+    """Tables 6 and 7 with random models of real vocabularies, on 24 of the released texts and two prompts."""
+    tokenizers = shared_data.parent / "tokenizers"
+    if not tokenizers.is_dir():
+        pytest.skip("no tokenizers beside the shared data")
+    for name in names:
+        vocabulary, config = REAL[name]
+        AutoTokenizer.from_pretrained(str(tokenizers / vocabulary)).save_pretrained(tmp_path / name)
+        AutoModelForSeq2SeqLM.from_config(config).save_pretrained(tmp_path / name)
+    TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
+    (tmp_path / "ctrleval").mkdir()
+    lines = (shared_data / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()
+    (tmp_path / "ctrleval/data_senti.txt").write_text("\n".join([*lines[:12], *lines[-12:]]) + "\n", "utf-8")
+    (tmp_path / "prompts.yaml").write_text(
+        'prompts: ["<text> It was <mask>.", "So <mask>! <text>"]\n'
+        "labels: [negative, positive]\nverbalizers: [[bad, good]]\n"
+    )
+    found = run(
+        "-m",
+        "+exp=ctrleval_sentiment",
+        f"+sweep={sweep}",
+        "scale=paper",
+        "data=ctrleval",
+        f"data.root={tmp_path}",
+        f"model.iwf={shared_data}/ctrleval/iwf_full.txt",
+        f"model.iwf_tokenizer={tokenizers}/pegasus",
+        f"model.infiller.name={','.join(str(tmp_path / name) for name in names)}",
+        f"model.causal.name={tmp_path}/causal",
+        "model.bart=null",
+        "pattern_functions=true",
+        f"prompts={tmp_path}/prompts.yaml",
+        "data.part=sentiment",
+        "analyses.numbers=[1,2]",
+        "logger=none",
+        f"outputs={tmp_path}",
+        f"run_dir={tmp_path}/sweep",
+    )
+    assert found.returncode == 0, found.stderr
+    tables = [json.loads((tmp_path / f"sweep/{i}/results.json").read_text("utf-8"))["table"] for i in range(3)]
+    rows = [
+        {row["metric"]: row for row in table if row.get("aspect") == "coherence" and "n" in row} for table in tables
+    ]
+    assert all(each["ctrleval"]["n"] == 24 for each in rows)
+    assert len({each["ctrleval"]["kendall"] for each in rows}) == 3
+    assert {"ctrleval_bartscore_pf", "ctrleval_ppl_pf", "perplexity_backbone"} <= set(rows[0])
 
 
 def test_iwf_counts_a_corpus_for_a_models_tokenizer(run: Callable[..., Any], tmp_path: Path) -> None:
