@@ -16,7 +16,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.truncation import CutTruncation, refuse_cut
 
@@ -61,7 +61,7 @@ class BertScore:
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for layers that it has not.
         """
         source = encoder_source(model)
-        config = loaded(AutoConfig.from_pretrained, source)
+        config = load_pretrained(AutoConfig.from_pretrained, source)
         if "t5" in source and "t5" not in config.model_type:
             # bert-score would draw the weights of a T5 at random
             rule = "bert-score reads a T5 from a name with 't5'"
@@ -70,7 +70,7 @@ class BertScore:
         layers = int(model2layers.get(model, depth)) if layers is None else layers
         if not 1 <= layers <= depth:
             raise SettingFault(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
-        scorer = loaded(lambda name: BERTScorer(model_type=name, num_layers=layers, device=device), source)
+        scorer = load_pretrained(lambda name: BERTScorer(model_type=name, num_layers=layers, device=device), source)
         longest = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
         return cls(scorer, model, layers, longest, **settings)

@@ -20,8 +20,8 @@ from core.scores import Field, Scores
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.loading import loaded
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.truncation import CutTruncation, refuse_cut
 
@@ -54,10 +54,12 @@ class Bleurt:
 
         Raises MissingModel for a missing model, SettingFault for a model with more than one output.
         """
-        network = loaded(AutoModelForSequenceClassification.from_pretrained, model, dtype=dtype, use_safetensors=True)
+        network = load_pretrained(
+            AutoModelForSequenceClassification.from_pretrained, model, dtype=dtype, use_safetensors=True
+        )
         if network.config.num_labels != 1:
             raise SettingFault(f"BLEURT has one output, but {model} has {network.config.num_labels}")
-        return cls(network.to(device).eval(), loaded(AutoTokenizer.from_pretrained, model), model, **settings)
+        return cls(network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, model), model, **settings)
 
     @property
     def requires(self) -> tuple[Field, ...]:
@@ -120,5 +122,5 @@ class Bleurt:
         found = np.zeros(len(ids))
         batches = batches_by_budget([len(row) for row in ids], self.token_budget)
         for batch in tqdm(batches, desc="bleurt", delay=3, leave=False, disable=None):
-            found[batch] = halving_on_out_of_memory(read, batch)
+            found[batch] = halve_when_out_of_memory(read, batch)
         return found

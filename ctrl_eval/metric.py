@@ -32,7 +32,7 @@ from data.sentences import Splitter, make_splitter, split_english
 from language_models.causal import CausalLM, continuation_log_probabilities, continuation_windows
 from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from language_models.label_words import label_word_log_probabilities
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.truncation import Truncation
@@ -151,9 +151,11 @@ class CTRLEval:
         """
         known = load_prompts(prompts, verbalizers) if prompts is not None else None
         split = make_splitter(sentence_split)
-        config = loaded(AutoConfig.from_pretrained, model)
-        tokenizer = loaded(AutoTokenizer.from_pretrained, model)
-        words = loaded(AutoTokenizer.from_pretrained, iwf_tokenizer) if iwf_tokenizer is not None else tokenizer
+        config = load_pretrained(AutoConfig.from_pretrained, model)
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, model)
+        words = (
+            load_pretrained(AutoTokenizer.from_pretrained, iwf_tokenizer) if iwf_tokenizer is not None else tokenizer
+        )
         frequencies = load_frequencies(iwf, words) if iwf is not None else None
         if convention is None:
             convention = convention_of(config.model_type) if config.is_encoder_decoder else LEFT_TO_RIGHT

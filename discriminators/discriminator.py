@@ -21,7 +21,7 @@ from discriminators.segments import Segments, clean, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget
 from language_models.encoders import load_encoder
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.truncation import Truncation
 
@@ -152,7 +152,7 @@ def new_bilstm(
     arguments = {"embedding_dim": embedding_dim, "hidden_dim": hidden_dim, "dropout": dropout}
     if tokens not in LEARNED:
         try:
-            tokenizer = loaded(AutoTokenizer.from_pretrained, tokens)
+            tokenizer = load_pretrained(AutoTokenizer.from_pretrained, tokens)
         except MissingModel as fault:
             what = f"tokens are {', '.join(LEARNED)} or those of a model, but {fault.what}"
             raise MissingModel(fault.name, what, fault.fetchable) from fault

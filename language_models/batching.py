@@ -42,7 +42,7 @@ def batches_by_budget(
     return batches
 
 
-def halving_on_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:
+def halve_when_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:
     """`work(batch)`; if the device runs out of memory, the two halves of the batch, and so on down to one row.
 
     Raises torch.OutOfMemoryError when a single row does not fit.
@@ -54,7 +54,7 @@ def halving_on_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list
             raise
     torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
     half = len(batch) // 2
-    return halving_on_out_of_memory(work, batch[:half]) + halving_on_out_of_memory(work, batch[half:])
+    return halve_when_out_of_memory(work, batch[:half]) + halve_when_out_of_memory(work, batch[half:])
 
 
 def join_ids(sequences: Sequence[Sequence[int]], separator: int) -> list[int]:

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM
 
 from core.faults import ExampleFaults
 from core.settings import check
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.model import LanguageModel
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 from language_models.truncation import Truncation
@@ -68,7 +68,7 @@ def continuation_log_probabilities(
     costs = [len(rows[i][0]) + len(rows[i][1]) - 1 for i in wanted]
     batches = batches_by_budget(costs, token_budget)
     for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
-        scored = halving_on_out_of_memory(
+        scored = halve_when_out_of_memory(
             lambda chosen: _score(lm, [rows[wanted[i]] for i in chosen], most), list(batch)
         )
         for i, row in zip(batch, scored, strict=True):

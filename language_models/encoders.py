@@ -17,9 +17,9 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from core.faults import SettingFault, shown
 from core.settings import Count, checked_dataclass
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.identity import file_sha256
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 from language_models.model import count_positions, plain_token_ids
 from language_models.truncation import Truncation
 
@@ -60,8 +60,8 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """
     source = encoder_source(name)
     settings = {"dtype": torch.float32, "use_safetensors": True}
-    encoder = loaded(AutoModel.from_pretrained, source, trust_remote_code=False, **settings)
-    return encoder, loaded(AutoTokenizer.from_pretrained, source, trust_remote_code=False)
+    encoder = load_pretrained(AutoModel.from_pretrained, source, trust_remote_code=False, **settings)
+    return encoder, load_pretrained(AutoTokenizer.from_pretrained, source, trust_remote_code=False)
 
 
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
@@ -73,7 +73,7 @@ def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch
 def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
-    return loaded(
+    return load_pretrained(
         SentenceTransformer,
         encoder_source(name),
         device=device,
@@ -149,7 +149,7 @@ class Encoder:
         totals = np.zeros(len(distinct))
         batches = batches_by_budget([len(ids) for ids in rows.ids], self.token_budget)
         for batch in tqdm(batches, desc="embeddings", delay=3, leave=False, disable=None):
-            found = halving_on_out_of_memory(lambda at: self._embed_rows([rows.ids[i] for i in at]), batch)
+            found = halve_when_out_of_memory(lambda at: self._embed_rows([rows.ids[i] for i in at]), batch)
             for i, vector in zip(batch, found, strict=True):
                 weight = max(1, len(rows.ids[i]) - specials)  # a text without tokens has one row of special tokens
                 vectors[rows.text[i]] += weight * vector.astype(np.float64)

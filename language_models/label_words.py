@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.seq2seq import Seq2SeqLM, output_layer_given
 
 LOGIT_BUDGET = 2**25
@@ -51,7 +51,7 @@ def label_word_log_probabilities(
     found = np.zeros((len(distinct), len(words)))
     batches = batches_by_budget([len(source) for source in unread], token_budget)
     for batch in tqdm(batches, desc="label words", delay=3, leave=False, disable=None):
-        halving_on_out_of_memory(lambda at: read([unread[i] for i in at], at), batch)
+        halve_when_out_of_memory(lambda at: read([unread[i] for i in at], at), batch)
         for at, scores in read.finished(last=batch is batches[-1]):
             found[at] = scores
     return found[row_of]

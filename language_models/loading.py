@@ -14,7 +14,7 @@ Loaded = TypeVar("Loaded")
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them
 
 
-def loaded(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
+def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
     """The result of `load(name, **settings)`, where `load` is a `from_pretrained` of transformers or similar.
 
     Raises MissingModel where neither a folder nor a reachable hub has it.

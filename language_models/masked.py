@@ -11,8 +11,8 @@ from tqdm import tqdm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from core.faults import SettingFault
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
-from language_models.loading import loaded
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.loading import load_pretrained
 from language_models.model import LanguageModel
 from language_models.seq2seq import output_layer_given
 
@@ -30,7 +30,7 @@ class MaskedLM(LanguageModel):
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a tokenizer
         without mask, cls or sep token.
         """
-        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
         missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
         if missing:
             raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
@@ -79,6 +79,6 @@ def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budg
     batches = batches_by_budget([len(rows[i]) for i in wanted], token_budget)
     for batch in tqdm(batches, desc="masks", delay=3, leave=False, disable=None):
         chosen = [wanted[i] for i in batch]
-        for i, tokens in zip(chosen, halving_on_out_of_memory(fill, chosen), strict=True):
+        for i, tokens in zip(chosen, halve_when_out_of_memory(fill, chosen), strict=True):
             found[i] = tokens
     return found

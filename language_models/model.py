@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from language_models.identity import weights_fingerprint
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
 OFFSET_POSITIONS = {
@@ -72,8 +72,8 @@ class LanguageModel:
 
         Raises MissingModel where neither a folder nor a reachable hub has it.
         """
-        tokenizer = loaded(AutoTokenizer.from_pretrained, name)
-        model = loaded(cls.loader.from_pretrained, name, dtype=dtype)
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
+        model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
         if model.dtype.itemsize < torch.float32.itemsize:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
         return cls(model.to(device).eval(), tokenizer)

@@ -13,7 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM
 
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.model import LanguageModel
 
 
@@ -61,7 +61,7 @@ def target_log_probabilities(
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(pairs)
     batches = batches_by_budget(costs, token_budget)
     for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
-        scored = halving_on_out_of_memory(lambda rows: _score(lm, [pairs[i] for i in rows]), batch)
+        scored = halve_when_out_of_memory(lambda rows: _score(lm, [pairs[i] for i in rows]), batch)
         for i, row in zip(batch, scored, strict=True):
             results[i] = row
     return results

@@ -59,7 +59,7 @@ def train_tokenizer(
     )
 
 
-def randomly_initialised(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
+def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
     """A model with the random weights of the seed; torch's own random state does not change."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -99,7 +99,7 @@ class TinyT5:
             decoder_start_token_id=vocabulary["<pad>"],  # pyright: ignore[reportCallIssue]
             attn_implementation="eager",  # pyright: ignore[reportCallIssue]; on a CPU faster than fused at this size
         )
-        return Seq2SeqLM(randomly_initialised(T5ForConditionalGeneration, config, seed), tokenizer)
+        return Seq2SeqLM(initialise_model(T5ForConditionalGeneration, config, seed), tokenizer)
 
 
 @checked_dataclass
@@ -139,7 +139,7 @@ class TinyGPT2:
             eos_token_id=vocabulary["</s>"],
             pad_token_id=vocabulary["<pad>"],
         )
-        return CausalLM(randomly_initialised(GPT2LMHeadModel, config, seed), tokenizer)
+        return CausalLM(initialise_model(GPT2LMHeadModel, config, seed), tokenizer)
 
 
 @checked_dataclass
@@ -177,4 +177,4 @@ class TinyBert:
             attention_probs_dropout_prob=self.dropout,
             pad_token_id=tokenizer.get_vocab()["<pad>"],
         )
-        return MaskedLM(randomly_initialised(BertForMaskedLM, config, seed), tokenizer)
+        return MaskedLM(initialise_model(BertForMaskedLM, config, seed), tokenizer)

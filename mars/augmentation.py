@@ -17,7 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 from core.faults import ExampleFaults
-from language_models.batching import batches_by_budget, halving_on_out_of_memory
+from language_models.batching import batches_by_budget, halve_when_out_of_memory
 from language_models.causal import CausalLM
 from mars.cloze import Augmentation, Augmented, Fill, Job
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
@@ -74,7 +74,7 @@ class SelfPlanningAugmenter:
         batches = batches_by_budget(costs, self.token_budget)
         for batch in tqdm(batches, desc="augmented references", delay=3, leave=False, disable=None):
             chosen = [together[i] for i in batch]
-            rows = halving_on_out_of_memory(
+            rows = halve_when_out_of_memory(
                 lambda part: fill_in_lockstep(filler, [token_jobs[i] for i in part]), chosen
             )
             for i, row in zip(chosen, rows, strict=True):

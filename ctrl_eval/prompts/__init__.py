@@ -80,7 +80,7 @@ def _from_yaml(path: Path) -> Prompts:
         raise InputFaults([fault(path, 0, f"must have prompts, labels and verbalizers, found {shown(found)}")])
     lists = {key: content[key] if isinstance(content[key], list) else [content[key]] for key in content}
     verbalizers = [row if isinstance(row, list) else [row] for row in lists["verbalizers"]]
-    return _checked(
+    return _check_prompts(
         [(path, 0, str(prompt)) for prompt in lists["prompts"]],
         (path, 0, [str(label) for label in lists["labels"]]),
         [(path, 0, [str(word) for word in row]) for row in verbalizers],
@@ -102,13 +102,13 @@ def _from_released(prompts: Path, verbalizers: Path) -> Prompts:
     words = [(verbalizers, n, [word.strip() for word in line.split("\t")]) for n, line in rows]
     if not words:
         raise InputFaults([fault(verbalizers, 0, "needs the labels on its first line, found an empty file")])
-    return _checked(found, words[0], words[1:])
+    return _check_prompts(found, words[0], words[1:])
 
 
 Located = tuple[Path, int, list[str]]
 
 
-def _checked(prompts: list[tuple[Path, int, str]], labels: Located, verbalizers: list[Located]) -> Prompts:
+def _check_prompts(prompts: list[tuple[Path, int, str]], labels: Located, verbalizers: list[Located]) -> Prompts:
     faults: list[str] = []
     for path, line, prompt in prompts:
         for place in (TEXT, MASK):

@@ -31,7 +31,7 @@ from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.discriminators import DiscriminatorPlan
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import Trained, folders_of, use_pretrained
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 
 
 def ctrleval(
@@ -175,7 +175,9 @@ def _frequencies(run: Run, model: Trained, texts: Sequence[str]) -> str | None:
 
     def build(folder: Path) -> None:
         sentences = (sentence for text in texts for sentence in split_english(text))
-        count_frequencies(sentences, loaded(AutoTokenizer.from_pretrained, model.source)).save(folder / "iwf.json")
+        count_frequencies(sentences, load_pretrained(AutoTokenizer.from_pretrained, model.source)).save(
+            folder / "iwf.json"
+        )
 
     with run.timed("word frequencies"):
         depends = {"tokenizer": model.identity, "train": fingerprint(texts)}

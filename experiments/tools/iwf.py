@@ -11,7 +11,7 @@ from data.files import read_examples
 from data.sentences import make_splitter
 from data.text_files import read_text
 from experiments.runner.contracts import Outcome, Run
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 
 
 def corpus_texts(path: str) -> list[str]:
@@ -34,7 +34,9 @@ def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: st
     split = make_splitter(sentence_split)
     sentences = [sentence for text in texts for sentence in split(text)]
     with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
-        table = count_frequencies(_advance_each(sentences, advance), loaded(AutoTokenizer.from_pretrained, model))
+        table = count_frequencies(
+            _advance_each(sentences, advance), load_pretrained(AutoTokenizer.from_pretrained, model)
+        )
     table.save(output)
     return Outcome(
         signature=f"iwf|corpus={table.corpus}|tokenizer={model}",

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language_models.batching import batches_by_budget, halving_on_out_of_memory, pad
+from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 200))
@@ -43,7 +43,7 @@ def test_out_of_memory_halves_until_it_fits() -> None:
             raise torch.OutOfMemoryError("too large")
         return [10 * i for i in batch]
 
-    assert halving_on_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
+    assert halve_when_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
     assert sizes == [5, 2, 3, 1, 2]
 
 
@@ -52,7 +52,7 @@ def test_a_single_row_that_does_not_fit_is_an_error() -> None:
         raise torch.OutOfMemoryError("too large")
 
     with pytest.raises(torch.OutOfMemoryError):
-        halving_on_out_of_memory(work, [1, 2])
+        halve_when_out_of_memory(work, [1, 2])
 
 
 def test_other_errors_pass() -> None:
@@ -60,7 +60,7 @@ def test_other_errors_pass() -> None:
         raise RuntimeError("a fault of ours")
 
     with pytest.raises(RuntimeError, match="a fault of ours"):
-        halving_on_out_of_memory(work, [1, 2])
+        halve_when_out_of_memory(work, [1, 2])
 
 
 def test_pad_fills_on_the_right() -> None:

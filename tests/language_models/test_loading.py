@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoTokenizer
 from core.faults import InputFaults, MissingModel
 from language_models.causal import CausalLM
 from language_models.encoders import Encoder, load_encoder
-from language_models.loading import loaded
+from language_models.loading import load_pretrained
 from language_models.masked import MaskedLM
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyGPT2
@@ -20,8 +20,8 @@ from language_models.tiny import TinyGPT2
 def test_a_folder_is_loaded_by_path_or_text(tmp_path: Path) -> None:
     lm = TinyGPT2(vocabulary=300, n_embd=8, n_head=1, n_layer=1, n_inner=8, longest=16).build(["a b"], (), seed=0)
     lm.save_pretrained(tmp_path)
-    assert loaded(AutoTokenizer.from_pretrained, tmp_path).get_vocab() == lm.tokenizer.get_vocab()
-    assert loaded(AutoConfig.from_pretrained, str(tmp_path)).n_embd == 8
+    assert load_pretrained(AutoTokenizer.from_pretrained, tmp_path).get_vocab() == lm.tokenizer.get_vocab()
+    assert load_pretrained(AutoConfig.from_pretrained, str(tmp_path)).n_embd == 8
     assert CausalLM.from_pretrained(tmp_path).parameters == lm.parameters
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(MissingModel, match="the model in this folder cannot be loaded: Error no file named model"):
@@ -63,10 +63,10 @@ def test_what_a_reachable_hub_says_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     with pytest.raises(MissingModel, match=r"and the model hub does not give it: no/such is gated\.$") as found:
-        loaded(refused, "no/such")
+        load_pretrained(refused, "no/such")
     assert not found.value.fetchable
 
 
 def test_other_faults_are_left_alone() -> None:
     with pytest.raises(ZeroDivisionError):
-        loaded(lambda name: 1 / 0, "no/such")
+        load_pretrained(lambda name: 1 / 0, "no/such")

@@ -22,7 +22,7 @@ from core.faults import SettingFault
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
 from language_models.causal import CausalLM
 from language_models.model import plain_token_ids
-from language_models.tiny import TinyGPT2, randomly_initialised, train_tokenizer
+from language_models.tiny import TinyGPT2, initialise_model, train_tokenizer
 from oumg.bilstm_guide import TokenMismatchError
 from oumg.causal_guide import CausalGuide
 from oumg.causal_lstm import CausalLSTM
@@ -317,7 +317,7 @@ def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
         pad_token_id=0, eos_token_id=1,
         decoder_start_token_id=0,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
-    t5 = randomly_initialised(T5ForConditionalGeneration, config, seed=0)
+    t5 = initialise_model(T5ForConditionalGeneration, config, seed=0)
     loud(t5, scale=0.5)
     both = CausalLM(t5, lm.tokenizer)
     expected = generate(both, [Recomputed(plain_judges["causal"], 1, 4.0, 5, "continuation")], **MODES[mode])
