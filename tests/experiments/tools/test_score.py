@@ -189,6 +189,7 @@ READ: dict[str, tuple[Field, ...]] = {
     "ctrleval": ("prefix", "label"),
     "discriminator": (),
     "discriminator_label": ("label",),
+    "llm_judge": (),
     "perplexity": (),
     "perplexity_seq2seq": (),
     "word_count": (),

@@ -1,0 +1,215 @@
+"""An LLM as judge: a chat model is asked for a number, as in G-Eval (Liu et al., EMNLP 2023)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Formatter
+from typing import Any, get_args
+
+import numpy as np
+
+from baselines.chat import CachedChat, Chat, ChatFault, EndpointChat, LocalChat, Reply
+from core.example import Example
+from core.faults import SettingFault
+from core.scores import Field, Scores
+from core.selection import references_of, score_complete
+from core.settings import Count, Several, Text, check
+from core.signature import signature
+from core.stages import fingerprint
+
+log = logging.getLogger(__name__)
+
+PROMPTS = Path(__file__).parent / "prompts"
+NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d.]*\d)")
+
+
+@dataclass(frozen=True)
+class LLMJudge:
+    """A chat model's rating per aspect, on the scale of the prompt; higher is better.
+
+    Where the model gives probabilities, the score is the mean of the scale's numbers weighted by them (G-Eval's
+    sum of p(s) s, over the numbers of the scale alone). Otherwise it is the first number in the answer.
+
+    Attributes:
+        chat: the model.
+        aspects: names of prompts.
+        prompts: a folder with a file `ASPECT.txt` per aspect, or None for the prompts of this repository. A prompt has
+            names of fields of an Example, `low` and `high` in braces.
+        scale: the least and the greatest number.
+        parallel: questions that wait for an answer at once.
+    """
+
+    chat: Chat
+    aspects: tuple[str, ...]
+    prompts: str | None = None
+    scale: tuple[int, int] = (1, 5)
+    parallel: int = 1
+    spent: dict[str, int] = field(default_factory=lambda: {"prompt_tokens": 0, "answer_tokens": 0}, compare=False)
+
+    @classmethod
+    def from_settings(
+        cls,
+        model: str,
+        base_url: str | None = None,
+        aspects: Sequence[str] = ("coherence",),
+        prompts: str | None = None,
+        scale: Sequence[int] = (1, 5),
+        parallel: int = 4,
+        cache: str | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        **endpoint: Any,
+    ) -> LLMJudge:
+        """A judge behind `base_url`, or by transformers without one.
+
+        Args:
+            model: a name at the endpoint; without one, a hub name or a folder.
+            aspects, prompts, scale, parallel: as the attributes.
+            cache: a folder in which replies are kept.
+            device, dtype: of a model in this process.
+            endpoint: settings of `EndpointChat`.
+
+        Raises SettingFault for settings, MissingModel where neither a folder nor a reachable hub has the model.
+        """
+        check(Count, parallel=parallel)
+        low, high = check_scale(scale)
+        read_prompts(prompts, aspects)  # before a model is loaded
+        chat: Chat = LocalChat(model, device, dtype) if base_url is None else EndpointChat(model, base_url, **endpoint)
+        if cache is not None:
+            chat = CachedChat(chat, Path(cache))
+        return cls(chat, tuple(aspects), prompts, (low, high), parallel)
+
+    @property
+    def requires(self) -> tuple[Field, ...]:
+        """The fields that some prompt names."""
+        templates = read_prompts(self.prompts, self.aspects)
+        named = {name for template in templates.values() for name in names_in(template)}
+        return tuple(name for name in get_args(Field) if name in named)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """One aspect per prompt; NaN with a reason where the model gave no number.
+
+        Raises ExampleFaults where no example has the fields that the prompts name, SettingFault where the endpoint
+        refuses the key or the model.
+        """
+        return score_complete(examples, self.requires, "llm_judge", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        templates = read_prompts(self.prompts, self.aspects)
+        questions = [
+            fill_prompt(template, example, self.scale) for template in templates.values() for example in examples
+        ]
+        with ThreadPoolExecutor(self.parallel) as pool:
+            answers = list(pool.map(self._rate, questions))
+        n = len(examples)
+        rated = {aspect: answers[i * n : (i + 1) * n] for i, aspect in enumerate(templates)}
+        values = {
+            aspect: np.array([math.nan if isinstance(found, str) else found for found, _ in rows], np.float64)
+            for aspect, rows in rated.items()
+        }
+        lacking = [
+            [f"{aspect}: {rows[i][0]}" for aspect, rows in rated.items() if isinstance(rows[i][0], str)]
+            for i in range(n)
+        ]
+        reasons = ["; ".join(each) or None for each in lacking]
+        explanations = [{aspect: rows[i][1] for aspect, rows in rated.items()} for i in range(n)]
+        log.info("llm_judge: %d tokens of questions, %d of answers so far", *self.spent.values())
+        return Scores(values, self.signature, reasons, explanations=explanations)
+
+    @property
+    def signature(self) -> str:
+        """One line: model, prompts and scale."""
+        return signature(
+            "llm_judge",
+            model=self.chat.name.replace("|", " "),
+            prompts=fingerprint(read_prompts(self.prompts, self.aspects)),
+            scale=f"{self.scale[0]}-{self.scale[1]}",
+            source=fingerprint(self.chat.depends),
+        )
+
+    def _rate(self, question: str) -> tuple[float | str, dict[str, Any]]:
+        """The rating, or why there is none, and what explains it."""
+        try:
+            reply = self.chat.ask(question)
+        except ChatFault as fault:
+            return str(fault), {}
+        self.spent["prompt_tokens"] += reply.prompt_tokens
+        self.spent["answer_tokens"] += reply.answer_tokens
+        explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
+        rating = read_rating(reply, self.scale)
+        low, high = self.scale
+        if rating is None:
+            return f"the judge gave no number from {low} to {high}, but {reply.text.strip()[:60]!r}", explained
+        return rating, explained
+
+
+def read_rating(reply: Reply, scale: tuple[int, int]) -> float | None:
+    """The weighted mean of the scale's numbers at the first token that is one of them, else the number in the answer.
+
+    >>> read_rating(Reply("4", [[("4", math.log(0.6)), ("5", math.log(0.2)), ("!", math.log(0.2))]], 0, 0), (1, 5))
+    4.25
+    >>> read_rating(Reply("I give 3.5 of 5", [], 0, 0), (1, 5)), read_rating(Reply("I cannot.", [], 0, 0), (1, 5))
+    (3.5, None)
+    """
+    low, high = scale
+    numbers = {str(number) for number in range(low, high + 1)}
+    for tokens in reply.alternatives:
+        if not tokens or max(tokens, key=lambda token: token[1])[0].strip() not in numbers:
+            continue  # words before the number
+        weights = dict.fromkeys(numbers, 0.0)
+        for token, log_probability in tokens:
+            if token.strip() in numbers:
+                weights[token.strip()] += math.exp(log_probability)
+        return round(sum(int(number) * p for number, p in weights.items()) / sum(weights.values()), 12)
+    found = NUMBER.search(reply.text)
+    return float(found[0]) if found and low <= float(found[0]) <= high else None
+
+
+def read_prompts(folder: str | None, aspects: Sequence[str]) -> dict[str, str]:
+    """The prompt of each aspect. Raises SettingFault where there is none, or it names what an Example has not."""
+    check(Several[Text], aspects=list(aspects))
+    place = PROMPTS if folder is None else Path(folder)
+    known = {*get_args(Field), "text", "low", "high"}
+    templates = {}
+    for aspect in aspects:
+        file = place / f"{Path(aspect).name}.txt"
+        if not file.is_file():
+            there = ", ".join(sorted(path.stem for path in place.glob("*.txt"))) or "none"
+            raise SettingFault(f"aspects: {place} has no prompt {Path(aspect).name}.txt; prompts there: {there}")
+        templates[aspect] = file.read_text(encoding="utf-8")
+        if unknown := sorted(set(names_in(templates[aspect])) - known):
+            raise SettingFault(f"{file}: a prompt may name {', '.join(sorted(known))} in braces, but has {unknown}")
+    return templates
+
+
+def names_in(template: str) -> list[str]:
+    """The names in braces."""
+    return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+
+
+def fill_prompt(template: str, example: Example, scale: tuple[int, int]) -> str:
+    """The question about an example; a dialogue is shown with A and B before its turns."""
+    turns = "\n".join(f"{'AB'[i % 2]}: {turn}" for i, turn in enumerate(example.turns))
+    return template.format(
+        text=example.text or turns,
+        turns=turns,
+        context=example.context or "",
+        prefix=example.prefix or "",
+        label=example.label or "",
+        references="\n".join(references_of(example)),
+        low=scale[0],
+        high=scale[1],
+    )
+
+
+def check_scale(scale: Sequence[int]) -> tuple[int, int]:
+    """Raises SettingFault unless the scale is two whole numbers, the lower one first."""
+    if len(scale) != 2 or not all(type(end) is int and end >= 0 for end in scale) or scale[0] >= scale[1]:
+        raise SettingFault(f"scale must be two whole numbers from 0 on, the lower one first, but is {list(scale)}")
+    return scale[0], scale[1]
