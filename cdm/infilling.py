@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ class TokenisedDialogues:
     Attributes:
         longest: source tokens that a model reads.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
+        tokens: every token as the vocabulary writes it, by its id.
     """
 
     dialogues: Sequence[Turns]
@@ -31,6 +32,11 @@ class TokenisedDialogues:
     separator: int
     longest: int
     given: int
+    tokens: Mapping[int, str]
+
+    def spell(self, turns: Turns) -> list[list[str]]:
+        """The turns as the vocabulary writes their tokens."""
+        return [[self.tokens[token] for token in turn] for turn in turns]
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         """The task of filling the gap of a dialogue."""
@@ -54,13 +60,15 @@ class TokenisedDialogues:
 def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own."""
     turns = [turn for dialogue in dialogues for turn in dialogue]
+    vocabulary = lm.tokenizer.get_vocab()
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
     return TokenisedDialogues(
         [[next(ids) for _ in dialogue] for dialogue in dialogues],
         sentinel_infilling(lm.tokenizer),
-        lm.tokenizer.get_vocab()[SEPARATOR],
+        vocabulary[SEPARATOR],
         longest,
         given,
+        {token: text for text, token in vocabulary.items()},
     )
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from cdm.content import content_gap
 from cdm.infilling import TokenisedDialogues
 from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Strategy, Turns, fill, manipulations, random_gap
+from cdm.segments import Gap, Place, Strategy, Turns, fill, manipulations, random_gap
 
 VERSION = 4  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
@@ -108,8 +109,8 @@ def sample_negatives(
     )
 
 
-def _transposed(plans: Sequence[Sequence[bool]]) -> list[dict[int, bool]]:
-    """For every round, the dialogues that take part, with whether a whole utterance is redrawn."""
+def _transposed(plans: Sequence[Sequence[Place]]) -> list[dict[int, Place]]:
+    """For every round, the dialogues that take part, with what is redrawn."""
     rounds = max(map(len, plans), default=0)
     return [{i: plan[r] for i, plan in enumerate(plans) if r < len(plan)} for r in range(rounds)]
 
@@ -138,7 +139,7 @@ def _draw(
     pair: Pair,
     tokenised: TokenisedDialogues,
     dialogues: Sequence[Turns],
-    utterance: Sequence[bool],
+    places: Sequence[Place],
     rngs: Sequence[random.Random],
     uniforms: Float[NDArray[np.float64], "dialogues candidates longest"],
     sampling: Sampling,
@@ -147,8 +148,8 @@ def _draw(
 ) -> list[_Draw]:
     """Each dialogue with one random gap drawn again."""
     gaps = [
-        random_gap(turns, rng, whole, longest_segment, tokenised.given)
-        for turns, rng, whole in zip(dialogues, rngs, utterance, strict=True)
+        _gap(tokenised, turns, place, rng, longest_segment)
+        for turns, place, rng in zip(dialogues, places, rngs, strict=True)
     ]
     tasks = [tokenised.task(turns, gap) for turns, gap in zip(dialogues, gaps, strict=True)]
     candidates, longest = uniforms.shape[1:]
@@ -160,6 +161,13 @@ def _draw(
         segment = choose_segment(drawn[i * candidates : (i + 1) * candidates], task.segment, longest)
         draws.append(_Draw(fill(turns, gap, segment), len(segment) < longest, task.dropped))
     return draws
+
+
+def _gap(tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, longest_segment: int) -> Gap:
+    """A random gap at a place; a dialogue without content words gets a random segment."""
+    if place == "content" and (found := content_gap(tokenised.spell(turns), rng, tokenised.given)):
+        return found
+    return random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given)
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

@@ -13,7 +13,8 @@ from core.settings import check
 from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
-Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi"]
+Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi"]
+Place = Literal["segment", "utterance", "content"]
 Turns = Sequence[Sequence[int]]
 
 
@@ -52,18 +53,25 @@ def random_gap(turns: Turns, rng: random.Random, utterance: bool, longest_segmen
     return Gap(turn, start, start + width)
 
 
-def manipulations(strategy: Strategy, rng: random.Random) -> list[bool]:
-    """For each manipulation of one dialogue, whether it takes a whole utterance (section 4.1.1).
+def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
+    """For each manipulation of one dialogue, what it takes (section 4.1.1).
 
-    The single strategies manipulate once, mixed-multi one to four times, uniformly.
+    The single strategies manipulate once, the multi ones one to four times, uniformly. `content-multi` takes content
+    words and their neighbours; it stands in for the paper's AMR-Multi, which needs an AMR parser.
 
     Raises SettingFault for an unknown strategy.
     """
     check(Strategy, strategy=strategy)
-    times = rng.randint(1, 4) if strategy == "mixed-multi" else 1
-    if strategy.startswith("mixed"):
-        return [rng.random() < 0.5 for _ in range(times)]
-    return [strategy == "utterance-single"]
+    times = rng.randint(1, 4) if strategy.endswith("multi") else 1
+    match strategy:
+        case "segment-single":
+            return ["segment"]
+        case "utterance-single":
+            return ["utterance"]
+        case "content-multi":
+            return ["content"] * times
+        case _:
+            return ["utterance" if rng.random() < 0.5 else "segment" for _ in range(times)]
 
 
 def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:

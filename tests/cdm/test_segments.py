@@ -96,15 +96,16 @@ def test_a_third_of_training_gaps_are_whole_utterances() -> None:
 
 def test_strategies() -> None:
     rng = random.Random(0)
-    assert manipulations("segment-single", rng) == [False]
-    assert manipulations("utterance-single", rng) == [True]
+    assert manipulations("segment-single", rng) == ["segment"]
+    assert manipulations("utterance-single", rng) == ["utterance"]
+    assert set(manipulations("content-multi", rng)) == {"content"}
     single = Counter(tuple(manipulations("mixed-single", rng)) for _ in range(1000))
-    assert set(single) == {(True,), (False,)}
-    assert single[(True,)] == pytest.approx(500, abs=60)
+    assert set(single) == {("utterance",), ("segment",)}
+    assert single[("utterance",)] == pytest.approx(500, abs=60)
     times = Counter(len(manipulations("mixed-multi", rng)) for _ in range(4000))
     assert sorted(times) == [1, 2, 3, 4]
     assert all(count == pytest.approx(1000, abs=110) for count in times.values())
-    assert len(get_args(Strategy)) == 4
+    assert len(get_args(Strategy)) == 5
     with pytest.raises(ValueError, match="amr-multi"):
         manipulations("amr-multi", rng)  # pyright: ignore[reportArgumentType]
 
