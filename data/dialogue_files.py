@@ -50,7 +50,7 @@ def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -
         if not utterances:
             problems.append(f"a line must hold utterances that each end with {UTTERANCE_END}, found {shown(content)}")
         elif scored:
-            score = finite(end)
+            score = parse_finite(end)
             if score is None:
                 problems.append(f"the score after the last {UTTERANCE_END} must be a finite number, found {shown(end)}")
             else:
@@ -72,7 +72,7 @@ def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -
     return examples
 
 
-def finite(text: str) -> float | None:
+def parse_finite(text: str) -> float | None:
     """The finite number that a text is, None for any other text."""
     try:
         number = float(text)

@@ -22,7 +22,7 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, suggestion
 from core.scores import Scores
 from data.parquet_files import read_parquet
-from data.records import List, Number, Record, String, Text, list_problems, repeated_id
+from data.records import List, Number, Record, String, Text, check_id, list_problems
 from data.text_files import decoder, form_of, iterate_lines, read_json_lines, written_aside
 
 UTTERANCE_END = "</UTT>"
@@ -121,7 +121,7 @@ def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
     for line, record in _read_records(path, []):
         name = record.get("id") or _default_id(path, line)
         if isinstance(name, str) and hash(name) in repeated:
-            faults += [fault(path, line, problem) for problem in repeated_id(name, line, first_line)]
+            faults += [fault(path, line, problem) for problem in check_id(name, line, first_line)]
     return faults
 
 

@@ -66,7 +66,7 @@ def read_records(path: Path, kind: type[R], faults: list[str]) -> list[tuple[int
     for line, values in read_json_lines(path, faults):
         problems: list[str] = []
         if issubclass(kind, Identified) and isinstance(name := values.get("id"), str):
-            problems += repeated_id(name, line, first_line)
+            problems += check_id(name, line, first_line)
         try:
             record = kind.model_validate(values)
         except ValidationError as error:
@@ -77,7 +77,7 @@ def read_records(path: Path, kind: type[R], faults: list[str]) -> list[tuple[int
     return records
 
 
-def repeated_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
+def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
     """The problem of an id that an earlier line already has; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
     return [f"ids must be unique, but {shown(name)} is the id of line {earlier} too"] if earlier != line else []

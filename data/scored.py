@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
 from data.files import located_examples
-from data.records import List, Number, Record, String, Text, list_problems, read_records, repeated_id
+from data.records import List, Number, Record, String, Text, check_id, list_problems, read_records
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _read_output(file: Path, ids: list[str], of: Path) -> tuple[dict[str, NDArra
     values: dict[str, NDArray[np.float64]] = {}
     first_line: dict[str, int] = {}
     for line, record in read_records(file, OutputRecord, faults):
-        problems = repeated_id(record.id, line, first_line)
+        problems = check_id(record.id, line, first_line)
         if record.id not in place:
             problems.append(f"the id must be one of {of}, found {shown(record.id)}")
         faults += [fault(file, line, problem) for problem in problems]

@@ -53,10 +53,10 @@ def agreement(
     Raises ValueError for arrays of wrong shapes or different lengths, infinite scores, ratings that are not finite, and
     a confidence outside (0, 1).
     """
-    (x, y), kept = scored_by_all(scores=scores, ratings=ratings)
+    (x, y), kept = keep_scored(scores=scores, ratings=ratings)
     units = number_groups(len(kept), groups)[kept]
     unscored = int((~kept).sum())
-    reason = undefined_because(scores=x, ratings=y)
+    reason = explain_undefined(scores=x, ratings=y)
     if reason is not None:
         none = Estimate.undefined(reason)
         return Agreement(len(x), none, none, none, unscored)
@@ -74,13 +74,13 @@ def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
     >>> length_correlation([0.3, 0.1, 0.2], [30, 10, 20])
     1.0
     """
-    (x, y), _ = scored_by_all(scores=scores, word_counts=word_counts)
-    if undefined_because(scores=x, word_counts=y) is not None:
+    (x, y), _ = keep_scored(scores=scores, word_counts=word_counts)
+    if explain_undefined(scores=x, word_counts=y) is not None:
         return math.nan
     return float(spearman(x, y, np.ones((1, len(x))))[0])
 
 
-def scored_by_all(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
+def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
     """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
 
     The last column holds the ratings, each other column the scores of one metric; all have the shape (n,).
@@ -107,7 +107,7 @@ def scored_by_all(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]
     return [values[kept] for values in (*scores, y)], kept
 
 
-def undefined_because(**columns: Floats) -> str | None:
+def explain_undefined(**columns: Floats) -> str | None:
     """The reason why no correlation of these columns is defined, or None."""
     n = min(map(len, columns.values()))
     if n < 3:

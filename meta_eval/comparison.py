@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from meta_eval.agreement import scored_by_all, undefined_because
+from meta_eval.agreement import explain_undefined, keep_scored
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.correlation import spearman
 from meta_eval.grouping import Statistic
@@ -53,9 +53,9 @@ def difference(
     examples easy for both cancels; an interval without 0 is a difference beyond chance. Only examples that both metrics
     scored count. Intervals, groups and errors as in `agreement`. `statistic` may be another correlation.
     """
-    (a, b, y), kept = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
+    (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     units = number_groups(len(kept), groups)[kept]
-    reason = undefined_because(scores_a=a, scores_b=b, ratings=y)
+    reason = explain_undefined(scores_a=a, scores_b=b, ratings=y)
     if reason is not None:
         return Estimate.undefined(reason)
     estimates = bootstrap(
@@ -78,9 +78,9 @@ def williams_test(
 
     Raises ValueError as `agreement` does.
     """
-    (a, b, y), _ = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
+    (a, b, y), _ = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     n = len(y)
-    reason = undefined_because(scores_a=a, scores_b=b, ratings=y)
+    reason = explain_undefined(scores_a=a, scores_b=b, ratings=y)
     if reason is None and n < 4:
         reason = f"Williams' test needs at least 4 examples that both metrics scored, but there are {n}"
     if reason is not None:

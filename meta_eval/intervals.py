@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from meta_eval.agreement import scored_by_all
+from meta_eval.agreement import keep_scored
 from meta_eval.bootstrap import BATCH, Estimate, Floats, percentile_interval, resample
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
@@ -83,9 +83,9 @@ def grouped_estimate(
     Examples with a NaN score are left out. Raises ValueError for arrays that do not have the layout's shape, infinite
     scores, and ratings that are not finite.
     """
-    (x, y), kept = scored_by_all(scores=scores, ratings=ratings)
+    (x, y), kept = keep_scored(scores=scores, ratings=ratings)
     present = restrict(layout, kept)
-    reason = undefined_because(x, y, present, grouping)
+    reason = explain_undefined_groups(x, y, present, grouping)
     if reason is not None:
         return Grouped(Estimate.undefined(reason), len(x), 0, 0)
     groups, undefined = undefined_groups(x, y, present, grouping)
@@ -166,7 +166,7 @@ def restrict(layout: Layout, kept: np.ndarray) -> Layout:
     return Layout(*(np.unique(v[kept], return_inverse=True)[1] for v in (layout.systems, layout.inputs)))
 
 
-def undefined_because(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> str | None:
+def explain_undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> str | None:
     """The reason why no correlation of scores `x` with ratings `y` is defined in this grouping, or None."""
     of = "examples"
     if len(x) and grouping == "system_means":

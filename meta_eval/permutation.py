@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from meta_eval import correlation
-from meta_eval.agreement import scored_by_all
+from meta_eval.agreement import keep_scored
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Grouping, Layout, system_means
-from meta_eval.intervals import restrict, undefined_because
+from meta_eval.intervals import explain_undefined_groups, restrict
 
 Correlation = Literal["pearson", "spearman", "kendall"]
 Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
@@ -72,10 +72,10 @@ def permutation_test(
     """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
-    (a, b, y), kept = scored_by_all(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
+    (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     present = restrict(layout, kept)
     for scores in (a, b):
-        reason = undefined_because(scores, y, present, grouping)
+        reason = explain_undefined_groups(scores, y, present, grouping)
         if reason is not None:
             return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
     a, b = _standardised(a), _standardised(b)

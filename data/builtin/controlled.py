@@ -139,19 +139,19 @@ def rated_texts(world: World, n: int = 400, seed: int = 0) -> tuple[Example, ...
     """
     rng = random.Random(f"{world.name} rated {seed}")
     inputs = _inputs(world, rng, -(-n // len(SYSTEMS)))
-    lenders = lent_sentences(world, rng)
+    lenders = draw_foreign_sentences(world, rng)
     levels = _deal_levels(world, len(inputs), rng)
     examples: list[Example] = []
     for i, (prompt, label) in enumerate(inputs):
         for system in SYSTEMS:
             length, level = levels[system][i]
             other = rng.choice([other for other in world.labels if other != label])
-            labels = damaged_labels(level["attribute_relevance"], label, other, rng)
-            sentences = inconsistent_text(world, rng, prompt, level["consistency"], labels, length)
+            labels = damage_labels(level["attribute_relevance"], label, other, rng)
+            sentences = damage_consistency(world, rng, prompt, level["consistency"], labels, length)
             examples.append(
                 Example(
                     f"builtin-rated-{world.name}-{seed}-{len(examples)}",
-                    text=" ".join(incoherent_text(sentences, level["coherence"], rng, lenders)),
+                    text=" ".join(damage_coherence(sentences, level["coherence"], rng, lenders)),
                     prefix=prompt.prefix,
                     label=label,
                     system=system,
@@ -205,7 +205,7 @@ def repeat_label(label: str) -> Labels:
     return lambda n: [label] * n
 
 
-def damaged_labels(level: int, asked: str, other: str, rng: random.Random) -> Labels:
+def damage_labels(level: int, asked: str, other: str, rng: random.Random) -> Labels:
     """Labels of sentences: the wanted label (level 0), another one in half of the sentences (1) or in all (2)."""
     if level != 1:
         return repeat_label(other if level else asked)
@@ -253,7 +253,7 @@ def _word_count(sentences: Sequence[Sentence]) -> int:
     return len(join_sentences(sentences).split())
 
 
-def inconsistent_text(
+def damage_consistency(
     world: World, rng: random.Random, prompt: Prompt, level: int, labels: Labels, length: int
 ) -> list[Sentence]:
     """A text of about `length` words that begins with the prefix.
@@ -287,14 +287,14 @@ def _other_prompt(world: World, rng: random.Random, prompt: Prompt, another_kind
             return other
 
 
-def lent_sentences(world: World, rng: random.Random) -> list[Sentence]:
+def draw_foreign_sentences(world: World, rng: random.Random) -> list[Sentence]:
     """Sentences of other texts, except first sentences and sentences that name a thing."""
     prompts = islice(random_prompts(world, rng, reserved=True), LENDERS)
     texts = (world.compose(rng, prompt, repeat_label(label)) for prompt in prompts for label in world.labels)
     return [sentence for sentences in texts for sentence in sentences[1:] if not sentence.naming]
 
 
-def incoherent_text(
+def damage_coherence(
     sentences: Sequence[Sentence], level: int, rng: random.Random, lenders: Sequence[Sentence]
 ) -> list[str]:
     """Damages a third (level 1), two thirds (2) or all (3) of the sentences after the first: foreign or displaced.

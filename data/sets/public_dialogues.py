@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
-from data.dialogue_files import finite, located_utt_lines, read_utt_lines
+from data.dialogue_files import located_utt_lines, parse_finite, read_utt_lines
 from data.download import find_file, require_file
 from data.originals import ORIGINS
 from data.rated import RatedSet
@@ -155,7 +155,7 @@ def _published_scores(path: Path, column: str, n: int) -> dict[int, float]:
         faults.append(fault(path, 1, f"the header must be {column}, tab, deam_score, found {shown(rows[0][1])}"))
     scores: dict[int, float] = {}
     for number, cells in rows[1:]:
-        score = finite(cells[-1])
+        score = parse_finite(cells[-1])
         if len(cells) != 2 or not cells[0].isdecimal() or score is None or int(cells[0]) in scores:
             faults.append(fault(path, number, f"must be a new line number, a tab and a score, found {shown(cells)}"))
         else:

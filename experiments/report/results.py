@@ -26,16 +26,16 @@ LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy"
 WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models")
 
 
-def strict(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Converts `value` for JSON: NaN and infinities to None, numpy numbers to Python numbers, tuples to lists."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): strict(item) for key, item in value.items()}
+        return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [strict(item) for item in value]
+        return [to_json(item) for item in value]
     return value
 
 
@@ -66,7 +66,7 @@ class Circumstances:
 
 def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
     """The content of results.json."""
-    return strict(
+    return to_json(
         {
             "experiment": circumstances.experiment,
             "description": circumstances.description,
@@ -190,13 +190,13 @@ def write_scores(outcome: Outcome, folder: Path) -> None:
         return
     with written_aside(folder / "scores.jsonl") as file:
         for line in score_lines(outcome):
-            file.write(json.dumps(strict(line), ensure_ascii=False, allow_nan=False) + "\n")
+            file.write(json.dumps(to_json(line), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def write_json(content: Any, path: Path) -> None:
     """Writes strict JSON."""
     with written_aside(path) as file:
-        file.write(json.dumps(strict(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        file.write(json.dumps(to_json(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _take_place(aside: Path, final: Path) -> None:

@@ -48,7 +48,7 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
             hydra.multirun(ROOT, job, [*settings, *search_path(folders), place], with_log_configuration=False)
         except HydraException as error:
             raise explain(error, folders) from error
-    jobs = finished_jobs(records)
+    jobs = read_jobs(records)
     write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
     shutil.rmtree(records)
     write_joint(jobs, checked[0].joint, checked[0].trade_off, folder)
@@ -80,7 +80,7 @@ def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
     return None if config.objective is None else find_objective(read_results(folder), config.objective)
 
 
-def finished_jobs(records: Path) -> list[dict[str, Any]]:
+def read_jobs(records: Path) -> list[dict[str, Any]]:
     """The records of all jobs in order, with the tables of those that succeeded."""
     jobs = []
     for file in records.iterdir():

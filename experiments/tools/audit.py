@@ -104,7 +104,7 @@ def audit(
             edit_table(found),
         ],
         plots={f"damage_{aspect}": plot_falls(each, sorted(strengths)) for aspect, each in found.items()},
-        notes=notes_on(found),
+        notes=note_weaknesses(found),
         synthetic=rated.synthetic,
     )
 
@@ -284,7 +284,7 @@ def plot_falls(audited: AspectAudit, strengths: Sequence[float]) -> Figure:
     return figure
 
 
-def notes_on(found: Mapping[str, AspectAudit]) -> list[str]:
+def note_weaknesses(found: Mapping[str, AspectAudit]) -> list[str]:
     """Notes on what fools the metric, one sentence per finding."""
     notes = []
     for aspect, each in found.items():

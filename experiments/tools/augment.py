@@ -31,7 +31,7 @@ def augment(run: Run, examples: Sequence[Example], given: str, output: Path, met
         except ExampleFaults as faults:
             raise faults.located(given, [line for line, _ in located_examples(given)]) from None
     with written_aside(output) as file:
-        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for row in references for line in lines_of(row))
+        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for row in references for line in list_lines(row))
     rows = [row for row in references if not isinstance(row, RefusedReference)]
     filled = [one.augmented for row in rows for one in row if one.augmented.fills]
     figures: dict[str, float] = {
@@ -47,7 +47,7 @@ def augment(run: Run, examples: Sequence[Example], given: str, output: Path, met
     return Outcome(signature=metric.signature, figures=figures, notes=notes, files=[output])
 
 
-def lines_of(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator[dict[str, Any]]:
+def list_lines(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator[dict[str, Any]]:
     """The output lines of one reference."""
     if isinstance(row, RefusedReference):
         yield {"reference": row.reference, "reason": row.reason, "context": row.context}
@@ -58,17 +58,17 @@ def lines_of(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator[d
             "ratio": one.ratio,
             "template": one.shown,
             "text": one.augmented.text,
-            "fills": [_shown(fill) for fill in one.augmented.fills],
-            "kl": _rounded(one.augmented.kl),
+            "fills": [_describe_fill(fill) for fill in one.augmented.fills],
+            "kl": _round_digits(one.augmented.kl),
             "dropped_context": one.augmented.dropped_context,
             "context": one.context,
         }
 
 
-def _shown(fill: Fill) -> dict[str, Any]:
+def _describe_fill(fill: Fill) -> dict[str, Any]:
     known = to_json_numbers(fill.perplexities)
-    return {"text": fill.text, "perplexities": [None if value is None else _rounded(value) for value in known]}
+    return {"text": fill.text, "perplexities": [None if value is None else _round_digits(value) for value in known]}
 
 
-def _rounded(value: float) -> float:
+def _round_digits(value: float) -> float:
     return float(f"{value:.4g}")

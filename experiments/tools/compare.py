@@ -61,8 +61,8 @@ def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resam
     tables = [comparison_table(found)]
     if partly:
         tables += [
-            powered_table({(aspect, name): powered_means(grid, aspect, name) for aspect, name in partly}),
-            win_table({(aspect, name): powered_wins(grid, aspect, name) for aspect, name in partly}),
+            powered_table({(aspect, name): estimate_means(grid, aspect, name) for aspect, name in partly}),
+            win_table({(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in partly}),
         ]
     return Outcome(
         signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|"
@@ -136,14 +136,14 @@ def lay_grid(file: ScoredFile, scores: Mapping[str, Floats]) -> Grid:
     )
 
 
-def powered_means(grid: Grid, aspect: str, name: str) -> dict[str, Powered]:
+def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, Powered]:
     """The mean rating of each system from its rated part and all its scores."""
     return {
         system: powered_mean(grid.ratings[aspect][i], grid.scores[name][i]) for i, system in enumerate(grid.systems)
     }
 
 
-def powered_wins(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], Powered]:
+def estimate_win_rates(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], Powered]:
     """How often people rate the first system of a pair higher, from the inputs where both are rated."""
     found = {}
     for i, j in combinations(range(len(grid.systems)), 2):

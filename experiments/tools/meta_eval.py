@@ -100,7 +100,7 @@ class Sample:
     layout: Layout
 
 
-def resampling(over: Drawn, method: Method, resamples: int, seed: int) -> Resampling:
+def make_resampling(over: Drawn, method: Method, resamples: int, seed: int) -> Resampling:
     """The settings of the intervals. Raises SettingFault for an unknown or wrong value."""
     check(Drawn, over=over)
     check(Method, interval=method)
@@ -137,7 +137,7 @@ def meta_eval(
         found = [
             agree(sample, name, each, resampling)
             for sample in samples
-            for each in present_groupings(sample.layout)
+            for each in list_groupings(sample.layout)
             for name in sample.scores
         ]
     with run.timed("tests"):
@@ -146,7 +146,7 @@ def meta_eval(
             for sample in samples
         }
     chosen = [each for each in found if each.grouping == grouping]
-    notes = notes_on(file, found, grouping)
+    notes = note_gaps(file, found, grouping)
     return Outcome(
         signature=f"meta_eval|n={len(file.examples)}|metrics={','.join(scores)}|"
         + "|".join(f"{name}: {made}" for name, made in file.signatures.items()),
@@ -212,7 +212,7 @@ def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) 
     return samples
 
 
-def present_groupings(layout: Layout) -> list[Grouping]:
+def list_groupings(layout: Layout) -> list[Grouping]:
     """The groupings that the systems and inputs of the layout allow."""
     found: list[Grouping] = ["global"]
     if layout.system_count > 1:
@@ -317,7 +317,7 @@ def compare_pair(
     )
 
 
-def notes_on(file: ScoredFile, found: Sequence[MetricAgreement], grouping: str) -> list[str]:
+def note_gaps(file: ScoredFile, found: Sequence[MetricAgreement], grouping: str) -> list[str]:
     """Warnings for the reader of the tables."""
     notes = []
     if not any(each.grouping == grouping for each in found):

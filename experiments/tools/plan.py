@@ -21,7 +21,7 @@ from meta_eval.planning import (
 )
 
 
-def spread_of(inputs: float, raters: float, pilot: str | None, aspect: str, systems: Sequence[str]) -> Spread:
+def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, systems: Sequence[str]) -> Spread:
     """The given spread, or the spread of two systems' ratings in a pilot: a file of outputs with one or more raters.
 
     Raises InputFaults for the file, SettingFault if the two systems share fewer than 2 rated inputs.

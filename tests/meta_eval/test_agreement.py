@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.agreement import agreement, length_correlation, undefined_because
+from meta_eval.agreement import agreement, explain_undefined, length_correlation
 
 NAN = math.nan
 
@@ -227,10 +227,10 @@ def test_length_correlation():
 
 
 def test_undefined_because_names_the_side():
-    assert undefined_because(scores=np.arange(3.0), word_counts=np.zeros(3)) == (
+    assert explain_undefined(scores=np.arange(3.0), word_counts=np.zeros(3)) == (
         "all 3 word_counts are 0: a constant has no correlation"
     )
-    assert undefined_because(scores=np.arange(3.0), ratings=np.arange(3.0)) is None
+    assert explain_undefined(scores=np.arange(3.0), ratings=np.arange(3.0)) is None
 
 
 def test_published_scores_of_real_dialogues(shared_data):

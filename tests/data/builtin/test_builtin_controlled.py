@@ -22,13 +22,13 @@ from data.builtin.controlled import (
     Prompt,
     Sentence,
     World,
-    damaged_labels,
+    damage_coherence,
+    damage_consistency,
+    damage_labels,
+    draw_foreign_sentences,
     fill_opening,
     generate_texts,
-    incoherent_text,
-    inconsistent_text,
     join_sentences,
-    lent_sentences,
     random_prompts,
     rated_texts,
     repeat_label,
@@ -313,7 +313,7 @@ def test_consistency_is_a_matter_of_what_the_rest_names(world: World) -> None:
     for prompt in islice(random_prompts(world, rng, reserved=True), 60):
         name, kind = (prompt.facts[slot] for slot in (world.name_slot, world.kind_slots[0]))
         for level in (0, 1, 2):
-            sentences = inconsistent_text(world, rng, prompt, level, repeat_label(world.labels[0]), 50)
+            sentences = damage_consistency(world, rng, prompt, level, repeat_label(world.labels[0]), 50)
             assert sentences[0].text.startswith(prompt.prefix)
             assert (name in sentences[-1].text) == (level == 0)
             assert {s.about[0] for s in sentences} == {sentences[0].about[0]}
@@ -325,7 +325,7 @@ def test_the_length_asked_for_is_met(world: World) -> None:
     rng = random.Random(4)
     prompts = islice(random_prompts(world, rng, reserved=True), 40)
     lengths = [
-        len(join_sentences(inconsistent_text(world, rng, p, 0, repeat_label(world.labels[0]), 50)).split())
+        len(join_sentences(damage_consistency(world, rng, p, 0, repeat_label(world.labels[0]), 50)).split())
         for p in prompts
     ]
     assert np.mean([length == 50 for length in lengths]) > 0.9
@@ -333,24 +333,24 @@ def test_the_length_asked_for_is_met(world: World) -> None:
 
 def test_labels_by_hand() -> None:
     rng = random.Random(0)
-    assert list(damaged_labels(0, "a", "b", rng)(3)) == ["a"] * 3
-    assert list(damaged_labels(2, "a", "b", rng)(3)) == ["b"] * 3
-    assert sorted(damaged_labels(1, "a", "b", rng)(4)) == ["a", "a", "b", "b"]
-    assert {sorted(damaged_labels(1, "a", "b", random.Random(i))(3))[1] for i in range(9)} == {"a", "b"}
+    assert list(damage_labels(0, "a", "b", rng)(3)) == ["a"] * 3
+    assert list(damage_labels(2, "a", "b", rng)(3)) == ["b"] * 3
+    assert sorted(damage_labels(1, "a", "b", rng)(4)) == ["a", "a", "b", "b"]
+    assert {sorted(damage_labels(1, "a", "b", random.Random(i))(3))[1] for i in range(9)} == {"a", "b"}
 
 
 @WORLDS
 def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> None:
     rng = random.Random(9)
-    lenders = lent_sentences(world, rng)
+    lenders = draw_foreign_sentences(world, rng)
     kinds: Counter[str] = Counter()
     for _, _, sentences in drawn(world.name)[:300]:
         if len(sentences) < controlled.LEAST_RATED:
             continue
         before = [s.text for s in sentences]
-        assert incoherent_text(sentences, 0, rng, lenders) == before
+        assert damage_coherence(sentences, 0, rng, lenders) == before
         for level in (1, 2, 3):
-            after = incoherent_text(sentences, level, rng, lenders)
+            after = damage_coherence(sentences, level, rng, lenders)
             assert after[0] == before[0]
             foreign = [text for text in after if text not in before]
             displaced = sum(a != b and b in before for a, b in zip(before, after, strict=True))

@@ -28,7 +28,7 @@ from experiments.mars.findings import (
 from experiments.mars.tables import make_system_table
 from experiments.report.plots import scores_against_ratings
 from experiments.runner.contracts import ScoredSet
-from experiments.tools.augment import lines_of
+from experiments.tools.augment import list_lines
 from language_models.tiny import TinyGPT2
 from mars.metric import MARS, Compared
 
@@ -300,7 +300,7 @@ def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> No
     reference = "the old dog ran after a red ball ."
     few = [Example(str(i), text="x", references=(reference[:n],), context="a dog") for i, n in enumerate((20, 27, 34))]
     written = [
-        [line for row in metric.augment(few) for line in lines_of(row)]
+        [line for row in metric.augment(few) for line in list_lines(row)]
         for metric in (MARS.from_pretrained(str(model), token_budget=budget) for budget in (1, 8192))
     ]
     assert written[0] == written[1]

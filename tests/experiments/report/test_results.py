@@ -54,7 +54,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
 
 
 def test_numbers_of_numpy_are_written_as_python_s() -> None:
-    found = results.strict({"half": np.float32(0.5), "n": np.int64(3), "none": np.float32(NAN), "pair": (1, 2)})
+    found = results.to_json({"half": np.float32(0.5), "n": np.int64(3), "none": np.float32(NAN), "pair": (1, 2)})
     assert json.dumps(found) == '{"half": 0.5, "n": 3, "none": null, "pair": [1, 2]}'
 
 

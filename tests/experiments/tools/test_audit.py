@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.example import Example
-from experiments.tools.audit import audit_aspect, damage_all, draw, notes_on, share_in_context, share_repeated
+from experiments.tools.audit import audit_aspect, damage_all, draw, note_weaknesses, share_in_context, share_repeated
 from meta_eval.intervals import Resampling
 
 Here = Callable[..., int]
@@ -72,7 +72,7 @@ def test_only_texts_that_a_damage_changes_count() -> None:
     assert found.damages["reorder"].n == 10
     spread = np.arange(10.0).std(ddof=1)
     assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
-    assert not any("reliably fall" in note for note in notes_on({"quality": found}))
+    assert not any("reliably fall" in note for note in note_weaknesses({"quality": found}))
 
 
 def test_properties_by_hand() -> None:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from data.scored import read_scored
-from experiments.tools.meta_eval import aspect_samples, compare_metrics, present_groupings
+from experiments.tools.meta_eval import aspect_samples, compare_metrics, list_groupings
 from meta_eval.intervals import Resampling
 
 Here = Callable[..., int]
@@ -166,7 +166,7 @@ def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -
             file.write(json.dumps(line) + "\n")
     scored = read_scored(tmp_path / "in.jsonl")
     samples = aspect_samples(scored, scored.scores)
-    assert [present_groupings(sample.layout) for sample in samples] == [["global"], ["global"]]
+    assert [list_groupings(sample.layout) for sample in samples] == [["global"], ["global"]]
     for sample, expected in zip(samples, (0.1881, 0.1200), strict=True):
         found = stats.spearmanr(sample.scores["deam"], sample.ratings)[0]
         assert found == pytest.approx(expected, abs=5e-5)
