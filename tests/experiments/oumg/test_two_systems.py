@@ -16,12 +16,12 @@ from language_models.tiny import train_tokenizer
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 TOY = (
-    "+judges.bilstm.build.embedding_dim=8",
-    "+judges.bilstm.build.hidden_dim=8",
-    "judges.bilstm.training.learning_rate=0.02",
-    "judges.bilstm.training.epochs=3",
-    "judges.bert.build.freeze_embeddings=false",
-    "judges.bert.training.epochs=1",
+    "+model.judges.bilstm.build.embedding_dim=8",
+    "+model.judges.bilstm.build.hidden_dim=8",
+    "model.judges.bilstm.training.learning_rate=0.02",
+    "model.judges.bilstm.training.epochs=3",
+    "model.judges.bert.build.freeze_embeddings=false",
+    "model.judges.bert.training.epochs=1",
     "seeds=[0,1]",
     "logger=none",
     "trainer=cpu",
@@ -67,7 +67,7 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = ("+exp=oumg", *data(files), *TOY, "kinds=[bilstm,bert]", "source=true")
-    command = (*command, f"judges.bert.build.encoder={encoder}", "outputs=outputs")
+    command = (*command, f"model.judges.bert.build.encoder={encoder}", "outputs=outputs")
     assert run_here(*command, "run_dir=first") == 0
     assert "Two systems" in capsys.readouterr().out
     first = tmp_path / "first"
