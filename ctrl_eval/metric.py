@@ -327,9 +327,9 @@ class CTRLEval:
                 remarks.append("a text of one sentence leaves a bare mask")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
-            told = [{"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p, _ in text]
+            questions = [{"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p, _ in text]
             dropped = max(lost for _, lost in kept)
-            found.append(Evaluations(scores, normalised_isf(isf), told, dropped, tuple(remarks)))
+            found.append(Evaluations(scores, normalised_isf(isf), questions, dropped, tuple(remarks)))
         return found
 
     def _normalised(self, log_p: NDArray[np.float32]) -> float:
@@ -346,15 +346,15 @@ class CTRLEval:
         found: list[Evaluations] = []
         for i, example in enumerate(examples):
             label = prompts.labels.index(example.label or "")
-            scores, weights, told = [], [], []
+            scores, weights, questions = [], [], []
             for verbalizer in prompts.verbalizers:
                 at = [prompts.words.index(word) for word in verbalizer]
                 for p, prompt in enumerate(prompts.prompts):
                     scores.append(relevance_score(probabilities[i, p, at], label))
                     weights.append(relevance_weight(probabilities[i, p, at]))
-                    told.append({"prompt": prompt, "words": list(verbalizer)})
+                    questions.append({"prompt": prompt, "words": list(verbalizer)})
             dropped = max(lost for _, lost in cut[i])
-            found.append(Evaluations(np.array(scores), np.array(weights), told, dropped))
+            found.append(Evaluations(np.array(scores), np.array(weights), questions, dropped))
         return found
 
     def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:

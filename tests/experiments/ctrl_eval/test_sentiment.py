@@ -179,7 +179,8 @@ def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies
     assert found.returncode == 0, found.stderr
     tables = [json.loads((tmp_path / f"sweep/{i}/results.json").read_text("utf-8"))["table"] for i in range(3)]
     rows = [
-        {row["metric"]: row for row in table if row.get("aspect") == "coherence" and "kendall" in row} for table in tables
+        {row["metric"]: row for row in table if row.get("aspect") == "coherence" and "kendall" in row}
+        for table in tables
     ]
     assert all(each["ctrleval"]["n"] == 24 for each in rows)
     assert len({each["ctrleval"]["kendall"] for each in rows}) == 3
