@@ -12,8 +12,9 @@ def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialog
         gap = content_gap(tokenised.spell(turns), random.Random(i), given=1)
         assert gap is not None
         assert gap.turn >= 1
-        text = pair.amateur.tokenizer.decode(turns[gap.turn])
-        words = pair.amateur.tokenizer.decode(turns[gap.turn][gap.start : gap.stop]).split()
+        turn = list(turns[gap.turn])
+        text, part = pair.amateur.tokenizer.batch_decode([turn, turn[gap.start : gap.stop]])
+        words = part.split()
         assert 1 <= len(words) <= 5
         assert set(words) <= set(text.split())
         assert any(is_content(word) for word in words)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,17 +11,16 @@ from cdm.generative import labelled
 from cdm.negatives import Negatives, sample_negatives
 from cdm.pair import Pair
 from cdm.sampling import Sampling
+from cdm.segments import Strategy
 
 SAMPLING = Sampling(longest=6)
 
 
-@pytest.mark.parametrize(
-    "strategy", ["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi"]
-)
+@pytest.mark.parametrize("strategy", get_args(Strategy))
 def test_negatives_differ_in_as_many_turns_as_were_manipulated(
-    pair: Pair, dialogues: list[tuple[str, ...]], strategy: str
+    pair: Pair, dialogues: list[tuple[str, ...]], strategy: Strategy
 ) -> None:
-    found = sample_negatives(pair, dialogues[:20], strategy, SAMPLING, seed=1)  # pyright: ignore[reportArgumentType]
+    found = sample_negatives(pair, dialogues[:20], strategy, SAMPLING, seed=1)
     assert len(found.positives) == len(found.negatives) == len(found.indices) == 20 - found.failures
     for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
         assert positive == dialogues[i]
