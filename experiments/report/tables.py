@@ -104,10 +104,14 @@ def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title
 
 
 def terminal_tables(tables: Sequence[Table]) -> Iterator[TerminalTable]:
-    """The tables of an outcome for the terminal."""
+    """The tables of an outcome for the terminal; reasons stand below their table, each once."""
     for table in tables:
-        names = shown_columns(table.rows)
-        yield terminal_table(names, [[row[name] for name in names] for row in table.rows], table.title)
+        names = [name for name in shown_columns(table.rows) if name != "reason"]
+        shown = terminal_table(names, [[row[name] for name in names] for row in table.rows], table.title)
+        reasons = dict.fromkeys(row["reason"] for row in table.rows if row.get("reason"))
+        if reasons:  # long sentences, which would leave no room for the numbers
+            shown.caption, shown.caption_justify = escape("\n".join(f"–: {reason}" for reason in reasons)), "left"
+        yield shown
 
 
 def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[TerminalTable]:
