@@ -1,1 +1,1 @@
-"""Other people's metrics and plain yardsticks: word count, likelihood, overlap with references, discriminators."""
+"""Metrics of other authors and simple baselines."""

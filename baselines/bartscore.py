@@ -58,7 +58,7 @@ class BartScore:
 
     @property
     def requires(self) -> tuple[Field, ...]:
-        """The fields that the direction reads beside the text."""
+        """The fields that the direction reads besides the text."""
         match self.direction:
             case "source_to_text":
                 return (self.source,)
@@ -68,9 +68,9 @@ class BartScore:
                 return ("references",)
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a blank text and without what the direction needs.
+        """The aspect `quality`; NaN for a blank text, and where a field that the direction reads is missing.
 
-        Raises ExampleFaults where no example has what is needed, and with `error` for all texts that are too long.
+        Raises ExampleFaults where no example has these fields, and with `error` for all texts that are too long.
         """
         return score_complete(examples, self.requires, "bartscore", self._score)
 
@@ -98,7 +98,7 @@ class BartScore:
         return Scores({"quality": quality}, line, reasons, dropped)
 
     def _pairs(self, example: Example) -> list[Texts]:
-        """Sources and targets; none for a blank text. With `f`, both directions of a reference stand together."""
+        """Sources and targets; none for a blank text. With `f`, the two directions of a reference are neighbours."""
         text = example.full_text.strip()
         if not text:
             return []
@@ -115,7 +115,7 @@ class BartScore:
                 return [pair for r in references_of(example) for pair in ((r, text), (text, r))]
 
     def _aggregate(self, values: NDArray[np.float64]) -> float:
-        """One score of the values of all pairs; NaN without any."""
+        """One score from the values of all pairs; NaN without pairs."""
         if not len(values):
             return np.nan
         per_reference = values.reshape(-1, 2).mean(axis=1) if self.direction == "f" else values
@@ -133,7 +133,7 @@ class BartScore:
 
 
 def cut_before_end(ids: list[int], longest: int) -> list[int]:
-    """At most `longest` ids; the last one stays, because it ends a text.
+    """At most `longest` ids; the last one is kept because it ends a text.
 
     >>> cut_before_end([5, 6, 7, 8, 1], longest=3)
     [5, 6, 1]

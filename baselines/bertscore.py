@@ -28,16 +28,16 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 @checked_dataclass
 class BertScore:
-    """Precision, recall or F1 of greedy matching; at most 1, higher is better; neither idf weights nor rescaling.
+    """Precision, recall or F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
     With several references the best one counts for each of the three, as in bert-score. A blank text scores 0.
 
     Attributes:
         scorer: bert-score's object with its model.
         model: the model's name, for the signature.
-        layers: how many layers of it are read.
-        longest: tokens that it reads at once.
-        part: which of the three is the score; all of them are in the explanations.
+        layers: how many of its layers are used.
+        longest: how many tokens it reads at once.
+        part: which of the three is the score; the explanations hold all of them.
         truncation: a longer text or reference is cut at its end (`warn`) or refused (`error`).
         batch_size: pairs at a time.
     """
@@ -57,13 +57,13 @@ class BertScore:
     ) -> "BertScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder; `settings` are the other attributes.
 
-        `layers` is by default what bert-score tuned for a model that it knows, and all of them for any other.
-        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for layers that it has not.
+        By default `layers` is what bert-score tuned for a model that it knows, and all layers for any other model.
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for more layers than it has.
         """
         source = encoder_source(model)
         config = load_pretrained(AutoConfig.from_pretrained, source)
         if "t5" in source and "t5" not in config.model_type:
-            # bert-score would draw the weights of a T5 at random
+            # bert-score would load it as a T5 with random weights
             rule = "bert-score reads a T5 from a name with 't5'"
             raise SettingFault(f"{rule}, but {source} is a {config.model_type}: rename it")
         depth = int(config.num_hidden_layers)

@@ -19,7 +19,7 @@ from core.signature import signature
 
 
 class NoSynonyms:
-    """Takes the place of WordNet where synonyms are not matched."""
+    """Stands in for WordNet where synonyms are not matched."""
 
     def synsets(self, word: str) -> list[Any]:
         return []

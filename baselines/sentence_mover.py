@@ -31,7 +31,7 @@ def earth_movers_distance(
     2.0
     """
     if not np.allclose([supply.sum(), demand.sum()], 1.0):
-        raise ValueError(f"supply and demand must both sum to 1, but do to {supply.sum()} and {demand.sum()}")
+        raise ValueError(f"supply and demand must both sum to 1, but sum to {supply.sum()} and {demand.sum()}")
     n, m = cost.shape
     leaves, arrives = np.repeat(np.eye(n), m, axis=1), np.tile(np.eye(m), n)
     # The last equation follows from the others; without it rounding cannot make them contradictory.

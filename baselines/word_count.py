@@ -1,4 +1,4 @@
-"""The number of words, a row of every table: it shows what length alone explains."""
+"""The number of words: a row of every table that shows what length alone explains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

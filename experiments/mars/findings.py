@@ -208,7 +208,7 @@ def measure_fall(originals: ScoredTexts, adversaries: ScoredTexts, metric: str) 
     both = ~np.isnan(a) & ~np.isnan(b)
     return Fall(
         int(both.sum()),
-        agreement(b, originals.ratings, groups=originals.groups).pearson,
+        adversaries.by_metric[metric].pearson,
         difference(a, b, originals.ratings, groups=originals.groups, statistic=pearson),
         _estimate_share(b < a, both, originals.groups),
     )

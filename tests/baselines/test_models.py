@@ -343,7 +343,7 @@ def test_earth_movers_distance_on_a_line_is_the_area_between_the_sums(
 
 
 def test_masses_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"must both sum to 1, but do to 1\.0 and 1\.5"):
+    with pytest.raises(ValueError, match=r"must both sum to 1, but sum to 1\.0 and 1\.5"):
         earth_movers_distance(np.array([1.0]), np.array([1.0, 0.5]), np.ones((1, 2)))
 
 

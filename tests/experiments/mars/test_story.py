@@ -124,7 +124,7 @@ def scored_texts(ratings: list[float], systems: list[str | None], **values: list
         metric: Scores({"quality": np.array(column)}, "s", [None if v == v else "no" for v in column])
         for metric, column in values.items()
     }
-    return ScoredTexts(RatedSet("news", examples, synthetic=False), scores, ())
+    return ScoredTexts.of(RatedSet("news", examples, synthetic=False), scores)
 
 
 def test_agreement_within_each_system() -> None:
