@@ -79,7 +79,8 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
 def _missing_model(fault: MissingModel, config: DictConfig) -> str:
     """The message for a missing model: the settings that name it, and the setting that fetches it."""
     settings = [(key, value) for key, value in leaves(OmegaConf.to_container(config)) if value == fault.name]
-    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith("experiment."))
+    copies = ("experiment.", "engine.")  # these groups repeat settings of other groups
+    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith(copies))
     fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
     return f"{asked or fault.name}: {fault.what}{fetch}"
 

@@ -226,7 +226,7 @@ def test_length_correlation():
         length_correlation([1, 2], [1])
 
 
-def test_undefined_because_names_the_side():
+def test_the_explanation_names_the_side():
     assert explain_undefined(scores=np.arange(3.0), word_counts=np.zeros(3)) == (
         "all 3 word_counts are 0: a constant has no correlation"
     )
