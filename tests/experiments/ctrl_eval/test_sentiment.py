@@ -10,6 +10,7 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     BartConfig,
+    BertForSequenceClassification,
     PegasusConfig,
     PretrainedConfig,
     T5Config,
@@ -47,6 +48,8 @@ METRICS = (
     "perplexity",
     "perplexity_backbone",
     "bartscore_backbone",
+    "bartscore",
+    "bleurt",
     "discriminator",
     "union",
     "word_count",
@@ -63,9 +66,13 @@ T5_SHAPE: Any = {"d_kv": 8, "d_ff": 32, "num_heads": 2, "num_layers": 1, "decode
 
 @pytest.mark.parametrize(("experiment", "name"), [("ctrleval_sentiment", "reviews"), ("ctrleval_topic", "news")])
 def test_every_row_and_figure_is_there_and_stages_are_found_again(
-    run: Callable[..., Any], tmp_path: Path, experiment: str, name: str
+    run: Callable[..., Any], saved_bert: Callable[..., Path], tmp_path: Path, experiment: str, name: str
 ) -> None:
-    command = (f"+exp={experiment}", *TOY, f"outputs={tmp_path}")
+    bleurt = saved_bert(["the", "was", "it"], 16, 1, 64)
+    BertForSequenceClassification.from_pretrained(bleurt, num_labels=1).save_pretrained(bleurt)
+    TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "bart")
+    models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart")
+    command = (f"+exp={experiment}", *TOY, *models, f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
