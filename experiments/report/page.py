@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import base64
+import math
 import shlex
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from data.text_files import written_aside
+from experiments.report.disagreements import find_disagreements
 from experiments.report.results import Circumstances, is_synthetic, library_versions
 from experiments.report.tables import format_interval, format_number, group_rows, shown_columns
-from experiments.runner.contracts import Outcome
+from experiments.runner.contracts import AgreementRow, Outcome
 from meta_eval.bootstrap import Estimate
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -39,9 +42,19 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         shown_columns=shown_columns,
         synthetic=is_synthetic(outcome),
         pictures=pictures,
+        axis=axis,
+        disagreements=[(scored.rated.name, *find_disagreements(scored)) for scored in outcome.scored],
         versions=library_versions(),
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )
+
+
+def axis(rows: Sequence[AgreementRow]) -> Callable[[float], float]:
+    """Where a correlation lies between the ends of all intervals and 0, in percent."""
+    ends = [end for row in rows for end in (row.spearman.low, row.spearman.value, row.spearman.high)]
+    known = [0.0, *(end for end in ends if not math.isnan(end))]
+    low, width = min(known), max(known) - min(known) or 1.0
+    return lambda value: round(100 * (value - low) / width, 1)
 
 
 def duration(seconds: float) -> str:

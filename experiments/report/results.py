@@ -23,7 +23,7 @@ from experiments.report.tables import group_rows, json_cells, row_cells
 from experiments.runner.contracts import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
-WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models")
+WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models")
 
 
 def to_json(value: Any) -> Any:

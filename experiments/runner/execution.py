@@ -19,7 +19,7 @@ from rich.markup import escape
 
 from core.faults import InputFaults, MissingModel, SettingFault
 from core.stages import Stages
-from experiments.report import page, results, tables
+from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
@@ -165,6 +165,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
             results.write_plots(outcome, folder)
             results.write_models(outcome, folder)
             results.write_scores(outcome, folder)
+            exports.write_tables(outcome, folder)
             page.write_report(outcome, circumstances, folder)
             content = results.results(outcome, circumstances)
             results.write_json(content, folder / "results.json")

@@ -12,6 +12,8 @@ from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.report import results
+from experiments.report.disagreements import find_disagreements
+from experiments.report.exports import write_tables
 from experiments.report.page import duration, render
 from experiments.report.tables import flat_cells, group_rows, row_cells, shown_columns, terminal_tables
 from experiments.runner.contracts import AgreementRow, Outcome, ScoredSet, Table
@@ -125,14 +127,14 @@ def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) 
         notes=["<script>x</script>"],
     )
     page = render(outcome, circumstances(), tmp_path)
-    assert "<script" not in page
+    assert page.count("<script") == 1  # the page's own
     assert "&lt;script&gt;x" in page
     assert "http" not in page
     assert "data:image/png;base64,iVBORw==" in page
     assert "0.500<small>[-0.25, 0.75]</small>" in page
     assert "–<small></small>" in page
     assert "python run.py &#39;a=[1, 2]&#39;" in page
-    assert page.index("best") < page.index("none")
+    assert page.index("<td>best") < page.index("<td>none")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(59.94, "59.9 s"), (60, "1 min 00 s"), (3599.6, "1 h 00 min")])
@@ -162,14 +164,50 @@ def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere(tmp_p
     }
     page = render(outcome, circumstances(), tmp_path)
     assert "<h2>Two systems</h2>" in page
-    assert "<td>&lt;bilstm&gt;</td><td>3</td><td>0.750<small>[0.50, 0.88]</small></td>" in page
-    assert "<td>0.750<small></small></td>" in page
+    assert '<td data-key="&lt;bilstm&gt;">&lt;bilstm&gt;</td>' in page
+    assert '<td data-key="0.75">0.750<small>[0.50, 0.88]</small></td>' in page
+    assert '<td data-key="0.75">0.750<small></small></td>' in page
     (shown,) = terminal_tables(outcome.tables)
     assert [list(column.cells) for column in shown.columns] == [
         ["<bilstm>", "bert"],
         ["3", "3"],
         ["0.750 [0.50, 0.88]", "0.750"],
     ]
+
+
+def test_tables_are_exported(tmp_path: Path) -> None:
+    write_tables(Outcome("sig", [row("a_b", 0.5)], tables=[other_table(), Table("Empty", "", [])]), tmp_path)
+    names = {"agreement", "two_systems"}
+    assert {file.name for file in (tmp_path / "tables").iterdir()} == {
+        f"{n}.{s}" for n in names for s in ("csv", "md", "tex")
+    }
+    lines = (tmp_path / "tables" / "two_systems.csv").read_text().splitlines()
+    assert lines[:2] == ["judge,n,ur,ur_low,ur_high", "<bilstm>,3,0.75,0.5,0.875"]
+    assert (tmp_path / "tables" / "two_systems.md").read_text().splitlines()[
+        2
+    ] == "| <bilstm> | 3 | 0.750 [0.50, 0.88] |"
+    assert r"a\_b & toys" in (tmp_path / "tables" / "agreement.tex").read_text()
+
+
+def test_the_worst_disagreements_of_each_metric_come_first() -> None:
+    ratings = [1.0, 2.0, 3.0, 4.0]
+    examples = tuple(Example(f"e{i}", "x" * 900, ratings={"q": r}) for i, r in enumerate(ratings))
+    scores = {
+        "good": Scores({"q": np.array([1.0, 2.0, 4.0, 3.0])}, "good"),
+        "bad": Scores(
+            {"p": np.array([9.0, 2.0, NAN, 1.0])}, "bad", [None, None, "why", None], explanations=[{"k": 1}] * 4
+        ),
+        "constant": Scores({"q": np.zeros(4)}, "constant"),
+    }
+    aspect, found = find_disagreements(ScoredSet(RatedSet("toys", examples, synthetic=True), scores), count=2)
+    assert aspect == "q"
+    assert {metric: [each.id for each in rows] for metric, rows in found.items()} == {
+        "good": ["e2", "e3"],
+        "bad": ["e0", "e3"],
+    }
+    first = found["bad"][0]
+    assert (first.rating, first.score, first.rating_rank, first.score_rank) == (1.0, 9.0, 0.0, 1.0)
+    assert (first.explanation, len(first.text)) == ('{"k": 1}', 801)
 
 
 def test_a_sweep_shows_rows_of_other_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Worst disagreements: the examples that a metric ranks furthest from their rating."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import rankdata
+
+from experiments.runner.contracts import ScoredSet
+
+COUNT = 3  # examples of each metric
+LONGEST = 800  # characters of a text or an explanation that are shown
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An example whose score and rating disagree.
+
+    Attributes:
+        id, text, context: of the example, shortened.
+        rating, score: of the example.
+        rating_rank, score_rank: shares of the examples that are below, from 0 to 1.
+        explanation: of the score, as JSON; empty where the metric gives none.
+    """
+
+    id: str
+    text: str
+    context: str
+    rating: float
+    score: float
+    rating_rank: float
+    score_rank: float
+    explanation: str
+
+
+def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapping[str, list[Disagreement]]]:
+    """The first rated aspect, and by metric the examples with the largest difference of ranks, the largest first.
+
+    A metric that scores this aspect by name is ranked by it, another one by its first aspect. Metrics whose scores are
+    all equal have no ranks and are left out.
+    """
+    examples = scored.rated.examples
+    rated = list(dict.fromkeys(aspect for example in examples for aspect in example.ratings))
+    found: dict[str, list[Disagreement]] = {}
+    if not rated:
+        return "", found
+    aspect = rated[0]
+    ratings = np.array([example.ratings.get(aspect, np.nan) for example in examples])
+    for metric, scores in scored.scores.items():
+        values = scores.values.get(aspect, next(iter(scores.values.values())))
+        known = np.flatnonzero(~np.isnan(values + ratings))
+        if len(known) < 2 or np.ptp(values[known]) == 0 or np.ptp(ratings[known]) == 0:
+            continue
+        ranks = [(rankdata(each[known]) - 1) / (len(known) - 1) for each in (ratings, values)]
+        worst = np.argsort(-np.abs(ranks[1] - ranks[0]), kind="stable")[:count]
+        found[metric] = [
+            Disagreement(
+                examples[i].id,
+                shorten(examples[i].full_text),
+                shorten(examples[i].context or ""),
+                float(ratings[i]),
+                float(values[i]),
+                float(ranks[0][at]),
+                float(ranks[1][at]),
+                shorten(json.dumps(scores.explanations[i], ensure_ascii=False, default=str))
+                if scores.explanations and scores.explanations[i]
+                else "",
+            )
+            for at, i in zip(worst, known[worst], strict=True)
+        ]
+    return aspect, found
+
+
+def shorten(text: str) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -1,0 +1,76 @@
+"""Exports: the tables of a run as CSV, Markdown and LaTeX, in `tables/`."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.report.tables import flat_cells, format_cell, group_rows, row_cells, shown_columns
+from experiments.runner.contracts import Outcome
+
+LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
+Rows = Sequence[Mapping[str, Any]]
+
+
+def write_tables(outcome: Outcome, folder: Path) -> None:
+    """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
+    named: dict[str, Rows] = {}
+    if outcome.rows:
+        named["agreement"] = [row_cells(row) for rows in group_rows(outcome.rows).values() for row in rows]
+    for table in outcome.tables:
+        if table.rows:
+            named[re.sub(r"\W+", "_", table.title.lower()).strip("_")] = table.rows
+    if not named:
+        return
+    aside, final = folder / ".tables.partial", folder / "tables"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    for name, rows in named.items():
+        with (aside / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            flat = [flat_cells(row) for row in rows]
+            writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(flat)
+        (aside / f"{name}.md").write_text(to_markdown(rows), encoding="utf-8")
+        (aside / f"{name}.tex").write_text(to_latex(rows), encoding="utf-8")
+    shutil.rmtree(final, ignore_errors=True)
+    aside.rename(final)
+
+
+def to_markdown(rows: Rows) -> str:
+    """The shown columns as a Markdown table, estimates with their intervals.
+
+    >>> to_markdown([{"metric": "ours", "n": 3}]).splitlines()
+    ['| metric | n |', '| --- | --- |', '| ours | 3 |']
+    """
+    names = shown_columns(rows)
+    lines = [names, ["---"] * len(names), *([_one_line(row[name]) for name in names] for row in rows)]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def to_latex(rows: Rows) -> str:
+    """The shown columns as a LaTeX tabular (package booktabs), estimates with their intervals.
+
+    >>> to_latex([{"metric": "a_b", "n": 3}]).splitlines()[3:5]
+    ['\\\\midrule', 'a\\\\_b & 3 \\\\\\\\']
+    """
+    names = shown_columns(rows)
+    lines = [[_one_line(row[name]) for name in names] for row in rows]
+    head, *body = [" & ".join(map(_escape, line)) + r" \\" for line in [names, *lines]]
+    columns = "l" + "r" * (len(names) - 1)
+    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    parts = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end]
+    return "\n".join(parts) + "\n"
+
+
+def _one_line(cell: Any) -> str:
+    return " ".join(format_cell(cell).split())
+
+
+def _escape(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in text)

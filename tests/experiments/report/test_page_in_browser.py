@@ -1,0 +1,82 @@
+"""The report page as a person uses it, in headless Chromium."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from core.example import Example
+from core.scores import Scores
+from data.rated import RatedSet
+from experiments.report.page import write_report
+from experiments.report.results import Circumstances, write_plots
+from experiments.runner.contracts import AgreementRow, Outcome, ScoredSet, Table
+from meta_eval.bootstrap import Estimate
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+HOSTILE = "<script>document.title = 'broken in'</script>"
+
+
+def make_outcome() -> Outcome:
+    estimates = [Estimate(value, value - 0.1, value + 0.1) for value in (0.5, -0.2, 0.9)]
+    rows = [AgreementRow(f"m{i}", "toys", "q", 9, e, e, e, 0.1, 0, 0, False) for i, e in enumerate(estimates)]
+    table = Table(
+        "Wide", "A caption.", [{"name": HOSTILE, **{f"column_{i}": i * k for i in range(30)}} for k in (2, 10, 1)]
+    )
+    examples = tuple(Example(str(i), HOSTILE, ratings={"q": float(i)}) for i in range(4))
+    scored = ScoredSet(RatedSet("toys", examples, synthetic=False), {"m": Scores({"q": np.array([3.0, 2, 1, 0])}, "m")})
+    return Outcome("sig", rows, [table], [scored], {"a_plot": Figure(figsize=(4, 3))}, notes=[HOSTILE])
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    outcome = make_outcome()
+    write_plots(outcome, folder)
+    run = Circumstances("toy", "A toy", 0, ("python",), "2026-01-02T03:04:05+00:00", 5.0, {"fit": 4.0}, "seed: 0\n")
+    write_report(outcome, run, folder)
+    return folder / "report.html"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path")
+def test_a_page_is_sorted_opened_and_asks_nobody(page_file: Path) -> None:
+    errors: list[str] = []
+    requests: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(page_file.as_uri())
+        assert page.title().startswith("toy")  # no script of a text has run
+
+        ranked = page.locator(".ranked tbody tr td:first-child")
+        assert ranked.all_inner_texts() == ["m2", "m0", "m1"]
+        page.get_by_role("button", name="Pearson").click()
+        assert ranked.all_inner_texts() == ["m2", "m0", "m1"]
+        page.get_by_role("button", name="Pearson").click()
+        assert ranked.all_inner_texts() == ["m1", "m0", "m2"]
+        page.get_by_role("button", name="column 3", exact=True).click()  # by number: 30, 6, 3 and not 6, 30, 3
+        column = page.locator("section", has_text="A caption.").locator("tbody tr td:nth-child(5)")
+        assert column.all_inner_texts() == ["30", "6", "3"]
+
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390  # wide tables scroll inside their card
+
+        page.locator("figure button").click()
+        assert page.locator("dialog[open] img").bounding_box()["width"] > 200
+        page.locator("dialog img").click()
+        assert page.locator("dialog[open]").count() == 0
+
+        page.locator("summary", has_text="m").first.click()
+        assert page.locator("blockquote").first.inner_text() == HOSTILE
+        page.emulate_media(media="print")
+        assert page.locator("h1").is_visible()
+        browser.close()
+    assert errors == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
