@@ -1,4 +1,4 @@
-"""Summaries of built-in reviews under discriminators that read the review too, and under others that do not."""
+"""Summaries of sentences of built-in reviews under discriminators that read the sentence too, or the summary alone."""
 
 import random
 from dataclasses import replace
@@ -8,6 +8,7 @@ from core.settings import Count, check
 from core.signature import MODEL_LIBRARIES, signature
 from data.builtin.controlled import generate_texts
 from data.builtin.reviews import REVIEWS
+from data.sentences import split_english
 from experiments.oumg import tables
 from experiments.oumg.findings import DiscriminatorGrid, compare_systems
 from experiments.runner.contracts import Outcome, Run, Table
@@ -21,11 +22,11 @@ def oumg_summary(
 ) -> Outcome:
     """Two systems that differ only in whether they answer the source (OUMG, section 1: translation, summary).
 
-    With the review a perfect discriminator has an accuracy of 3/4 and a UR of 1; without it both are 1/2.
+    With the source a perfect discriminator has an accuracy of 3/4 and a UR of 1; without it both are 1/2.
 
     Args:
         run: from the runner.
-        inputs: reviews.
+        inputs: sentences to sum up.
         pairs: how texts are paired; `source` takes both values.
         discriminators: kinds and seeds.
         device: where the trained discriminators score.
@@ -43,7 +44,7 @@ def oumg_summary(
         for source in (True, False)
     }
     rows = [
-        {"reads": "review and summary" if source else "summary", **row}
+        {"reads": "source and summary" if source else "summary", **row}
         for source, each in found.items()
         for row in tables.relative_rows(each)
     ]
@@ -59,25 +60,26 @@ def oumg_summary(
         scored=tables.scored_sets(found[True], synthetic=True),
         plots=tables.logit_plots(found[True]),
         models=tables.model_folders(found[True]),
-        notes=tables.comparison_notes(found[True]) + tables.comparison_notes(found[False], "without the review: "),
+        notes=tables.comparison_notes(found[True]) + tables.comparison_notes(found[False], "without the source: "),
         figures=tables.pair_counts(found[True]),
         synthetic=True,
     )
 
 
-def write_summaries(reviews: int, seed: int) -> dict[str, list[Example]]:
-    """A summary of each built-in review in a few words ("All in all, it was great.") by a human and by two systems.
+def write_summaries(number: int, seed: int) -> dict[str, list[Example]]:
+    """The last sentences of built-in reviews in a few words ("All in all, it was great.") by a human and two systems.
 
     The human text and that of the first system name a word of the review's label, that of the second system one of the
-    other label. The two labels are equally frequent, so the texts of all three are alike without the review.
+    other label. The two labels are equally frequent, so the texts of all three are alike without their source.
     """
     rng = random.Random(f"summaries {seed}")
     other = dict(zip(REVIEWS.labels, reversed(REVIEWS.labels), strict=True))
     found: dict[str, list[Example]] = {name: [] for name in ("human", *SYSTEMS)}
-    for review in generate_texts(REVIEWS, reviews, seed):
+    for review in generate_texts(REVIEWS, number, seed):
+        source = split_english(review.text)[-1]
         for name, texts in found.items():
             label = other[str(review.label)] if name == "contrary" else str(review.label)
             text = rng.choice(REVIEWS.verdicts).format(word=rng.choice(REVIEWS.label_words[label]))
             system = None if name == "human" else name
-            texts.append(Example(f"{name}-{review.id}", text, group=review.id, context=review.text, system=system))
+            texts.append(Example(f"{name}-{review.id}", text, group=review.id, context=source, system=system))
     return found
