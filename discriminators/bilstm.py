@@ -69,7 +69,7 @@ class AttentionBiLSTM(nn.Module):
     def hidden(
         self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]
     ) -> Float[Tensor, "batch time dim"]:
-        """The summed states of the two directions; what stands at padding means nothing."""
+        """The summed states of the two directions; those at padding are meaningless."""
         embedded = self.dropout(self.embedding(ids))
         backwards = reversal(mask)[..., None]
         onward, _ = self.forward_lstm(embedded)

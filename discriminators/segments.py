@@ -1,4 +1,4 @@
-"""Segments: how the turns of a text become rows of token ids for a model, and what is cut when they do not fit."""
+"""Segments: the turns of a text as rows of token ids for a model, and what is cut if they do not fit."""
 
 import logging
 from collections.abc import Sequence

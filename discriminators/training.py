@@ -301,7 +301,7 @@ def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["auc", "loss"
 
 
 def is_finished(folder: Path, origin: Mapping[str, Any], written_last: str) -> bool:
-    """Whether the folder holds the whole result of a training; checkpoints that are left over are then removed.
+    """Whether the folder holds the whole result of a training. If so, leftover checkpoints are removed.
 
     Args:
         folder: where to train.
@@ -327,7 +327,7 @@ def is_finished(folder: Path, origin: Mapping[str, Any], written_last: str) -> b
 
 
 def note_origin(folder: Path, origin: Mapping[str, Any]) -> None:
-    """Notes in the folder what is trained there, once all of it has been found to be in order."""
+    """Writes to the folder what the training depends on, once the texts are known to be usable."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ORIGIN).write_text(_noted(origin), encoding="utf-8")
 

@@ -39,7 +39,7 @@ class TextBridge:
 
     @property
     def device(self) -> None:
-        """Any: text has no device."""
+        """None: the guide reads text, whatever the device of the tokens."""
         return
 
     def start(self, rows: int) -> TextState:

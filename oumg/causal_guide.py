@@ -112,16 +112,16 @@ class AllPrefixes(nn.Module):
         self.guide = guide
 
     def forward(self, ids: Int[Tensor, "batch time"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, " prefixes"]:
-        return self.guide(ids, mask)[ends_of_prefixes(mask)]
+        return self.guide(ids, mask)[mask_prefix_ends(mask)]
 
 
-def ends_of_prefixes(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
+def mask_prefix_ends(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
     """The positions where a prefix ends: the real tokens from the second on."""
     return mask & (torch.arange(mask.shape[1], device=mask.device) >= SHORTEST - 1)
 
 
 class PrefixBatches(RowBatches):
-    """Batches by lists of row indices, with a label, a weight and a number for each prefix instead of each row."""
+    """Batches by lists of row indices; each prefix, not each row, has a label, a weight and a number."""
 
     def __init__(self, rows: Sequence[TokenRow], labels: NDArray[np.float32]) -> None:
         super().__init__(rows, labels, 0)

@@ -205,7 +205,7 @@ def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discrimina
     return JudgedPairs(logits[..., :2].reshape(len(judged), -1), logits[..., 2], logits[..., 3], int(truncated.sum()))
 
 
-def labelled_texts(pairs: Sequence[OutputPair]) -> list[LabelledText]:
+def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:
     """The texts that a discriminator learns: human texts with label 1 and as many outputs with label 0."""
     return [
         LabelledText(tuple(segments), label, pair.input)

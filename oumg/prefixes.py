@@ -67,7 +67,7 @@ def prefix_texts(
 
 
 def _token_ends(text: str, ids: Sequence[int], encode: Callable[[str], Sequence[int]]) -> dict[int, int]:
-    """For each number of tokens, how many characters they spell, where these characters alone give the same tokens."""
+    """The number of characters that each number of tokens spells, if these characters alone give the same tokens."""
     found: dict[int, int] = {}
     for characters in range(1, len(text) + 1):
         beginning = list(encode(text[:characters]))

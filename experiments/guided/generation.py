@@ -60,7 +60,7 @@ def measure_overhead(
     guidance: MakeGuidance,
     repeats: int = 3,
 ) -> float:
-    """Seconds of guided over unguided `generate()`, same prompts, k and number of tokens; 1 means no cost.
+    """The time of guided over unguided `generate()`, with the same prompts, k and number of tokens; 1 means no cost.
 
     Building the guidance is not timed.
 

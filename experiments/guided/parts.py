@@ -1,4 +1,4 @@
-"""Which labelled texts each model of guided decoding learns: the generator, the guides and the judges share none."""
+"""The labelled texts that each model of guided decoding learns; the generator, the guides and the judges share none."""
 
 import hashlib
 import re
@@ -77,7 +77,7 @@ def label_texts(examples: Sequence[Example], label: str, most: int | None, seed:
 
 
 def name_file(label: str) -> str:
-    """A label as part of the name of a folder; a label that has to be changed gets a hash, so names stay different.
+    """A label as part of a folder name. A label with other characters gets a hash, so that names stay different.
 
     Only ASCII letters, digits, `_` and `-` stay, because settings and W&B accept no others without quotation marks.
 

@@ -13,7 +13,7 @@ from discriminators.data_module import LabelledText
 from discriminators.training import kept_point
 from experiments.guided.findings import perplexity_over_prompts
 from experiments.oumg import tables
-from experiments.oumg.poems import Decoder, check_candidates, choose_poems, known_characters, top_k, tune_of
+from experiments.oumg.poems import Decoder, check_candidates, choose_poems, find_characters, top_k, tune_of
 from experiments.oumg.study import PoemStudy
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide, prefix_notes
@@ -58,14 +58,14 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
 
     Raises SettingFault as `oumg_poetry` does.
     """
-    known = known_characters(study.data, study.generator)
+    known = find_characters(study.data, study.generator)
     poems, notes = choose_poems(study.data, study.generator, study.inputs, known, 2 * FEWEST_INPUTS)
     check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
     learned, human = halve_inputs(poems, run.seed)
     poet = study.train_poet(run)
     machine = poet.generate("machine", learned, top_k(guidance.k))
     songnet = SongNet.from_pretrained(poet.generator.source, study.device)
-    texts = guide_texts(learned, machine, guidance.guide.texts)
+    texts = choose_guide_texts(learned, machine, guidance.guide.texts)
     guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, songnet.tokenizer)
     loaded = load_guide(guide.source, study.device)
 
@@ -118,7 +118,7 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
     return first, second
 
 
-def guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
+def choose_guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
     """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0), `most` in all."""
     pairs = list(zip(human, machine, strict=True))[: most // 2]
     return [

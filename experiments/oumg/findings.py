@@ -13,7 +13,7 @@ from experiments.runner.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
-from oumg.comparison import Comparison, JudgedPairs, OutputPair, judge_pairs, labelled_texts
+from oumg.comparison import Comparison, JudgedPairs, OutputPair, judge_pairs, label_pairs
 from oumg.relative import (
     Floats,
     accuracy,
@@ -212,7 +212,7 @@ def compare_systems(
         prefix: of the names of the trainings in the loggers.
     """
     log.info("%d pairs to learn from, %d to judge", len(comparison.train), len(comparison.test))
-    texts = labelled_texts(comparison.train)
+    texts = label_pairs(comparison.train)
     inputs = [pair.input for pair in comparison.test]
     parts = part_pairs(comparison.test)
     kinds: dict[str, KindFindings] = {}

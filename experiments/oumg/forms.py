@@ -40,7 +40,7 @@ class FormScores:
     scores: Mapping[str, Estimate]
 
 
-def form_scores(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[FormScores]:
+def score_forms(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[FormScores]:
     """The form scores of each origin.
 
     Args:

@@ -8,7 +8,7 @@ from experiments.oumg.poems import tune_of
 from oumg.form import split_lines
 
 
-def gallery_text(origins: Mapping[str, Sequence[Example]], number: int) -> str:
+def format_gallery(origins: Mapping[str, Sequence[Example]], number: int) -> str:
     """The first human poem of each of `number` tunes beside the poems that the systems generated from its form."""
     first: dict[str, int] = {}
     for i, poem in enumerate(origins["human"]):

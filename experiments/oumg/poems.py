@@ -53,7 +53,7 @@ class Poems:
 
     def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
         """The generator before training."""
-        return model.build(spelled(poems), seed)
+        return model.build(spell_poems(poems), seed)
 
     def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
         """The same tasks in every epoch."""
@@ -150,20 +150,20 @@ class Poet:
         return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 
-def trained_songnet(run: Run, plan: GeneratorPlan, data: VerseData) -> Trained:
+def find_or_train_songnet(run: Run, plan: GeneratorPlan, data: VerseData) -> Trained:
     """The generator, which learns every poem that fits."""
     held_out = plan.choose_fitting(data.held_out)[: plan.checked]
     return find_or_train_language_model(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
 
 
-def known_characters(data: VerseData, plan: GeneratorPlan) -> set[str]:
+def find_characters(data: VerseData, plan: GeneratorPlan) -> set[str]:
     """The characters that the generator will be able to write, marks apart."""
-    tokenizer = character_tokenizer(spelled(plan.choose_fitting(data.train)), plan.model.min_count)
+    tokenizer = character_tokenizer(spell_poems(plan.choose_fitting(data.train)), plan.model.min_count)
     return {*tokenizer.get_vocab()} - {*tokenizer.all_special_tokens, *MARKS}
 
 
 def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
-    """Raises SettingFault, which begins with `setting`, where the generator knows too few characters."""
+    """Raises SettingFault if the generator knows too few characters; the message begins with `setting`."""
     if needed > len(known):
         raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
 
@@ -180,7 +180,7 @@ def choose_poems(
     """
     fitting = plan.choose_fitting(data.held_out if inputs.poems == "held_out" else data.train)
     written = [poem for poem in fitting if {*poem.text} <= {*known, *MARKS}]
-    some = few_of_each_tune(written, inputs.per_tune)
+    some = limit_tunes(written, inputs.per_tune)
     if inputs.inputs is not None and inputs.inputs > len(some):
         few = "" if inputs.per_tune is None else f", {inputs.per_tune} of a tune,"
         raise SettingFault(
@@ -211,7 +211,7 @@ def choose_poems(
     return poems, notes
 
 
-def few_of_each_tune(poems: Sequence[Example], most: int | None) -> list[Example]:
+def limit_tunes(poems: Sequence[Example], most: int | None) -> list[Example]:
     """At most `most` poems of each tune, chosen at random, in the order of `poems`; None for all."""
     of_tune: dict[str, list[Example]] = {}
     for poem in poems:
@@ -227,6 +227,6 @@ def tune_of(poem: Example) -> str:
     return poem.prefix
 
 
-def spelled(poems: Sequence[Example]) -> list[str]:
+def spell_poems(poems: Sequence[Example]) -> list[str]:
     """Tune and text of every poem."""
     return [tune_of(poem) + poem.text for poem in poems]

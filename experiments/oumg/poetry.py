@@ -2,7 +2,7 @@
 
 from core.settings import Count, check
 from experiments.oumg import tables
-from experiments.oumg.poems import check_candidates, choose_poems, known_characters, shifted_ranks, top_k
+from experiments.oumg.poems import check_candidates, choose_poems, find_characters, shifted_ranks, top_k
 from experiments.oumg.study import PoemStudy
 from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import FEWEST_INPUTS
@@ -14,7 +14,7 @@ def oumg_poetry(run: Run, study: PoemStudy, k: int = 32) -> Outcome:
     Raises SettingFault where the generator has too few characters for k, or there are too few poems.
     """
     check(Count, k=k)
-    known = known_characters(study.data, study.generator)
+    known = find_characters(study.data, study.generator)
     human, notes = choose_poems(study.data, study.generator, study.inputs, known, FEWEST_INPUTS)
     check_candidates(5 * k, known, f"k = {k}: G2 chooses from the ranks 4k to 5k")
     poet = study.train_poet(run)

@@ -11,8 +11,8 @@ from core.stages import fingerprint
 from data.sets.songci import VerseData
 from experiments.oumg import forms, tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
-from experiments.oumg.gallery import gallery_text
-from experiments.oumg.poems import GeneratorPlan, PoemInputs, Poet, trained_songnet
+from experiments.oumg.gallery import format_gallery
+from experiments.oumg.poems import GeneratorPlan, PoemInputs, Poet, find_or_train_songnet
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.trained import Trained, folders_of
@@ -63,7 +63,7 @@ class PoemStudy:
 
     def train_poet(self, run: Run) -> Poet:
         """The trained generator."""
-        return Poet(run, trained_songnet(run, self.generator, self.data), self.batch_size, self.device)
+        return Poet(run, find_or_train_songnet(run, self.generator, self.data), self.batch_size, self.device)
 
     def find(
         self, run: Run, generator: Trained, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]
@@ -71,7 +71,7 @@ class PoemStudy:
         """The findings of two of the origins."""
         compared = self.compare(run, origins, systems)
         with run.timed("form scores"):
-            return PoemFindings(generator, origins, compared, forms.form_scores(origins, self.data.train))
+            return PoemFindings(generator, origins, compared, forms.score_forms(origins, self.data.train))
 
     def compare(self, run: Run, origins: Mapping[str, Sequence[Example]], systems: tuple[str, str]) -> SystemFindings:
         """Two of the origins under discriminators; the human poems of a pair have the form of its outputs."""
@@ -102,7 +102,7 @@ class PoemStudy:
         """
         shown = run.folder / "gallery.txt"
         if run.stages.first:
-            shown.write_text(gallery_text(found.origins, self.gallery), encoding="utf-8")
+            shown.write_text(format_gallery(found.origins, self.gallery), encoding="utf-8")
         return Outcome(
             signature=signature(
                 run.name,

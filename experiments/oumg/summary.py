@@ -27,7 +27,7 @@ def oumg_summary(
     Args:
         run: from the runner.
         inputs: sentences to sum up.
-        pairs: how texts are paired; `source` takes both values.
+        pairs: how texts are paired; both values of `source` are used.
         discriminators: kinds and seeds.
         device: where the trained discriminators score.
     """

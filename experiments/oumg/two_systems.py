@@ -8,7 +8,7 @@ from core.stages import fingerprint
 from experiments.oumg import tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
 from experiments.runner.contracts import Outcome, Run, Table
-from oumg.comparison import Comparison, PairSettings, labelled_texts, read_comparison
+from oumg.comparison import Comparison, PairSettings, label_pairs, read_comparison
 
 
 def read_anchored(
@@ -59,7 +59,7 @@ def two_systems(
 
 def _signature(run: Run, findings: Sequence[SystemFindings]) -> str:
     comparisons = [found.comparison for found in findings]
-    texts = [text for each in comparisons for text in labelled_texts((*each.train, *each.test))]
+    texts = [text for each in comparisons for text in label_pairs((*each.train, *each.test))]
     return signature(
         run.name,
         libraries=MODEL_LIBRARIES,

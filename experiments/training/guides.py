@@ -92,7 +92,7 @@ def find_or_train_guide(
 
 
 def prefix_notes(plan: GuidePlan) -> list[str]:
-    """Says so where a guide learns a part of the prefixes."""
+    """A note on a guide that learns only a part of the prefixes."""
     if isinstance(plan, CausalGuidePlan) or plan.prefixes is None:
         return []
     return [

@@ -20,7 +20,7 @@ from oumg.causal_guide import (
     CausalGuide,
     GuideShape,
     PrefixBatches,
-    ends_of_prefixes,
+    mask_prefix_ends,
     train_causal_guide,
 )
 from oumg.causal_lstm import CausalLSTM, CausalState, prefix_attention
@@ -147,7 +147,7 @@ def test_tables_follow_the_weights() -> None:
 
 def test_prefixes_end_at_the_second_token_and_later() -> None:
     mask = torch.tensor([[True] * 4, [True, True, False, False]])
-    assert ends_of_prefixes(mask).tolist() == [[False, True, True, True], [False, True, False, False]]
+    assert mask_prefix_ends(mask).tolist() == [[False, True, True, True], [False, True, False, False]]
 
 
 def test_a_batch_numbers_its_prefixes_in_the_order_of_their_logits() -> None:
@@ -157,7 +157,7 @@ def test_a_batch_numbers_its_prefixes_in_the_order_of_their_logits() -> None:
     batch = batches[[2, 1]]
     assert batch["texts"].tolist() == [4, 5, 3]
     assert batch["labels"].tolist() == [1, 1, 0]
-    assert batch["ids"][ends_of_prefixes(batch["mask"])].tolist() == [2, 3, 2]
+    assert batch["ids"][mask_prefix_ends(batch["mask"])].tolist() == [2, 3, 2]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from oumg.comparison import (
     PairSettings,
     TextSet,
     judge_pairs,
-    labelled_texts,
+    label_pairs,
     pair_texts,
     read_comparison,
 )
@@ -73,7 +73,7 @@ def test_inputs_are_split_before_all_else_and_weigh_alike() -> None:
     assert len(test) == 10
     assert (len(found.train), len(found.test)) == (60, 20)
     for side in (found.train, found.test):
-        labels = [text.label for text in labelled_texts(side)]
+        labels = [text.label for text in label_pairs(side)]
         assert labels.count(1) == labels.count(0) == 2 * len(side)
         for pair in side:
             assert {e.group for e in (*pair.human, pair.first, pair.second)} == {pair.input}
@@ -254,7 +254,7 @@ def compare(tmp_path: Path) -> Compare:
     """Discriminators learn the training pairs and judge the others."""
 
     def compared(pairs: Comparison, seeds: Sequence[int] = (0,)) -> tuple[JudgedPairs, RelativeScores]:
-        learned = labelled_texts(pairs.train)
+        learned = label_pairs(pairs.train)
         trained = [
             train_discriminator(BUILD, learned, tmp_path / str(seed), QUIET, TRAINING, seed=seed) for seed in seeds
         ]

@@ -2,7 +2,7 @@
 
 from core.example import Example
 from data.sets.songci import VerseData
-from experiments.oumg.poems import GeneratorPlan, PoemInputs, choose_poems, few_of_each_tune, known_characters
+from experiments.oumg.poems import GeneratorPlan, PoemInputs, choose_poems, find_characters, limit_tunes
 from language_models.training import Schedule
 from oumg.songnet import SongNetPlan
 
@@ -19,7 +19,7 @@ DATA = VerseData("toy", TRAIN, HELD_OUT, synthetic=True)
 
 
 def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:
-    known = known_characters(DATA, PLAN)
+    known = find_characters(DATA, PLAN)
     assert known == {*"甲春花月"}  # 楼 occurs once
     poems, notes = choose_poems(DATA, PLAN, PoemInputs("poem"), known, fewest=2)
     assert [each.text for each in poems] == ["花春。", "月春。"]
@@ -27,15 +27,15 @@ def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -
 
 
 def test_poems_can_be_those_that_the_generator_learned() -> None:
-    poems, _ = choose_poems(DATA, PLAN, PoemInputs("poem", poems="train"), known_characters(DATA, PLAN), fewest=2)
+    poems, _ = choose_poems(DATA, PLAN, PoemInputs("poem", poems="train"), find_characters(DATA, PLAN), fewest=2)
     assert [each.text for each in poems] == ["春花。", "春月。", "花月。"]
 
 
 def test_a_tune_with_many_poems_gives_as_many_as_it_may() -> None:
     poems = [Example(f"{tune}{i}", text="春。", prefix=tune) for tune, n in (("甲", 9), ("乙", 2)) for i in range(n)]
-    assert few_of_each_tune(poems, None) == poems
-    kept = few_of_each_tune(poems, 3)
+    assert limit_tunes(poems, None) == poems
+    kept = limit_tunes(poems, 3)
     assert [poem.prefix for poem in kept] == ["甲"] * 3 + ["乙"] * 2
-    assert kept == few_of_each_tune(poems[::-1], 3)[::-1]
+    assert kept == limit_tunes(poems[::-1], 3)[::-1]
     assert [poem.id for poem in kept[:3]] != ["甲0", "甲1", "甲2"]
-    assert set(few_of_each_tune(poems, 2)) < set(kept)
+    assert set(limit_tunes(poems, 2)) < set(kept)
