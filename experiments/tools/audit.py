@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from core.settings import Count, Fraction, Several, check
 from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from experiments.runner.contracts import Outcome, Run, Table
+from experiments.tools.cards import write_card
 from meta_eval.auditing import (
     COUNTS_WORDS_FROM,
     DamageAudit,
@@ -64,12 +66,14 @@ def audit(
     texts: int,
     strengths: Sequence[float],
     resampling: Resampling,
+    card: str | None = None,
 ) -> Outcome:
     """Audits a metric on at most `texts` texts, drawn by the seed.
 
     Args:
         data: examples, or the data of an experiment, whose first rated set is used.
         strengths: the shares of a text to damage, weakest first.
+        card: a Markdown file to write with what the metric measures and what fools it.
 
     Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
@@ -95,16 +99,19 @@ def audit(
             )
             for aspect, values in scored.values.items()
         }
+    tables = [property_table(found), length_table(found), damage_table(found, sorted(strengths)), edit_table(found)]
+    notes = note_weaknesses(found)
+    if card is not None:
+        kind = "synthetic texts" if rated.synthetic else "texts"
+        audited = f"{len(examples)} {kind} ({rated.name}), seed {run.seed}"
+        cost = run.timings["scoring"] / len(examples)
+        write_card(Path(card), metric, scored.signature, audited, cost, tables, notes)
     return Outcome(
         signature=f"audit|set={rated.name}|n={len(examples)}|seed={run.seed}|{scored.signature}",
-        tables=[
-            property_table(found),
-            length_table(found),
-            damage_table(found, sorted(strengths)),
-            edit_table(found),
-        ],
+        tables=tables,
         plots={f"damage_{aspect}": plot_falls(each, sorted(strengths)) for aspect, each in found.items()},
-        notes=note_weaknesses(found),
+        notes=notes,
+        files=[] if card is None else [Path(card)],
         synthetic=rated.synthetic,
     )
 

@@ -32,7 +32,8 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
 def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
     with (tmp_path / "in.jsonl").open("w") as file:
         file.writelines(json.dumps({"id": e.id, "text": e.text, "ratings": dict(e.ratings)}) + "\n" for e in texts())
-    done = run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here")
+    settings = ("metric=word_count", "data.path=in.jsonl", "resamples=50", "card=card.md", "run_dir=here")
+    done = run_here("+exp=audit", *settings)
     assert done == 0
     results = json.loads((tmp_path / "here" / "results.json").read_text())
     rows = results["table"]
@@ -47,6 +48,13 @@ def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
     assert edits["case"]["changed"] == 0.0
     assert any("follow the number of words" in note for note in results["notes"])
     assert (tmp_path / "here" / "plots" / "damage_quality.png").is_file()
+    card = (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert card.startswith(
+        "# word_count\n\nScores a text by its number of words; longer is better.\n\nNeeds beside the text: nothing."
+    )
+    assert "- quality: scores follow" in card
+    assert "## Audit on 40 texts (texts), seed 0" in card
+    assert "| aspect | damage | n | fall_0.25 |" in card
 
 
 @pytest.mark.parametrize("seed", range(20))
