@@ -16,6 +16,7 @@ import torch
 from pytorch_lightning.loggers import Logger
 from torch.utils.data import DataLoader
 
+from core.faults import SettingFault
 from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
 from language_models.batching import pad
 from language_models.fitting import fit_best
@@ -161,6 +162,14 @@ class LanguageModelTraining(pl.LightningModule):
         return torch.nn.functional.cross_entropy(
             logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=NOT_LEARNED
         )
+
+    def on_fit_start(self) -> None:
+        """Raises SettingFault for float16, whose gradients are scaled when they are clipped."""
+        if str(self.trainer.precision).startswith("16"):
+            raise SettingFault(
+                "trainer.precision must be 32-true or bf16-mixed for language models, but is "
+                f"{self.trainer.precision}: gradients would be clipped before they are unscaled"
+            )
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         # Dropout of a batch is the same in a resumed run.

@@ -1,15 +1,18 @@
 """bfloat16: the output layer multiplies in float32, so logits are not rounded before they are compared."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from core.faults import SettingFault
 from language_models.causal import CausalLM, continuation_log_probabilities
 from language_models.masked import MaskedLM, most_likely_at_masks
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.tiny import TinyBert, TinyGPT2, TinyT5
+from language_models.training import LanguageModelTraining, Schedule
 
 TEXTS = ["the cat sat on the mat.", "the dog ran."]
 PLANS = {
@@ -83,3 +86,14 @@ def test_saving_keeps_the_names_of_the_weights(lm: Any, tmp_path: Path) -> None:
     lm.save_pretrained(tmp_path / "again")
     again = type(lm).from_pretrained(tmp_path / "again", dtype="bfloat16")
     assert again.weights == lm.weights
+
+
+def test_float16_training_is_refused() -> None:
+    """Its gradients are scaled, and clipping would see the scaled ones."""
+    model = torch.nn.Linear(2, 2)
+    module = LanguageModelTraining(model, Schedule(epochs=1, batch_size=1, learning_rate=0.1), seed=0)
+    module._trainer = SimpleNamespace(precision="16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(SettingFault, match="must be 32-true or bf16-mixed for language models, but is 16-mixed"):
+        module.on_fit_start()
+    module._trainer = SimpleNamespace(precision="bf16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
+    module.on_fit_start()
