@@ -7,13 +7,12 @@ number of turns, so that it can be read in windows beside its positive.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from cdm.negatives import Dialogue, Negatives
 from core.settings import check
 
 Rule = Literal["mesgar", "vakulenko", "deam_like"]
-RULES: tuple[Rule, ...] = get_args(Rule)
 ATTEMPTS = 5
 
 NEGATED = {

@@ -6,7 +6,6 @@ The rated sets of `data` are left aside. The more turns of a dialogue a third sm
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cdm.infilling import Gaps
 from cdm.negatives import sample_negatives
 from cdm.pair import Pair, turns_of
 from cdm.sampling import Sampling
@@ -18,7 +17,6 @@ from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
 from experiments.cdm.presentation import present
 from experiments.runner.contracts import Outcome, Run
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from language_models.seq2seq import Seq2SeqLM
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,7 @@ def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan) -> Rate
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number."""
     held_out = HeldOut.of(data)
     third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
-    lm = Seq2SeqLM.from_pretrained(third.source)
-    gaps = plan.model.learns
-    assert isinstance(gaps, Gaps)
-    pair = Pair(lm, lm, gaps.longest, gaps.given)
+    pair = Pair.from_pretrained(third.source, third.source)
     sampling = replace(plan.sampling, gamma=0.0)  # one model alone
     written = {0: dict(enumerate(held_out.developing[: plan.dialogues]))}
     with run.timed("writing machine turns"):

@@ -1,12 +1,14 @@
 """Negatives by rules: another text of as many turns, the same for the same seed, of the turns and words they should."""
 
+from typing import get_args
+
 import pytest
 
-from cdm.rules import RULES, Rule, rule_negatives
+from cdm.rules import Rule, rule_negatives
 from core.faults import SettingFault
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", get_args(Rule))
 def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[str, ...]], rule: Rule) -> None:
     found = rule_negatives(dialogues, rule, seed=0)
     assert rule_negatives(dialogues, rule, seed=0) == found
