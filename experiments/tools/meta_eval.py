@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric
-from core.settings import check
+from core.settings import Count, Fraction, check, checked_dataclass
 from data.scored import ScoredFile
 from experiments.report.plots import intervals
 from experiments.runner.contracts import Outcome, Run
@@ -100,6 +100,23 @@ class Sample:
     layout: Layout
 
 
+@checked_dataclass
+class Comparison:
+    """How metrics are compared.
+
+    Attributes:
+        statistic: the correlation with the ratings.
+        grouping: over all examples, or within systems or inputs, or between systems.
+        permutations: of the permutation test.
+        level: of significance, for clusters and power.
+    """
+
+    statistic: Correlation
+    grouping: Grouping
+    permutations: Count
+    level: Fraction
+
+
 def make_resampling(over: Drawn, method: Method, resamples: int, seed: int) -> Resampling:
     """The settings of the intervals. Raises SettingFault for an unknown or wrong value."""
     check(Drawn, over=over)
@@ -114,20 +131,11 @@ def meta_eval(
     run: Run,
     file: ScoredFile,
     metric: Metric | None,
-    statistic: Correlation,
-    grouping: Grouping,
+    comparison: Comparison,
     resampling: Resampling,
-    permutations: int,
-    level: float,
 ) -> Outcome:
-    """Correlates every metric of the file with every rated aspect, and tests every pair of metrics.
-
-    Raises SettingFault for an unknown statistic or grouping.
-    """
-    if permutations < 1:
-        raise SettingFault(f"permutations must be at least 1, but is {permutations}")
-    check(Correlation, statistic=statistic)
-    check(Grouping, grouping=grouping)
+    """Correlates every metric of the file with every rated aspect, and tests every pair of metrics."""
+    statistic, grouping = comparison.statistic, comparison.grouping
     scores = dict(file.scores)
     if metric is not None:
         with run.timed("scoring"):
@@ -141,10 +149,7 @@ def meta_eval(
             for name in sample.scores
         ]
     with run.timed("tests"):
-        pairs = {
-            sample.aspect: compare_metrics(sample, statistic, grouping, resampling, permutations, level)
-            for sample in samples
-        }
+        pairs = {sample.aspect: compare_metrics(sample, comparison, resampling) for sample in samples}
     chosen = [each for each in found if each.grouping == grouping]
     notes = note_gaps(file, found, grouping)
     return Outcome(
@@ -152,7 +157,7 @@ def meta_eval(
         + "|".join(f"{name}: {made}" for name, made in file.signatures.items()),
         tables=[
             agreement_table(found, file.path.name, resampling),
-            ranking_table(chosen, pairs, statistic, level),
+            ranking_table(chosen, pairs, statistic, comparison.level),
             pair_table([pair for each in pairs.values() for pair in each], statistic, grouping),
             *([rater_table(file, statistic, resampling)] if file.raters else []),
         ],
@@ -246,14 +251,9 @@ def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resamplin
     return MetricAgreement(metric, sample.aspect, grouping, estimates, calibrated, epsilon, soft, int((~kept).sum()))
 
 
-def compare_metrics(
-    sample: Sample, statistic: Correlation, grouping: Grouping, resampling: Resampling, permutations: int, level: float
-) -> list[MetricPair]:
+def compare_metrics(sample: Sample, comparison: Comparison, resampling: Resampling) -> list[MetricPair]:
     """Compares every pair of metrics, the better one first; p-values are adjusted for all pairs."""
-    found = [
-        compare_pair(sample, a, b, statistic, grouping, resampling, permutations, level)
-        for a, b in combinations(sample.scores, 2)
-    ]
+    found = [compare_pair(sample, a, b, comparison, resampling) for a, b in combinations(sample.scores, 2)]
     p_values = [pair.permutation_p for pair in found]
     return [
         replace(pair, holm=float(h), false_discovery=float(d))
@@ -261,25 +261,17 @@ def compare_metrics(
     ]
 
 
-def compare_pair(
-    sample: Sample,
-    a: str,
-    b: str,
-    statistic: Correlation,
-    grouping: Grouping,
-    resampling: Resampling,
-    permutations: int,
-    level: float,
-) -> MetricPair:
+def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampling: Resampling) -> MetricPair:
     """Compares one pair of metrics; its p-values are not adjusted for other pairs."""
+    of, grouping = COMPARED[comparison.statistic], comparison.grouping
     test = permutation_test(
         sample.scores[a],
         sample.scores[b],
         sample.ratings,
         sample.layout,
-        kind=statistic,
+        kind=comparison.statistic,
         grouping=grouping,
-        permutations=permutations,
+        permutations=comparison.permutations,
         seed=resampling.seed,
     )
     if test.reason is not None:
@@ -291,7 +283,6 @@ def compare_pair(
     high, low = sample.scores[better][kept], sample.scores[worse][kept]
 
     def difference(systems: Floats, inputs: Floats) -> Floats:
-        of = COMPARED[statistic]
         return group(of, high, y, layout, grouping, systems, inputs) - group(
             of, low, y, layout, grouping, systems, inputs
         )
@@ -299,10 +290,10 @@ def compare_pair(
     estimate, values = grouped_bootstrap(difference, layout, resampling)
     williams, detectable = math.nan, math.nan
     if grouping == "global":
-        tested = williams_test(high, low, y, COMPARED[statistic])
+        tested = williams_test(high, low, y, of)
         williams = tested.p_value
         if tested.reason is None:
-            detectable = detectable_difference(tested.r_a, tested.r_ab, tested.n, power=POWER, level=level)
+            detectable = detectable_difference(tested.r_a, tested.r_ab, tested.n, power=POWER, level=comparison.level)
     return MetricPair(
         sample.aspect,
         better,

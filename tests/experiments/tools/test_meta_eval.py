@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from data.scored import read_scored
-from experiments.tools.meta_eval import aspect_samples, compare_metrics, list_groupings
+from experiments.tools.meta_eval import Comparison, aspect_samples, compare_metrics, list_groupings
 from meta_eval.intervals import Resampling
 
 Here = Callable[..., int]
@@ -119,6 +119,7 @@ def test_bad_input(
     (tmp_path / "in.jsonl").write_text(json.dumps(line) + "\n")
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", *settings) == 2
     assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_a_study_without_variation_has_reasons_and_no_warnings(
@@ -170,6 +171,6 @@ def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -
     for sample, expected in zip(samples, (0.1881, 0.1200), strict=True):
         found = stats.spearmanr(sample.scores["deam"], sample.ratings)[0]
         assert found == pytest.approx(expected, abs=5e-5)
-        (pair,) = compare_metrics(sample, "spearman", "global", Resampling(resamples=50), 99, 0.05)
+        (pair,) = compare_metrics(sample, Comparison("spearman", "global", 99, 0.05), Resampling(resamples=50))
         assert pair.holm == pair.permutation_p
         assert not math.isnan(pair.williams_p)
