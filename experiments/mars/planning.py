@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from core.settings import Count, NonNegative, Positive, Several, Share, Size, checked_dataclass
+from core.settings import Count, Positive, Several, Share, Size, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.references import ReferenceData
@@ -59,7 +59,7 @@ class SettingEffect:
     """
 
     setting: str
-    value: NonNegative
+    value: float
     kl: float | None
     row: AgreementRow
     gain: Gain
