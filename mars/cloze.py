@@ -14,7 +14,7 @@ class Augmentation:
     Attributes:
         planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
         xi: temperature of the planning.
-        largest_shift: how far a step moves the logit that it moves most.
+        largest_shift: how far a step moves the logit that it moves most; what KL this gives depends on the model.
         max_guess: sigma, how many more tokens than masked words are tried.
         reward: how Eq. 5 is read.
         use_context: whether the model reads the context first.
@@ -23,7 +23,7 @@ class Augmentation:
 
     planning_steps: Size = 3
     xi: Positive = 1.3
-    largest_shift: Positive = 1.5
+    largest_shift: Positive = 1.0
     max_guess: Size = 3
     reward: Rule = "log_probability"
     use_context: bool = True

@@ -84,7 +84,7 @@ def plan(
     words: Int[Tensor, "rows words"],
     steps: int = 3,
     xi: float = 1.3,
-    largest_shift: float = 1.5,
+    largest_shift: float = 1.0,
     rule: Rule = "log_probability",
 ) -> Planned:
     """Eq. 6: `steps` steps of the hidden states up the reward's gradient.

@@ -147,5 +147,5 @@ def test_steps_are_autograds_scaled_where_another_token_is_nearly_certain(rule: 
         assert moved.grad is not None
         moved = moved + moved.grad / (moved.grad @ embeddings.T).abs().amax(-1, keepdim=True)
     assert (hidden @ embeddings.T / 1.3).softmax(-1).amax(-1).min() > 0.99
-    planned = plan(hidden.float(), embeddings.float(), words, largest_shift=1.0, rule=rule)
+    planned = plan(hidden.float(), embeddings.float(), words, rule=rule)
     torch.testing.assert_close(planned.hidden.double(), moved, atol=1e-4, rtol=1e-4)
