@@ -1,5 +1,6 @@
 """The toy experiment, run in this process or by the real command line."""
 
+import json
 import logging
 import os
 import signal
@@ -8,10 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from data.files import read_examples
 from experiments.run import main
 
 TOY = Path(__file__).parent / "toy"
@@ -65,3 +68,25 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
             signal.signal(signal.SIGINT, heeded)
 
     return started
+
+
+class PoemRuns:
+    """What runs on poems leave behind."""
+
+    def tables(self, folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+        """The rows of the relative scores, and those of the form scores by whose texts they are."""
+        rows = json.loads((folder / "results.json").read_text("utf-8"))["table"]
+        return [row for row in rows if "ur" in row], {row["texts"]: row for row in rows if "texts" in row}
+
+    def stages(self, folder: Path) -> dict[str, int]:
+        return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
+
+    def written(self, folder: Path) -> list[list[str]]:
+        """The texts of every stage of written poems."""
+        found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
+        return [[poem.text for poem in read_examples(path)] for path in found]
+
+
+@pytest.fixture
+def poem_runs() -> PoemRuns:
+    return PoemRuns()

@@ -8,44 +8,28 @@ from typing import Any
 import pytest
 
 from core.example import Example
-from data.files import read_examples
 from experiments.guided.poetry import halve_inputs
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
 
 
-def tables(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """The rows of the relative scores, and those of the form scores by whose texts they are."""
-    rows = json.loads((folder / "results.json").read_text("utf-8"))["table"]
-    return [row for row in rows if "ur" in row], {row["texts"]: row for row in rows if "texts" in row}
-
-
-def stages(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
-
-
-def written(folder: Path) -> list[list[str]]:
-    """The texts of every stage of written poems."""
-    found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
-    return [[poem.text for poem in read_examples(path)] for path in found]
-
-
-def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -> None:
+def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, poem_runs: Any) -> None:
     command = ("+exp=guided_poetry", *TOY, "guide_k=6", "model.guides.bilstm.prefixes=3", f"outputs={tmp_path}")
     assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
-    (row,), forms = tables(tmp_path / "unguided")
+    (row,), forms = poem_runs.tables(tmp_path / "unguided")
     assert (row["guide"], row["k"], row["rule"], row["alpha"]) == ("causal", 6, "normalised", 0.0)
     assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
     assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
     assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
     figures = json.loads((tmp_path / "unguided/results.json").read_text("utf-8"))["figures"]
     assert row["perplexity"] == pytest.approx(figures["perplexity of the unguided poems"])
-    assert len(written(tmp_path)) == 3
-    assert len({tuple(poems) for poems in written(tmp_path)}) == 2  # of one half, and twice the same of the other
+    written = poem_runs.written(tmp_path)
+    assert len(written) == 3
+    assert len({tuple(poems) for poems in written}) == 2  # of one half, and twice the same of the other
 
     assert run_here(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided") == 0
-    (row,), forms = tables(tmp_path / "guided")
+    (row,), forms = poem_runs.tables(tmp_path / "guided")
     assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
     assert row["ties"] < 1
     assert forms["guided"]["form_kept"] == 1.0
@@ -55,17 +39,17 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path) -
     report = (tmp_path / "guided/report.html").read_text("utf-8")
     assert "characters of the guided poems that the guide does not know" in report
     assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
-    names = [name.split("-")[0] for name in stages(tmp_path)]
+    names = [name.split("-")[0] for name in poem_runs.stages(tmp_path)]
     assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
 
 
 @pytest.mark.slow
-def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path) -> None:
+def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any) -> None:
     few = ("data.held_out_fraction=0.95", "inputs=60", "model.generator.checked=20")
     size = ("data=songci", f"data.root={shared_data}", *few)
     command = ("+exp=guided_poetry", *SMALL, "guide_k=6", *size, f"outputs={tmp_path}")
     assert run_here(*command, f"run_dir={tmp_path}/run") == 0
-    relative, forms = tables(tmp_path / "run")
+    relative, forms = poem_runs.tables(tmp_path / "run")
     assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
     assert all(row["form_kept"] == 1.0 for row in forms.values())
     notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]

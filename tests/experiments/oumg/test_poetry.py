@@ -7,35 +7,18 @@ from typing import Any
 
 import pytest
 
-from data.files import read_examples
 from experiments.oumg.findings import SCORES
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
 
 
-def tables(folder: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """The rows of the relative scores, and those of the form scores by whose texts they are."""
-    rows = json.loads((folder / "results.json").read_text("utf-8"))["table"]
-    return [row for row in rows if "ur" in row], {row["texts"]: row for row in rows if "texts" in row}
-
-
-def stages(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
-
-
-def written(folder: Path) -> list[list[str]]:
-    """The texts of every stage of written poems."""
-    found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
-    return [[poem.text for poem in read_examples(path)] for path in found]
-
-
 def test_g1_against_g2_and_against_itself(
-    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path, poem_runs: Any
 ) -> None:
     command = ("+exp=oumg_poetry", *TOY, "k=4", f"outputs={tmp_path}")
     assert run_here(*command, f"run_dir={tmp_path}/first") == 0, capsys.readouterr().err
-    relative, forms = tables(tmp_path / "first")
+    relative, forms = poem_runs.tables(tmp_path / "first")
     assert [(row["system_1"], row["system_2"]) for row in relative] == [("G1", "G2"), ("G1", "G1 again")]
     for row in relative:
         assert (row["discriminator"], row["n"], row["inputs"], row["seeds"]) == ("bilstm", 12, 12, [0, 1])
@@ -56,21 +39,21 @@ def test_g1_against_g2_and_against_itself(
     assert "gallery.txt" in capsys.readouterr().out
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", "discriminator_bilstm_seed_0", "discriminator_bilstm_seed_1"}
-    assert len(written(tmp_path)) == len({tuple(poems) for poems in written(tmp_path)}) == 3
-    before = stages(tmp_path)
+    assert len(poem_runs.written(tmp_path)) == len({tuple(poems) for poems in poem_runs.written(tmp_path)}) == 3
+    before = poem_runs.stages(tmp_path)
     assert run_here(*command, f"run_dir={tmp_path}/second") == 0
-    assert tables(tmp_path / "second") == (relative, forms)
+    assert poem_runs.tables(tmp_path / "second") == (relative, forms)
     assert (tmp_path / "second/gallery.txt").read_text("utf-8") == gallery
-    assert stages(tmp_path) == before
+    assert poem_runs.stages(tmp_path) == before
 
 
 @pytest.mark.slow
-def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path) -> None:
+def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any) -> None:
     few = ("data.held_out_fraction=0.95", "inputs=60", "model.generator.checked=20")
     size = ("data=songci", f"data.root={shared_data}", *few)
     command = ("+exp=oumg_poetry", *SMALL, "k=4", *size, f"outputs={tmp_path}")
     assert run_here(*command, f"run_dir={tmp_path}/run") == 0
-    relative, forms = tables(tmp_path / "run")
+    relative, forms = poem_runs.tables(tmp_path / "run")
     assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
     assert all(row["form_kept"] == 1.0 for row in forms.values())
     notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]
