@@ -123,7 +123,7 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(
     )
     assert found.returncode == 0, found.stderr
     table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
-    assert {row["n"] for row in table} == {360}
+    assert {row["n"] for row in table if "spearman" in row} == {360}
     assert {row["metric"] for row in table} >= {"ctrleval", "perplexity", "bartscore_backbone", "word_count"}
 
 
