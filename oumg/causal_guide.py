@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from core.settings import Count, Share, checked_dataclass
 from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.data_module import BatchOrder, ClassifierBatch, LabelledText, RowBatches, split_by_group
@@ -89,7 +90,7 @@ class CausalGuide:
         return cls(network.to(device).eval(), AutoTokenizer.from_pretrained(str(folder / "tokenizer")), settings)
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class GuideShape:
     """The size of a causal guide.
 
@@ -98,10 +99,10 @@ class GuideShape:
         max_tokens: of a training text; a longer one is cut, so it has fewer prefixes.
     """
 
-    embedding_dim: int = 128
-    hidden_dim: int = 128
-    dropout: float = 0.3
-    max_tokens: int = 512
+    embedding_dim: Count = 128
+    hidden_dim: Count = 128
+    dropout: Share = 0.3
+    max_tokens: Count = 512
 
 
 class AllPrefixes(nn.Module):

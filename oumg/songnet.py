@@ -19,6 +19,7 @@ from torch.nn.functional import cross_entropy
 from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedModel, PreTrainedTokenizerFast
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
+from core.settings import Count, Share, checked_dataclass
 from language_models.batching import pad
 from language_models.model import Float32Linear
 from language_models.training import NOT_LEARNED, Batch, Task, causal_batch
@@ -232,7 +233,7 @@ def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms:
     return {"input_ids": ids, "attention_mask": mask, "symbols": torch.tensor(rows, device=device)}
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class SongNetPlan:
     """A SongNet to build over the characters of the training poems.
 
@@ -243,13 +244,13 @@ class SongNetPlan:
         dropout: of embeddings, attention and residual connections.
     """
 
-    n_embd: int
-    n_layer: int
-    n_head: int
-    n_positions: int = 640
-    phrases: int = 64
-    min_count: int = 1
-    dropout: float = 0.0
+    n_embd: Count
+    n_layer: Count
+    n_head: Count
+    n_positions: Count = 640
+    phrases: Count = 64
+    min_count: Count = 1
+    dropout: Share = 0.0
 
     def fits(self, tune: str, form: Form) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""

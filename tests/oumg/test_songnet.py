@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 from transformers import LogitsProcessor, TopKLogitsWarper
 
+from core.faults import SettingFault
 from language_models.training import Schedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
@@ -144,3 +145,8 @@ def test_the_nll_of_a_poem_is_that_of_its_characters_one_by_one(songnet: SongNet
         log_probabilities = songnet.model(**inputs).logits[0].detach().log_softmax(-1)
         expected = -sum(float(log_probabilities[len(prompt) + i - 1, token]) for i, token in enumerate(ids))
         assert nll == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_generator_of_no_size_is_refused() -> None:
+    with pytest.raises(SettingFault, match="n_layer must be greater than or equal to 1, but is 0"):
+        SongNetPlan(16, 0, 2)

@@ -45,7 +45,7 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, p
 
 @pytest.mark.slow
 def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any) -> None:
-    few = ("data.held_out_fraction=0.95", "inputs=60", "model.generator.checked=20")
+    few = ("data.held_out_fraction=0.95", "inputs=200", "model.generator.checked=20")
     size = ("data=songci", f"data.root={shared_data}", *few)
     command = ("+exp=guided_poetry", *SMALL, "guide_k=6", *size, f"outputs={tmp_path}")
     assert run_here(*command, f"run_dir={tmp_path}/run") == 0
