@@ -23,7 +23,7 @@ from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, s
 from core.scores import Scores
 from data.parquet_files import read_parquet
 from data.records import List, Number, Record, String, Text, check_id, list_problems
-from data.text_files import decoder, form_of, iterate_lines, read_json_lines, written_aside
+from data.text_files import decoder, form_of, iterate_raw_lines, read_json_lines, written_aside
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))
@@ -226,7 +226,7 @@ def _says_something(value: Any) -> bool:
 def _read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV or TSV file as records, each with the number of the line it begins on."""
     csv.field_size_limit(sys.maxsize)  # articles may be longer than the 131072 characters that csv allows by default
-    lines = (f"{line}\n" for _, line in iterate_lines(path, faults))
+    lines = (f"{line}\n" for _, line in iterate_raw_lines(path, faults))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
     begins = 1

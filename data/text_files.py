@@ -39,9 +39,15 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
 
 
 def iterate_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
+    """As `iterate_raw_lines`, without the CR of CRLF."""
+    for number, line in iterate_raw_lines(path, faults):
+        yield number, line.removesuffix("\r")
+
+
+def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
-    The byte order mark, line ends (LF or CRLF) and blank lines at the end are removed. `faults` gets one fault for
+    The byte order mark, LF and blank lines at the end are removed. `faults` gets one fault for
     every line that is not UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
 
     Raises InputFaults if the file is missing or empty.
@@ -59,7 +65,7 @@ def iterate_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                         what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
                         raise InputFaults([fault(path, 1, what)])
-                text = _decode(line, path, number, faults).removesuffix("\n").removesuffix("\r")
+                text = _decode(line, path, number, faults).removesuffix("\n")
                 blank.append((number, text))
                 if text.strip():
                     is_empty = False

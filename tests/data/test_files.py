@@ -90,6 +90,13 @@ def test_what_is_written_is_read_back_exactly(tmp_path: Path, suffix: str, examp
     assert read_examples(path) == tuple(examples)
 
 
+@pytest.mark.parametrize("suffix", FORMS)
+def test_line_ends_within_a_cell_are_kept(tmp_path: Path, suffix: str):
+    examples = (Example("a", text="one\r\ntwo\rthree\n"), Example("b", text="x", ratings={"q\r\n": 1.0}))
+    write_examples(tmp_path / f"x{suffix}", examples)
+    assert read_examples(tmp_path / f"x{suffix}") == examples
+
+
 def test_an_empty_string_means_missing(tmp_path: Path):
     line = '{"id": "", "text": "t", "context": "", "turns": [], "label": null}'
     assert read(tmp_path / "x.jsonl", line) == (Example("x-1", text="t"),)

@@ -137,7 +137,7 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
     assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"stages"}
     assert {path.name for path in folder.iterdir()} == {
-        *("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "models", "csv")
+        *("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models", "csv")
     }
     results = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert (results["experiment"], results["signature"], results["seed"]) == ("toy", "toy|gamma:0.5", 5)
