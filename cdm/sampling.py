@@ -27,10 +27,10 @@ class Sampling:
         plausibility: in a contrast, keeps only tokens that the amateur finds at least this share as likely as its
             likeliest one; 0 keeps all. At gamma 0 and -1 one model draws alone, and it has no effect.
         temperature: divides the degraded log-probabilities.
-        top_k: keeps only so many of the likeliest tokens; 0 keeps all.
+        top_k: the number of likeliest tokens to keep; 0 keeps all.
         top_p: keeps the likeliest tokens that together reach this share; 1 keeps all.
         longest: the most tokens of a segment; None for the length of the longest turn in the data.
-        candidates: so many segments are drawn for a gap, and the one whose length is nearest to that of the removed
+        candidates: the number of segments to draw for a gap; the one whose length is nearest to that of the removed
             segment stays. A weak amateur hardly tells a missing utterance from a missing word, so that with one
             candidate redrawn utterances are too short.
     """

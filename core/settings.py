@@ -17,13 +17,15 @@ H = TypeVar("H", bound=Hashable)
 CHECKED = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 
-def _refuse_blank(text: str) -> str:
+def refuse_blank(text: str) -> str:
+    """A validator of texts."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
 
 
-def _to_tuple(values: object) -> tuple[Any, ...]:
+def to_tuple(values: object) -> tuple[Any, ...]:
+    """A validator that accepts lists and tuples."""
     if not isinstance(values, list | tuple):
         raise ValueError("must be a list")
     return tuple(values)
@@ -49,8 +51,8 @@ NonNegative = Annotated[Number, Field(ge=0)]
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]  # may be 0
 Fraction = Annotated[float, Field(gt=0, lt=1)]
-Text = Annotated[str, AfterValidator(_refuse_blank)]
-Several = Annotated[Sequence[H], BeforeValidator(_to_tuple), AfterValidator(_refuse_duplicates)]
+Text = Annotated[str, AfterValidator(refuse_blank)]
+Several = Annotated[Sequence[H], BeforeValidator(to_tuple), AfterValidator(_refuse_duplicates)]
 AscendingRatios = Annotated[Several[Share], AfterValidator(_refuse_unordered)]  # the first is 0
 
 

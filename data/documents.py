@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.faults import InputFaults
 from core.selection import references_of
 from core.stages import fingerprint
 from data.files import read_examples
-from data.text_files import read_text
+from data.text_files import read_texts
 
 IDF_FLOOR = 0.1
 
@@ -66,8 +65,4 @@ def read_documents(path: Path | str) -> list[str]:
     if path.suffix != ".txt":
         examples = read_examples(path)
         return sorted({text for example in examples for text in references_of(example) or [example.full_text]})
-    faults: list[str] = []
-    text = read_text(path, faults)
-    if faults:
-        raise InputFaults(faults)
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return read_texts(path)

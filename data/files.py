@@ -21,8 +21,9 @@ from pydantic import ValidationError
 from core.example import Example
 from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, suggestion
 from core.scores import Scores
+from core.settings import Number
 from data.parquet_files import read_parquet
-from data.records import List, Number, Record, String, Text, check_id, list_problems
+from data.records import List, Record, String, Text, check_id, list_problems
 from data.text_files import decoder, form_of, iterate_raw_lines, read_json_lines, written_aside
 
 UTTERANCE_END = "</UTT>"

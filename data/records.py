@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from core.faults import InputFaults, broken_rules, fault, shown
+from core.settings import refuse_blank, to_tuple
 from data.text_files import read_json_lines
 
 R = TypeVar("R", bound="Record")
@@ -19,28 +20,15 @@ def _refuse_surrogates(text: str) -> str:
     return text
 
 
-def _refuse_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return text
-
-
 def _refuse_empty(values: tuple[T, ...]) -> tuple[T, ...]:
     if not values:
         raise ValueError("must not be empty")
     return values
 
 
-def _to_tuple(values: object) -> tuple[Any, ...]:
-    if not isinstance(values, list | tuple):
-        raise ValueError("must be a list")
-    return tuple(values)
-
-
 String = Annotated[str, AfterValidator(_refuse_surrogates)]  # JSON can hold half a character (\ud83d), UTF-8 cannot
-Text = Annotated[String, AfterValidator(_refuse_blank)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-List = Annotated[tuple[T, ...], BeforeValidator(_to_tuple)]
+Text = Annotated[String, AfterValidator(refuse_blank)]
+List = Annotated[tuple[T, ...], BeforeValidator(to_tuple)]
 NonEmpty = Annotated[List[T], AfterValidator(_refuse_empty)]
 
 
@@ -88,7 +76,7 @@ def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str
 
     >>> class Score(Record):
     ...     a: Text
-    ...     b: NonEmpty[Number]
+    ...     b: NonEmpty[float]
     >>> try:
     ...     Score.model_validate({"a": " ", "b": [1, "x"]})
     ... except ValidationError as error:

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
+from core.settings import Number
 from data.files import located_examples
-from data.records import List, Number, Record, String, Text, check_id, list_problems, read_records
+from data.records import List, Record, String, Text, check_id, list_problems, read_records
 
 
 @dataclass(frozen=True)

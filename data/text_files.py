@@ -12,17 +12,23 @@ from core.faults import InputFaults, fault, shown
 
 
 @contextmanager
-def written_aside(path: Path | str) -> Iterator[TextIO]:
-    """Opens a temporary UTF-8 file; it is renamed to `path` if the block succeeds, and removed otherwise."""
+def temporary_path(path: Path | str) -> Iterator[Path]:
+    """Yields a path to write to; the file is renamed to `path` if the block succeeds, and removed otherwise."""
     path = Path(path).resolve()  # a link is kept
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with aside.open("w", encoding="utf-8", newline="") as file:
-            yield file
+        yield aside
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_aside(path: Path | str) -> Iterator[TextIO]:
+    """Opens a UTF-8 file under a temporary name; see `temporary_path`."""
+    with temporary_path(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        yield file
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
@@ -47,8 +53,8 @@ def iterate_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
 def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
-    The byte order mark, LF and blank lines at the end are removed. `faults` gets one fault for
-    every line that is not UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
+    The byte order mark, LF and blank lines at the end are removed. `faults` gets one fault for every line that is not
+    UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
 
     Raises InputFaults if the file is missing or empty.
     """
@@ -89,6 +95,18 @@ def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:
 def read_text(path: Path, faults: list[str]) -> str:
     """The text of a file. Faults and exceptions are those of `iterate_lines`."""
     return "\n".join(line for _, line in iterate_lines(path, faults))
+
+
+def read_texts(path: Path) -> list[str]:
+    """The lines of a file that are not blank, without the blanks around them.
+
+    Raises InputFaults if the file is missing, empty or not UTF-8.
+    """
+    faults: list[str] = []
+    lines = [line.strip() for line in read_text(path, faults).splitlines() if line.strip()]
+    if faults:
+        raise InputFaults(faults)
+    return lines
 
 
 def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import SettingFault, read_all
-from core.settings import Count, Size, check
+from core.settings import Count, Number, Size, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.download import require_file
 from data.rated import RatedSet
-from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, read_records, require_none
 from data.sets.dialogues import DialogueData
 
 TRAIN, DEV = "commongen_train/train.jsonl", "commongen_train/dev.jsonl"

@@ -12,11 +12,11 @@ from pydantic import Field
 
 from core.example import Example
 from core.faults import fault, read_all, shown
-from core.settings import Several, check
+from core.settings import Number, Several, check
 from core.settings import Text as Name
 from data.download import find_file, require_file
 from data.rated import RatedSet
-from data.records import Identified, Number, Record, Text, read_records, require_none
+from data.records import Identified, Record, Text, read_records, require_none
 from data.references import ReferenceData
 from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import fault, read_all, shown
-from core.settings import Several, check, one_of
+from core.settings import Number, Several, check, one_of
 from data.download import require_file
 from data.rated import RatedSet
-from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, read_records, require_none
 from data.references import ReferenceData
 from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
 

@@ -10,11 +10,11 @@ from statistics import fmean
 
 from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
-from core.settings import Size, check
+from core.settings import Number, Size, check
 from data.builtin.stories import generate_stories, rated_stories
 from data.download import require_file
 from data.rated import RatedSet
-from data.records import Identified, NonEmpty, Number, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, read_records, require_none
 from data.references import ReferenceData
 from data.sentences import split_at_marks
 from data.splits import share, split_by

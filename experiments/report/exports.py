@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.report.results import replace_folder
 from experiments.report.tables import flat_cells, format_cell, group_rows, row_cells, shown_columns
 from experiments.runner.contracts import Outcome
 
@@ -27,7 +28,7 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
             named[re.sub(r"\W+", "_", table.title.lower()).strip("_")] = table.rows
     if not named:
         return
-    aside, final = folder / ".tables.partial", folder / "tables"
+    aside = folder / ".tables.partial"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     for name, rows in named.items():
@@ -38,18 +39,17 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
             writer.writerows(flat)
         (aside / f"{name}.md").write_text(to_markdown(rows), encoding="utf-8")
         (aside / f"{name}.tex").write_text(to_latex(rows), encoding="utf-8")
-    shutil.rmtree(final, ignore_errors=True)
-    aside.rename(final)
+    replace_folder(aside, folder / "tables")
 
 
 def to_markdown(rows: Rows) -> str:
-    """The shown columns as a Markdown table, estimates with their intervals.
+    """The shown columns as a Markdown table, estimates with their intervals; a cell that a row lacks is empty.
 
     >>> to_markdown([{"metric": "ours", "n": 3}]).splitlines()
     ['| metric | n |', '| --- | --- |', '| ours | 3 |']
     """
-    names = shown_columns(rows)
-    lines = [names, ["---"] * len(names), *([_one_line(row[name]) for name in names] for row in rows)]
+    names = list(dict.fromkeys(name for row in rows for name in shown_columns([row])))
+    lines = [names, ["---"] * len(names), *([_one_line(row.get(name, "")) for name in names] for row in rows)]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 

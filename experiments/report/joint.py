@@ -11,7 +11,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.report.plots import trade_off
-from experiments.report.tables import format_cell
 from meta_eval.bootstrap import Estimate
 
 Columns = Mapping[str, Sequence[str]]  # the names of a metric in results.json by column
@@ -73,13 +72,6 @@ def plot_trade_off(rows: Sequence[Mapping[str, Any]], varied: Sequence[str], col
     x, y = columns
     points = [(", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in varied), row[x], row[y]) for row in rows]
     return trade_off({"": points}, x.replace("_", " "), y.replace("_", " "))
-
-
-def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as a Markdown table; a cell that a row lacks is empty."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [names, ["---"] * len(names), *([format_cell(row.get(name, "")) for name in names] for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figure:

@@ -166,7 +166,7 @@ def write_models(outcome: Outcome, folder: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     for name, source in outcome.models.items():
         shutil.copytree(source, aside / name, copy_function=_link)
-    _take_place(aside, folder / "models")
+    replace_folder(aside, folder / "models")
 
 
 def write_plots(outcome: Outcome, folder: Path) -> None:
@@ -181,7 +181,7 @@ def write_plots(outcome: Outcome, folder: Path) -> None:
     for name, figure in outcome.plots.items():
         figure.savefig(aside / f"{name}.png", dpi=150, bbox_inches="tight", facecolor="white")
         pyplot.close(figure)
-    _take_place(aside, folder / "plots")
+    replace_folder(aside, folder / "plots")
 
 
 def write_scores(outcome: Outcome, folder: Path) -> None:
@@ -199,7 +199,8 @@ def write_json(content: Any, path: Path) -> None:
         file.write(json.dumps(to_json(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _take_place(aside: Path, final: Path) -> None:
+def replace_folder(aside: Path, final: Path) -> None:
+    """Gives a finished folder its name; an older folder of that name is deleted."""
     if final.exists():
         shutil.rmtree(final)
     aside.rename(final)

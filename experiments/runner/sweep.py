@@ -19,7 +19,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.joint import Columns, joint_rows, markdown, plot_joint, plot_trade_off, trade_off_rows
+from experiments.report.exports import to_markdown
+from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
 from experiments.report.results import find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
@@ -109,7 +110,7 @@ def write_joint(
     varied = varied_settings(jobs)
     rows = joint_rows(jobs, varied, columns) if pair is None else trade_off_rows(jobs, varied, pair)
     if varied and len(rows) > 1:
-        (folder / "joint.md").write_text(markdown(rows), encoding="utf-8")
+        (folder / "joint.md").write_text(to_markdown(rows), encoding="utf-8")
         figure = plot_joint(rows, varied) if pair is None else plot_trade_off(rows, varied, pair)
         figure.savefig(folder / "joint.png", dpi=150)
 

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from matplotlib.figure import Figure
 
+from baselines.word_count import count_words
 from core.example import Example
 from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
@@ -79,12 +80,13 @@ def audit(
     """
     check(Count, texts=texts)
     check(Several[Fraction | int], strengths=strengths)
+    strengths = sorted(strengths)
     rated = RatedSet("texts", tuple(data), synthetic=False) if isinstance(data, Sequence) else data.rated[0]
     examples = draw(rated.examples, texts, run.seed)
     with run.timed("scoring"):
         scored = metric.score(examples)
     with run.timed("damage"):
-        damaged = {name: damage_all(examples, name, sorted(strengths), run.seed) for name in DAMAGES}
+        damaged = {name: damage_all(examples, name, strengths, run.seed) for name in DAMAGES}
         after = {name: [metric.score(level).values for level in levels] for name, levels in damaged.items()}
         edited = {name: [edit_example(example, name) for example in examples] for name in EDITS}
         edits = {name: metric.score(level).values for name, level in edited.items()}
@@ -99,7 +101,7 @@ def audit(
             )
             for aspect, values in scored.values.items()
         }
-    tables = [property_table(found), length_table(found), damage_table(found, sorted(strengths)), edit_table(found)]
+    tables = [property_table(found), length_table(found), damage_table(found, strengths), edit_table(found)]
     notes = note_weaknesses(found)
     if card is not None:
         kind = "synthetic texts" if rated.synthetic else "texts"
@@ -109,7 +111,7 @@ def audit(
     return Outcome(
         signature=f"audit|set={rated.name}|n={len(examples)}|seed={run.seed}|{scored.signature}",
         tables=tables,
-        plots={f"damage_{aspect}": plot_falls(each, sorted(strengths)) for aspect, each in found.items()},
+        plots={f"damage_{aspect}": plot_falls(each, strengths) for aspect, each in found.items()},
         notes=notes,
         files=[] if card is None else [Path(card)],
         synthetic=rated.synthetic,
@@ -124,9 +126,9 @@ def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
 
 def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
     """Damages the examples at each strength; foreign units come from the next example of another input."""
+    pairs = [(example, _foreign(examples, i)) for i, example in enumerate(examples)]
     return [
-        [damage_example(example, _foreign(examples, i), name, strength, seed) for i, example in enumerate(examples)]
-        for strength in strengths
+        [damage_example(example, other, name, strength, seed) for example, other in pairs] for strength in strengths
     ]
 
 
@@ -192,7 +194,7 @@ def share_in_context(example: Example) -> float:
 
 
 PROPERTIES: Mapping[str, Callable[[Example], float]] = {
-    "word count": lambda example: float(len(example.full_text.split())),
+    "word count": lambda example: float(count_words(example.full_text)),
     "repetition": share_repeated,
     "overlap with context": share_in_context,
 }

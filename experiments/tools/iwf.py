@@ -5,11 +5,10 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
-from core.faults import InputFaults
 from ctrl_eval.frequency import count_frequencies
 from data.files import read_examples
 from data.sentences import make_splitter
-from data.text_files import read_text
+from data.text_files import read_texts
 from experiments.runner.contracts import Outcome, Run
 from language_models.loading import load_pretrained
 
@@ -22,11 +21,7 @@ def corpus_texts(path: str) -> list[str]:
     file = Path(path)
     if file.suffix != ".txt":
         return [example.full_text for example in read_examples(file)]
-    faults: list[str] = []
-    lines = [line.strip() for line in read_text(file, faults).splitlines() if line.strip()]
-    if faults:
-        raise InputFaults(faults)
-    return lines
+    return read_texts(file)
 
 
 def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:

@@ -8,6 +8,7 @@ import math
 import os
 import shutil
 import time
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -27,7 +28,7 @@ from core.selection import find_lack
 from core.settings import Count, check
 from data.files import iterate_examples
 from data.parquet_files import import_pyarrow, write_parquet
-from data.text_files import written_aside
+from data.text_files import temporary_path, written_aside
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.engines import Engine, ScoredChunk
 
@@ -213,21 +214,16 @@ def split_chunks(
 
 def publish(rows: Path, output: Path, aspects: list[str]) -> None:
     """Writes the scored rows to the output file: as JSONL, compressed JSONL or parquet, by its suffix."""
-    aside = output.with_name(f".{output.name}.{os.getpid()}.partial")
-    try:
+    with temporary_path(output) as aside:
         if output.suffix.lower() == ".parquet":
             write_parquet(rows, aside, aspects)
-        else:
-            compressed = output.suffix.lower() == ".gz"
-            with rows.open("rb") as source, aside.open("wb") as target:
-                if compressed:
-                    with gzip.GzipFile(filename="", fileobj=target, mode="wb", mtime=0) as zipped:
-                        shutil.copyfileobj(source, zipped)
-                else:
-                    shutil.copyfileobj(source, target)
-        aside.replace(output.resolve())  # a link is kept
-    finally:
-        aside.unlink(missing_ok=True)
+            return
+        with rows.open("rb") as source, aside.open("wb") as target:
+            if output.suffix.lower() == ".gz":
+                with gzip.GzipFile(filename="", fileobj=target, mode="wb", mtime=0) as zipped:
+                    shutil.copyfileobj(source, zipped)
+            else:
+                shutil.copyfileobj(source, target)
 
 
 def first_rows(path: Path, rows: Path) -> Table:
@@ -236,17 +232,20 @@ def first_rows(path: Path, rows: Path) -> Table:
     with rows.open(encoding="utf-8") as lines:
         for (_, example), line in islice(zip(iterate_examples(path), lines, strict=False), FIRST):
             text = " ".join(example.full_text.split())
-            scores = {aspect: math.nan if x is None else x for aspect, x in json.loads(line)["scores"].items()}
+            scores = {aspect: _number(score) for aspect, score in json.loads(line)["scores"].items()}
             shown.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})
     return Table("First rows", "The first examples and their scores.", shown)
 
 
 def distribution(rows: Path, aspects: Sequence[str]) -> Table:
     """The table of the distribution of the scores of each aspect."""
+    numbers = {aspect: array("d") for aspect in aspects}
+    with rows.open(encoding="utf-8") as lines:
+        for line in lines:
+            for aspect, score in json.loads(line)["scores"].items():
+                numbers[aspect].append(_number(score))
     found = []
-    for aspect in aspects:
-        with rows.open(encoding="utf-8") as lines:
-            values = np.fromiter((_number(json.loads(line)["scores"][aspect]) for line in lines), np.float64)
+    for aspect, values in ((aspect, np.frombuffer(each)) for aspect, each in numbers.items()):
         known = values[~np.isnan(values)]
         row: dict[str, Any] = {"aspect": aspect, "n": len(known)}
         ends = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}

@@ -86,6 +86,17 @@ class PoemRuns:
         found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
         return [[poem.text for poem in read_examples(path)] for path in found]
 
+    def check_song_ci(self, run_here: Callable[..., int], data: Path, folder: Path, inputs: int, *command: str) -> None:
+        """Runs a command on a small part of the Song Ci: poems of one tune are one input, and every form is kept."""
+        few = ("data.held_out_fraction=0.95", f"inputs={inputs}", "model.generator.checked=20")
+        where = ("data=songci", f"data.root={data}", f"outputs={folder}", f"run_dir={folder}/run")
+        assert run_here(*command, *few, *where) == 0
+        relative, forms = self.tables(folder / "run")
+        assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
+        assert all(row["form_kept"] == 1.0 for row in forms.values())
+        notes = json.loads((folder / "run/results.json").read_text("utf-8"))["notes"]
+        assert any("were not trained on" in note for note in notes)
+
 
 @pytest.fixture
 def poem_runs() -> PoemRuns:

@@ -13,8 +13,9 @@ import pytest
 import data.sets.stories
 from core.example import Example
 from core.faults import InputFaults
+from core.settings import Number
 from data.download import DownloadFault, find_file, require_file
-from data.records import Number, Record, Text, read_records
+from data.records import Record, Text, read_records
 from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import builtin_verse, load_songci, songci

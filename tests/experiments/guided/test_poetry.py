@@ -45,15 +45,7 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, p
 
 @pytest.mark.slow
 def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any) -> None:
-    few = ("data.held_out_fraction=0.95", "inputs=200", "model.generator.checked=20")
-    size = ("data=songci", f"data.root={shared_data}", *few)
-    command = ("+exp=guided_poetry", *SMALL, "guide_k=6", *size, f"outputs={tmp_path}")
-    assert run_here(*command, f"run_dir={tmp_path}/run") == 0
-    relative, forms = poem_runs.tables(tmp_path / "run")
-    assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
-    assert all(row["form_kept"] == 1.0 for row in forms.values())
-    notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]
-    assert any("were not trained on" in note for note in notes)
+    poem_runs.check_song_ci(run_here, shared_data, tmp_path, 200, "+exp=guided_poetry", *SMALL, "guide_k=6")
 
 
 @pytest.mark.parametrize(
