@@ -126,7 +126,7 @@ SETTINGS = """Common settings (config.yaml in the run folder lists all settings;
 
 Options (as in Hydra)
   -m                        run a sweep: setting=1,2,3 or +sweep=NAME; with Hydra's plugins also
-                            hydra/launcher=joblib, submitit_slurm, ray and hydra/sweeper=optuna
+                            hydra/launcher=joblib, submitit_local, slurm and hydra/sweeper=optuna
   --cfg job                 print the configuration; --resolve fills in references, --package PART prints one part
   --info                    print where the configuration comes from: defaults, defaults-tree, searchpath, plugins
   --config-dir DIR          a folder with more experiments and settings, organised like configs/

@@ -200,7 +200,7 @@ def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()
     parent = key.rpartition(".")[0]
     groups = group_options(folders) if not parent else ()  # a group may have no choice yet, as in `data=NAME`
     inside = [f"{parent}.{name}" if parent else name for name in siblings if not name.startswith("_")]
-    names = sorted({*inside, *groups} - {"exp", "sweep", "hydra"})
+    names = sorted({*inside, *groups} - {"exp", "sweep", "hydra", "hydra/launcher"})
     if not names:
         return SettingFault(f"{key} is not a setting; {parent} has no settings of its own")
     more = f" (+{key}=VALUE adds another argument of its target)" if parent else ""

@@ -14,6 +14,8 @@ def group_options(folders: Sequence[Path]) -> dict[str, list[str]]:
     for folder in folders:
         for file in folder.glob("*/**/*.yaml"):
             group, *name = file.relative_to(folder).with_suffix("").parts
+            if group == "hydra":  # as in hydra/launcher=slurm
+                group, name = f"hydra/{name[0]}", name[1:]
             options.setdefault(group, set()).add("/".join(name))
     return {group: sorted(names) for group, names in sorted(options.items())}
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import sys
+import traceback
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -25,7 +28,8 @@ from experiments.report.results import find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
-from experiments.runner.execution import FINE, execute
+from experiments.runner.execution import FAILED, FINE, execute
+from experiments.runner.tracking import is_first_process
 
 RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
 
@@ -45,15 +49,25 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
         job = partial(run_job, options=[f"--config-dir={folder}" for folder in folders[1:]])
+        lost = None
         try:
             hydra.multirun(ROOT, job, [*settings, *search_path(folders), place], with_log_configuration=False)
         except HydraException as error:
             raise explain(error, folders) from error
+        except Exception as error:  # a launcher raises its own class when the process of a job dies
+            lost = error
     jobs = read_jobs(records)
-    write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
+    if jobs:
+        write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
+        write_joint(jobs, checked[0].joint, checked[0].trade_off, folder)
+        show(jobs, folder)
     shutil.rmtree(records)
-    write_joint(jobs, checked[0].joint, checked[0].trade_off, folder)
-    show(jobs, folder)
+    if lost is not None:
+        if os.environ.get("HYDRA_FULL_ERROR"):
+            traceback.print_exception(lost)
+        print(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}", file=sys.stderr)
+        print(f"{len(jobs)} of {len(checked)} jobs ended; trained models are kept for the next sweep", file=sys.stderr)
+        return FAILED
     return max(job["exit_code"] for job in jobs)
 
 
@@ -68,6 +82,8 @@ def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
     OmegaConf.update(config, "run_dir", str(folder))
     own = [setting for setting in hydra.overrides.task if not setting.startswith("run_dir=")]
     exit_code = execute(config, [*options, *own])
+    if not is_first_process():
+        return None
     pairs = (setting.lstrip("+").partition("=") for setting in hydra.overrides.task)
     job = {
         "number": hydra.job.num,
