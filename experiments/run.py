@@ -89,7 +89,7 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
     """Lets Hydra answer an option about the configuration: --cfg, --info, --shell-completion and so on."""
     import hydra
 
-    from experiments.runner.configuration import ROOT, compose_run, compose_settings, search_path
+    from experiments.runner.configuration import ROOT, compose_run, compose_settings, expand_metrics, search_path
 
     if not any(flag.startswith(("--cfg", "--info", "--hydra-help", "--shell-completion")) for flag in flags):
         raise SettingFault(f"{' '.join(flags)} works only with --cfg job, which prints the configuration")
@@ -100,7 +100,7 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
     def run(_: object) -> None:
         raise AssertionError("Hydra must answer these options without starting a run")
 
-    sys.argv[1:] = [*flags, *settings, *search_path(folders)]
+    sys.argv[1:] = [*flags, *expand_metrics(settings), *search_path(folders)]
     try:
         run()
     except SystemExit as ended:

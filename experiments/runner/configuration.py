@@ -69,19 +69,37 @@ def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS
     """
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         try:
+            settings = expand_metrics(settings)
             config = compose(ROOT, [*settings, *search_path(folders)], return_hydra_config=True)
             parsed = OverridesParser.create().parse_overrides(list(settings))
             _check_hydra(parsed)
-            added = [o for o in parsed if _adds_to_root(o) and o.key_or_group not in config.hydra.runtime.choices]
-            if added:
-                others = [line for line, override in zip(settings, parsed, strict=True) if override not in added]
+            roots = dict.fromkeys(_root_key(override) for override in parsed if _adds_to_root(override))
+            if added := [key for key in roots if key not in config.hydra.runtime.choices]:
+                others = [line for line, o in zip(settings, parsed, strict=True) if _root_key(o) not in added]
                 known = [str(key) for key in compose(ROOT, [*others, *search_path(folders)])]
-                for key in (override.key_or_group for override in added):
+                for key in added:
                     if key not in known:
                         raise _unknown_key(key, known, folders)
         except (HydraException, OmegaConfBaseException) as error:
             raise explain(error, folders) from error
     return config
+
+
+def expand_metrics(settings: Sequence[str]) -> list[str]:
+    """Replaces `metrics=[bleu]` by Hydra's `+metric@metrics.bleu=bleu`, which `metrics.bleu.order=1` can follow.
+
+    Raises SettingFault for a metric that is named twice.
+    """
+    expanded: list[str] = []
+    for line, override in zip(settings, OverridesParser.create().parse_overrides(list(settings)), strict=True):
+        names = override.value() if override.key_or_group == "metrics" else None
+        if not isinstance(names, list):
+            expanded.append(line)
+            continue
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
+        expanded += [f"+metric@metrics.{name}={name}" for name in names]
+    return expanded
 
 
 def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
@@ -222,6 +240,11 @@ def _adds_to_root(override: Override) -> bool:
     return (override.is_add() or override.is_force_add()) and "." not in override.key_or_group
 
 
+def _root_key(override: Override) -> str:
+    """The key that an override sets, or for a config group the first part of its package."""
+    return (override.package or override.key_or_group).partition(".")[0]
+
+
 def _first_value(override: Override) -> str:
     """The setting with one of its values in the sweep."""
     if not override.is_sweep_override():
@@ -235,7 +258,8 @@ def _missing(key: str, chosen: Mapping[str, str | None], folders: Sequence[Path]
     """The message for a missing value, with the options of the group or the comment beside the `???`."""
     if names := group_options(folders).get(key):
         return f"{key} must be given: {key}=NAME, one of {', '.join(names)}"
-    files = [f"{ROOT}.yaml", *(f"{group}/{name}.yaml" for group, name in chosen.items() if name is not None)]
+    choices = ((group.partition("@")[0], name) for group, name in chosen.items() if name is not None)
+    files = [f"{ROOT}.yaml", *(f"{group}/{name}.yaml" for group, name in choices)]
     own = [file for file in files if file.split("/")[0] == key.split(".")[0]] or files
     comment = re.compile(rf"^\s*{re.escape(key.split('.')[-1])}: *\?\?\? *# *(.+)$", re.MULTILINE)
     paths = [folder / file for folder in folders for file in own]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.report.plots import intervals
 from experiments.runner.contracts import Outcome, Run, Table
-from experiments.tools.meta_eval import check_scored, run_metric
+from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
 from meta_eval.correlation import Floats
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import Powered, powered_mean, powered_win_rate
@@ -37,12 +37,15 @@ class Grid:
     ratings: Mapping[str, Floats]
 
 
-def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resampling, permutations: int) -> Outcome:
-    """Compares every pair of systems in the file. If only some outputs are rated, it also estimates human means."""
-    scores = dict(file.scores)
-    if metric is not None:
-        with run.timed("scoring"):
-            scores |= run_metric(metric, file)
+def compare(
+    run: Run, file: ScoredFile, metrics: Mapping[str, Metric], resampling: Resampling, permutations: int
+) -> Outcome:
+    """Compares every pair of systems in the file. If only some outputs are rated, it also estimates human means.
+
+    `metrics` are run on the file; the others have their scores in it.
+    """
+    scored = score_file(run, file, metrics)
+    scores = flatten(scored)
     grid = lay_grid(file, scores)
     with run.timed("comparisons"):
         found = {
@@ -65,8 +68,7 @@ def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resam
             win_table({(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in partly}),
         ]
     return Outcome(
-        signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|"
-        + "|".join(f"{name}: {made}" for name, made in file.signatures.items()),
+        signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|{show_signatures(scored)}",
         tables=tables,
         plots={
             name.replace("/", "_"): intervals(
@@ -79,12 +81,12 @@ def compare(run: Run, file: ScoredFile, metric: Metric | None, resampling: Resam
     )  # fmt: skip
 
 
-def check_comparable(file: ScoredFile, metric: str | None) -> ScoredFile:
-    """Checks the file before the metric is loaded, and returns it; `metric` names the metric to run, or is None.
+def check_comparable(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> ScoredFile:
+    """Checks the file before a metric is loaded, and returns it; `metric` and `metrics` are the names of those to run.
 
     Raises InputFaults unless there are scores and each system has exactly one output for every input.
     """
-    check_scored(file, metric)
+    check_scored(file, metric, metrics)
     faults: list[str] = []
     first: dict[tuple[str, str], int] = {}
     for line, example in zip(file.lines, file.examples, strict=True):

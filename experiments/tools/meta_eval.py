@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -11,13 +11,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault
+from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
+from data.rated import RatedSet
 from data.scored import ScoredFile
 from experiments.report.plots import intervals
-from experiments.runner.contracts import Outcome, Run
+from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.tools.meta_eval_tables import POWER, agreement_table, pair_table, ranking_table, rater_table
+from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
 from meta_eval.agreement import Estimate
 from meta_eval.comparison import williams_test
 from meta_eval.correlation import Floats, kendall, pearson, spearman
@@ -130,16 +132,17 @@ def make_resampling(over: Drawn, method: Method, resamples: int, seed: int) -> R
 def meta_eval(
     run: Run,
     file: ScoredFile,
-    metric: Metric | None,
+    metrics: Mapping[str, Metric],
     comparison: Comparison,
     resampling: Resampling,
 ) -> Outcome:
-    """Correlates every metric of the file with every rated aspect, and tests every pair of metrics."""
+    """Correlates every metric with every rated aspect of the file, and tests every pair of metrics.
+
+    `metrics` are run on the file; the others have their scores in it.
+    """
     statistic, grouping = comparison.statistic, comparison.grouping
-    scores = dict(file.scores)
-    if metric is not None:
-        with run.timed("scoring"):
-            scores |= run_metric(metric, file)
+    scored = score_file(run, file, metrics)
+    scores = flatten(scored)
     samples = aspect_samples(file, scores)
     with run.timed("correlations"):
         found = [
@@ -153,8 +156,7 @@ def meta_eval(
     chosen = [each for each in found if each.grouping == grouping]
     notes = note_gaps(file, found, grouping)
     return Outcome(
-        signature=f"meta_eval|n={len(file.examples)}|metrics={','.join(scores)}|"
-        + "|".join(f"{name}: {made}" for name, made in file.signatures.items()),
+        signature=f"meta_eval|n={len(file.examples)}|{show_signatures(scored)}",
         tables=[
             agreement_table(found, file.path.name, resampling),
             ranking_table(chosen, pairs, statistic, comparison.level),
@@ -169,38 +171,21 @@ def meta_eval(
             for sample in samples
             if any(each.aspect == sample.aspect for each in chosen)
         },
+        scored=[ScoredSet(RatedSet(file.path.name, file.examples, synthetic=False), scored)],
         notes=notes,
     )
 
 
-def check_rated(file: ScoredFile, metric: str | None) -> ScoredFile:
-    """Checks the file before a metric is loaded, and returns it.
+def check_rated(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> ScoredFile:
+    """Checks the file before a metric is loaded, and returns it; `metric` and `metrics` are the names of those to run.
 
-    Raises InputFaults for a file without ratings or scores.
+    Raises InputFaults for a file without ratings, and as `check_scored`.
     """
     if not any(example.ratings for example in file.examples):
         rule = 'at least one example needs "ratings", such as {"coherence": 4}'
         raise InputFaults([fault(file.path, 0, f"{rule}, found none in {len(file.examples)} examples")])
-    check_scored(file, metric)
+    check_scored(file, metric, metrics)
     return file
-
-
-def check_scored(file: ScoredFile, metric: str | None) -> None:
-    """Raises InputFaults for a file without scores if no metric is to run (`metric` is None)."""
-    if not file.scores and metric is None:
-        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metric=NAME'
-        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
-
-
-def run_metric(metric: Metric, file: ScoredFile) -> dict[str, NDArray[np.float64]]:
-    """The scores of one metric, by its name and aspect. Raises InputFaults by file and line."""
-    try:
-        scored = metric.score(file.examples)
-    except ExampleFaults as faults:
-        raise faults.located(file.path, file.lines) from None
-    name = scored.signature.split("|")[0]
-    many = len(scored.values) > 1
-    return {f"{name}/{aspect}" if many else name: values for aspect, values in scored.values.items()}
 
 
 def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) -> list[Sample]:

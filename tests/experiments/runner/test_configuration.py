@@ -71,6 +71,7 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
         ([*SCORE, "sede=3"], ["sede is not a setting", "did you mean seed?", "outputs"]),
         ([*SCORE, "+sede=3"], ["sede is not a setting", "did you mean seed?"]),
         ([*SCORE, "metrc=word_count"], ["metrc is not a setting", "did you mean metric"]),
+        ([*SCORE, "metrics=[bleu]"], ["metrics is not a setting", "did you mean metric"]),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
         (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the file to write"]),

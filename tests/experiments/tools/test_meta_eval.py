@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from scipy import stats
 
 from data.scored import read_scored
@@ -94,6 +95,49 @@ def test_scores_written_by_score(run_here: Here, tmp_path: Path) -> None:
     results = json.loads((tmp_path / "here" / "results.json").read_text())
     assert {row["metric"] for row in results["table"] if "metric" in row} == {"words"}
     assert "words: word_count" in results["signature"]
+
+
+def write_references(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = ["a", "cat", "sat", "on", "the", "mat"]
+    with path.open("w") as file:
+        for i in range(12):
+            text = " ".join(rng.permutation(words)[: 3 + i % 4])
+            line = {"id": f"t{i}", "text": text, "references": ["a cat sat on the mat"]}
+            file.write(json.dumps(line | {"ratings": {"q": i}, "scores": {"m": i % 5}}) + "\n")
+
+
+def test_several_metrics_run_by_the_names_of_their_configurations(run_here: Here, tmp_path: Path) -> None:
+    write_references(tmp_path / "in.jsonl")
+    more = ("metrics=[rouge_1,bleu]", "metrics.bleu.order=1", "+metric@metrics.longer=bleu", "metric=word_count")
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *more, *FAST) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    rows = {row["metric"]: row for row in table if "grouping" in row}
+    assert list(rows) == ["m", "word_count", "rouge_1", "bleu", "longer"]
+    assert rows["bleu"]["spearman"] != rows["longer"]["spearman"]
+    assert len([row for row in table if "better" in row]) == 10
+    signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
+    assert "|bleu: bleu1|" in signature
+    assert "|longer: bleu|" in signature
+    settings = yaml.safe_load((tmp_path / "here" / "config.yaml").read_text())["metrics"]
+    assert (settings["bleu"]["order"], settings["longer"]["order"]) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("metrics=[blue]",), "metric=blue: there is no such metric (did you mean bleu"),
+        (("metrics=[bleu,bleu]",), "metrics must name each metric once, but has bleu twice"),
+        (("metrics=[cdm_generative]",), "metrics.cdm_generative.folder must be given"),
+        (("+metric@metrics.m=bleu",), "in.jsonl:0: a metric must have one score, but m is also in the file"),
+    ],
+)
+def test_metrics_that_cannot_run(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: tuple, message: str
+) -> None:
+    write_references(tmp_path / "in.jsonl")
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", *settings) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

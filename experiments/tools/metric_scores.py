@@ -1,0 +1,68 @@
+"""The scores of metrics on one file: those that stand in it and those of metrics that run now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault
+from core.scores import Metric, Scores
+from data.scored import ScoredFile
+from experiments.runner.contracts import Run
+
+
+def name_metrics(metrics: Mapping[str, Metric], metric: Metric | None, name: str | None) -> dict[str, Metric]:
+    """The metrics to run by name: `metric=NAME` and `metrics=[...]`. Raises SettingFault for a name given twice."""
+    single = {} if metric is None else {name or "metric": metric}
+    if twice := [name for name in single if name in metrics]:
+        raise SettingFault(f"metrics must name each metric once, but metric={twice[0]} is in metrics too")
+    return {**single, **metrics}
+
+
+def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> None:
+    """Checks the names of the metrics to run, `metric` and `metrics`, before one is loaded.
+
+    Raises InputFaults for a file without scores if no metric runs, and for a metric that is in the file already.
+    """
+    names = [*([] if metric is None else [metric]), *metrics]
+    if not file.scores and not names:
+        rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=[NAME]'
+        raise InputFaults([fault(file.path, 0, f"{rule}, found none")])
+    for name in names:
+        if any(given == name or given.startswith(f"{name}/") for given in file.scores):
+            raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
+
+
+def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> dict[str, Scores]:
+    """The scores in the file, then those of the metrics that it runs. Raises InputFaults by file and line."""
+    found = {
+        name: Scores(
+            {"score": values},
+            file.signatures.get(name, f"{name}|scores in {file.path.name}"),
+            ["the file has no score" if missing else None for missing in np.isnan(values)],
+        )
+        for name, values in file.scores.items()
+    }
+    for name, metric in metrics.items():
+        with run.timed(f"scoring {name}"):
+            try:
+                found[name] = metric.score(file.examples)
+            except ExampleFaults as faults:
+                raise faults.located(file.path, file.lines) from None
+    return found
+
+
+def flatten(scores: Mapping[str, Scores]) -> dict[str, NDArray[np.float64]]:
+    """One array per metric, or per `metric/aspect` if the metric has several aspects."""
+    return {
+        name if len(scored.values) == 1 else f"{name}/{aspect}": values
+        for name, scored in scores.items()
+        for aspect, values in scored.values.items()
+    }
+
+
+def show_signatures(scores: Mapping[str, Scores]) -> str:
+    """The signatures of all metrics, as a part of the signature of a run."""
+    return "|".join(f"{name}: {scored.signature}" for name, scored in scores.items())
