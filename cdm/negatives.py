@@ -109,6 +109,27 @@ def sample_negatives(
     )
 
 
+def join_negatives(parts: Sequence[tuple[Sequence[int], Negatives]]) -> Negatives:
+    """The negatives of several parts of a list of dialogues, in the order of that list.
+
+    Each part says where its dialogues stand in the whole list.
+    """
+    rows = sorted(
+        (places[i], positive, negative)
+        for places, found in parts
+        for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True)
+    )
+    indices, positives, negatives = zip(*rows, strict=True) if rows else ((), (), ())
+    return Negatives(
+        positives,
+        negatives,
+        indices,
+        failures=sum(found.failures for _, found in parts),
+        unclosed=sum(found.unclosed for _, found in parts),
+        dropped=sum(found.dropped for _, found in parts),
+    )
+
+
 def _transposed(plans: Sequence[Sequence[Place]]) -> list[dict[int, Place]]:
     """For every round, the dialogues that take part, with what is redrawn."""
     rounds = max(map(len, plans), default=0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from baselines.likelihood import likelihood_scores
@@ -49,7 +50,7 @@ class CdmPlan:
         pooler: what the classifier pooler learns from.
         rules: earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too.
         device: where the trained models score and sample; the trainer's settings say where they train.
-        chosen: how these settings were chosen, a sentence that stands beside every result.
+        chosen: how the default settings were chosen, a phrase that stands beside every result.
     """
 
     amateur: LanguageModelPlan
@@ -137,7 +138,7 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
         for name, each in plan.discriminators.items()
     }
     pooler = kept_pooler(run, trained, [*held_out.choosing, *held_out.checking], plan.pooler, plan.negatives)
-    row = generative_row(plan.negatives.sampling.gamma)
+    row = generative_row(plan.negatives)
     generative = {
         f"{row}_{name}" if name in plan.discriminators else name: GenerativeCDM.from_pretrained(
             judge.source, plan.device
@@ -162,6 +163,9 @@ def score_rated(
             name = f"cdm_discriminative_{pooling}"
             explained = explanations if pooling in EXPLAINED else ()
             scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler, explained)
+        for name in [name for name in generative if name.startswith("cdm_")]:
+            both = f"{name}_and_classifier"
+            scores[both] = rank_average(both, scores[name], scores["cdm_discriminative_classifier"])
         dropped = [s.dropped for s in steps]
         scores["amateur_likelihood"] = likelihood_scores([s.amateur for s in steps], dropped, "amateur_likelihood", {})
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
@@ -169,13 +173,28 @@ def score_rated(
     return RatedDialogues(rated, steps, scores)
 
 
-def generative_row(gamma: float) -> str:
-    """What the row of a discriminator is called: at gamma 0 and -1 its negatives come from one model (CDM, Table 5).
+def generative_row(plan: NegativesPlan) -> str:
+    """What the row of a discriminator is called: at gamma 0 and -1 its negatives come from one model (CDM, Table 5)."""
+    if plan.mixture:
+        return "cdm_mixture"
+    return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(plan.sampling.gamma, "cdm_generative")
 
-    >>> [generative_row(gamma) for gamma in (-1, 0, 0.5)]
-    ['cdm_resampled_expert', 'cdm_resampled_amateur', 'cdm_generative']
+
+def rank_average(name: str, first: Scores, second: Scores) -> Scores:
+    """The mean rank of each example under two metrics, in (0, 1); higher is better. It depends on the whole set.
+
+    >>> one, two = (Scores({"quality": np.array(values)}, "") for values in ([1.0, 5.0], [7.0, 9.0]))
+    >>> rank_average("both", one, two).values["quality"].tolist()
+    [0.25, 0.75]
     """
-    return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(float(gamma), "cdm_generative")
+    scored = [scores.values["quality"] for scores in (first, second)]
+    known = ~np.isnan(scored).any(axis=0)
+    values = np.full(len(known), np.nan)
+    values[known] = np.mean([(rankdata(each[known]) - 0.5) / known.sum() for each in scored], axis=0)
+    reasons = [None if is_known else "one of the two metrics has no score" for is_known in known]
+    dropped = [max(counts) for counts in zip(first.dropped_tokens, second.dropped_tokens, strict=True)]
+    line = signature(name, libraries=MODEL_LIBRARIES)
+    return Scores({"quality": values}, line, reasons=reasons, dropped_tokens=dropped)
 
 
 def word_count_auc(negatives: Negatives) -> float:

@@ -35,6 +35,7 @@ def present(
             expert=expert.identity,
             strategy=plan.negatives.strategy,
             gamma=plan.negatives.sampling.gamma,
+            mixture=" ".join(map(str, plan.negatives.mixture)) or None,
             seed=run.seed,
         ),
         rows=[row for each in scored for row in evaluate(each.scores, each.rated)],
@@ -49,7 +50,7 @@ def present(
             "pooler": found.pooler,
             **folders_of({f"discriminator_{name}": judge for name, judge in found.discriminators.items()}),
         },
-        notes=[f"How the settings were chosen: {plan.chosen}", *warnings(found)],
+        notes=[f"How the default settings were chosen: {plan.chosen}", *warnings(found)],
         figures={
             "amateur held-out NLL (nats per token)": found.order.amateur_nll,
             "expert held-out NLL (nats per token)": found.order.expert_nll,

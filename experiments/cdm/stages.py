@@ -2,8 +2,8 @@
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +11,12 @@ from pydantic import Field
 
 from cdm import discriminative, negatives
 from cdm.discriminative import ClassifierPooler, Steps, dialogue_steps, load_steps, save_steps
-from cdm.negatives import Negatives, sample_negatives
-from cdm.pair import Pair
+from cdm.negatives import Negatives, join_negatives, sample_negatives
+from cdm.pair import Pair, decode_dialogues
+from cdm.rules import Rule, rule_negatives
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
-from core.settings import Count, Positive, checked_dataclass
+from core.settings import Count, Number, Positive, checked_dataclass
 from core.stages import fingerprint
 from experiments.runner.contracts import Run
 from experiments.training.trained import Trained
@@ -28,6 +29,8 @@ class NegativesPlan:
     Attributes:
         strategy: where and how often a dialogue is manipulated.
         sampling: how segments are drawn from the degraded distribution.
+        mixture: sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is
+            a gamma (negatives of graded badness), a name a rule of `cdm.rules`.
         dialogues: how many training dialogues get a negative.
         turns: longer dialogues are cut into windows of at most this many turns; None keeps them whole.
     """
@@ -36,6 +39,15 @@ class NegativesPlan:
     sampling: Sampling
     dialogues: Count
     turns: Annotated[int, Field(ge=2)] | None = None
+    mixture: Sequence[Number | Rule] = ()
+
+    @property
+    def sources(self) -> list[Sampling | Rule]:
+        """Where the negatives come from; dialogue i gets source i modulo their number."""
+        return [
+            source if isinstance(source, str) else replace(self.sampling, gamma=source)
+            for source in self.mixture or (self.sampling.gamma,)
+        ]
 
 
 @checked_dataclass
@@ -83,13 +95,13 @@ def kept_negatives(
 
     def build(folder: Path) -> None:
         with run.progress("sampling negatives", len(chosen)) as advance:
-            found = sample_negatives(trained.pair, chosen, plan.strategy, plan.sampling, run.seed, advance=advance)
+            found = mixed_negatives(trained.pair, chosen, plan, run.seed, advance)
         (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
 
     depends = {
         **trained.identity,
         "strategy": plan.strategy,
-        "sampling": plan.sampling,
+        "sources": plan.sources,
         "dialogues": fingerprint(chosen),
         "seed": run.seed,
     }
@@ -99,6 +111,24 @@ def kept_negatives(
     positives, damaged = (tuple(map(tuple, stored[key])) for key in ("positives", "negatives"))
     counts = {name: stored[name] for name in ("failures", "unclosed", "dropped")}
     return Negatives(positives, damaged, tuple(stored["indices"]), **counts)
+
+
+def mixed_negatives(
+    pair: Pair, dialogues: Sequence[Sequence[str]], plan: NegativesPlan, seed: int, advance: Callable[[int], None]
+) -> Negatives:
+    """A negative for every dialogue from its source; all texts are spelled as the pair's tokenizer writes them."""
+    sources = plan.sources
+    parts: list[tuple[Sequence[int], Negatives]] = []
+    for k, source in enumerate(sources):
+        places = range(k, len(dialogues), len(sources))
+        own = [dialogues[i] for i in places]
+        if isinstance(source, Sampling):
+            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance)
+        else:
+            found = rule_negatives(decode_dialogues(pair.amateur, pair.tokenise(own).dialogues), source, seed)
+            advance(len(own))
+        parts.append((places, found))
+    return join_negatives(parts)
 
 
 def kept_pooler(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cdm.generative import labelled
-from cdm.negatives import Negatives, sample_negatives
+from cdm.negatives import Negatives, join_negatives, sample_negatives
 from cdm.pair import Pair
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
@@ -111,3 +111,13 @@ def test_a_dialogue_and_its_negative_are_one_group() -> None:
         (("c",), 1, "2", ("d",)),
         (("d",), 0, "2", ("c",)),
     ]
+
+
+def test_parts_are_joined_in_the_order_of_the_whole_list() -> None:
+    first = Negatives((("a",), ("c",)), (("a!",), ("c!",)), (0, 1), failures=1, unclosed=2, dropped=3)
+    second = Negatives((("b",),), (("b!",),), (0,), failures=0, unclosed=1)
+    joined = join_negatives([((0, 2, 4), first), ((1, 3), second)])
+    assert joined == Negatives(
+        (("a",), ("b",), ("c",)), (("a!",), ("b!",), ("c!",)), (0, 1, 2), failures=1, unclosed=3, dropped=3
+    )
+    assert join_negatives([]) == Negatives((), (), (), failures=0)

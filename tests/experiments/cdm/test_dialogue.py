@@ -30,6 +30,7 @@ TOY = (
     "logger=none",
 )
 DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
+GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_classifier"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
 
@@ -38,9 +39,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
-    assert sorted(row["metric"] for row in results["table"]) == sorted(
-        ["cdm_resampled_amateur_bilstm", *DISCRIMINATIVE, *BASELINES]
-    )
+    assert sorted(row["metric"] for row in results["table"]) == sorted([*GENERATIVE, *DISCRIMINATIVE, *BASELINES])
     assert {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]} == {
         ("builtin", "quality", 20, True)
     }
@@ -96,20 +95,23 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         "model.development.turns=[0,2]",
         "model.development.model.model.d_model=16",
         "model.rules=[mesgar]",
+        "model.negatives.mixture=[0.5,vakulenko]",
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
     )
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     assert {(row["set"], row["n"], row["synthetic"]) for row in results["table"]} == {("development", 12, True)}
-    assert {"mesgar_bilstm", "cdm_resampled_amateur_bilstm"} < {row["metric"] for row in results["table"]}
+    assert {"mesgar_bilstm", "cdm_mixture_bilstm", "cdm_mixture_bilstm_and_classifier"} < {
+        row["metric"] for row in results["table"]
+    }
     assert {path.name for path in (tmp_path / "run/models").glob("discriminator_*")} == {
         "discriminator_bilstm",
         "discriminator_mesgar_bilstm",
     }
     lines = [json.loads(line) for line in (tmp_path / "run/scores.jsonl").read_text("utf-8").splitlines()]
     assert [line["ratings"]["quality"] for line in lines] == [1.0] * 6 + [0.0] * 6
-    assert any("How the settings were chosen" in note for note in results["notes"])
+    assert any("How the default settings were chosen" in note for note in results["notes"])
 
 
 def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -175,5 +177,5 @@ def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
     found = subprocess.run([*program, *command], capture_output=True, text=True, cwd=ROOT)
     assert found.returncode == 0, found.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
-    assert {row["metric"] for row in results["table"]} == {"cdm_resampled_amateur_bilstm", *DISCRIMINATIVE, *BASELINES}
+    assert {row["metric"] for row in results["table"]} == {*GENERATIVE, *DISCRIMINATIVE, *BASELINES}
     assert not list((tmp_path / "stages").glob("*.partial"))
