@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
+from experiments.report.tables import shorten
 from experiments.runner.contracts import ScoredSet
 
 COUNT = 3  # examples of each metric
@@ -59,8 +60,8 @@ def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapp
         found[metric] = [
             Disagreement(
                 examples[i].id,
-                shorten(examples[i].full_text),
-                shorten(examples[i].context or ""),
+                shorten(examples[i].full_text, LONGEST),
+                shorten(examples[i].context or "", LONGEST),
                 float(ratings[i]),
                 float(values[i]),
                 float(ranks[0][at]),
@@ -72,8 +73,3 @@ def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapp
             for at, i in zip(worst, known[worst], strict=True)
         ]
     return aspect, found
-
-
-def shorten(text: str) -> str:
-    """The beginning of a long text."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -18,6 +18,8 @@ from rich.table import Table as TerminalTable
 from experiments.runner.contracts import AgreementRow, Table
 from meta_eval.bootstrap import Estimate
 
+LONGEST_CELL = 60  # characters of a text on the terminal
+
 
 def row_cells(row: AgreementRow) -> dict[str, Any]:
     """The cells of a row by column."""
@@ -95,11 +97,20 @@ def format_cell(cell: Any) -> str:
     return format_number(cell) if isinstance(cell, float) else str(cell)
 
 
+def shorten(text: str, longest: int) -> str:
+    """The beginning of a text of more than `longest` characters.
+
+    >>> shorten("a long story", 6)
+    'a long…'
+    """
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
 def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title: str) -> TerminalTable:
-    """A table for the terminal."""
+    """A table for the terminal; long texts are cut, which the page and results.json hold whole."""
     table = TerminalTable(*columns, title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for line in lines:
-        table.add_row(*(escape(format_cell(cell)) for cell in line))
+        table.add_row(*(escape(shorten(format_cell(cell), LONGEST_CELL)) for cell in line))
     return table
 
 

@@ -5,9 +5,9 @@ import math
 import pytest
 from rich.console import Console
 
-from experiments.report.tables import agreement_tables
+from experiments.report.tables import agreement_tables, terminal_tables
 from experiments.runner import terminal
-from experiments.runner.contracts import AgreementRow
+from experiments.runner.contracts import AgreementRow, Table
 from meta_eval.bootstrap import Estimate
 
 NAN = math.nan
@@ -45,6 +45,15 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header
     assert "0.550 [0.40, 0.70] 0.500" in lines[3]
     assert lines[4].startswith("amateur ")
     assert "…" not in captured.get()
+
+
+def test_a_long_text_does_not_squeeze_the_numbers_out_of_a_terminal() -> None:
+    console = Console(width=100, file=None)
+    table = Table("Cases", "", [{"id": "a1", "score": 0.25, "text": "很长的文字" * 40}])
+    with console.capture() as captured:
+        console.print(*terminal_tables([table]))
+    (line,) = [line for line in captured.get().splitlines() if "a1" in line]
+    assert line.split()[:2] == ["a1", "0.250"]
 
 
 def test_no_bar_is_drawn_where_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
