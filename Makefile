@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-all check bench setup clean
+.PHONY: run models test test-all check bench setup clean
 setup: .venv/ready
 
 .venv/ready: requirements.lock pyproject.toml
@@ -13,6 +13,9 @@ setup: .venv/ready
 
 run: setup
 	$(BIN)/python experiments/run.py +exp=cdm_dialogue
+
+models: setup
+	$(BIN)/python experiments/run.py +exp=models
 
 test: setup
 	$(BIN)/python -m pytest

@@ -1,6 +1,7 @@
 """The findings of CDM as rows, plots, figures and notes."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
@@ -45,11 +46,7 @@ def present(
             **{f"scores_{each.rated.name}": plots.scores_against_ratings(each) for each in scored},
             **{f"momentum_{each.rated.name}": plot_momentum(each.rated, each.steps) for each in found.rated},
         },
-        models={
-            **folders_of({"amateur": amateur, "expert": expert}),
-            "pooler": found.pooler,
-            **folders_of({f"discriminator_{name}": judge for name, judge in found.discriminators.items()}),
-        },
+        models=cdm_models(found),
         notes=[f"How the default settings were chosen: {plan.chosen}", *warnings(found)],
         figures={
             "amateur held-out NLL (nats per token)": found.order.amateur_nll,
@@ -64,6 +61,15 @@ def present(
         },
         synthetic=data.synthetic,
     )
+
+
+def cdm_models(found: CdmFindings) -> dict[str, Path]:
+    """The folders of the trained models, by their names in a run's `models/`."""
+    return {
+        **folders_of({"amateur": found.trained.amateur, "expert": found.trained.expert}),
+        "pooler": found.pooler,
+        **folders_of({f"discriminator_{name}": judge for name, judge in found.discriminators.items()}),
+    }
 
 
 def warnings(found: CdmFindings) -> list[str]:

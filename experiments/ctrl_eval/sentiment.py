@@ -33,6 +33,8 @@ from experiments.training.language_models import LanguageModelPlan, Pretrained, 
 from experiments.training.trained import Trained, folders_of, use_pretrained
 from language_models.loading import load_pretrained
 
+FREQUENCIES = "iwf.json"
+
 
 def ctrleval(
     run: Run,
@@ -72,7 +74,10 @@ def ctrleval(
     analyses.check(data.rated)
     texts = _texts(data.train), _texts(data.held_out)
     backbone = find_or_train_language_model(run, "infiller", infiller, *texts)
-    table = iwf or _frequencies(run, use_pretrained(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
+    table = iwf
+    if table is None and texts[0]:
+        counted = find_or_count_frequencies(run, use_pretrained(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
+        table = str(counted / FREQUENCIES)
     language_model = find_or_train_language_model(run, "causal", causal, *texts)
     judges = train_judges(run, discriminator, data) if discriminator and data.train else None
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
@@ -168,20 +173,18 @@ def _plots(found: CtrlEvalFindings) -> dict[str, Figure]:
     return figures
 
 
-def _frequencies(run: Run, model: Trained, texts: Sequence[str]) -> str | None:
-    """The IWF table over the sentences of the training texts, a stage; None without such texts."""
-    if not texts:
-        return None
+def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) -> Path:
+    """The folder of the IWF table over the sentences of the training texts, a stage."""
 
     def build(folder: Path) -> None:
         sentences = (sentence for text in texts for sentence in split_english(text))
         count_frequencies(sentences, load_pretrained(AutoTokenizer.from_pretrained, model.source)).save(
-            folder / "iwf.json"
+            folder / FREQUENCIES
         )
 
     with run.timed("word frequencies"):
         depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
-        return str(run.stages.get("iwf", depends, build, version=VERSION) / "iwf.json")
+        return run.stages.get("iwf", depends, build, version=VERSION)
 
 
 def _texts(examples: Sequence[Example]) -> list[str]:

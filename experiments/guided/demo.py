@@ -1,31 +1,35 @@
 """One text under guidance, step by step: the likeliest candidates before and after it, and the guide's logits."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.text import Text as ColoredText
 
 from core.faults import InputFaults
 from core.settings import Count, Positive, Seed, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.sets.attributes import LabelledData
-from experiments.guided.generation import check_candidates, continue_prompts
+from experiments.guided.generation import check_candidates
 from experiments.guided.models import generator_share, load_generator, train_label_guide
 from experiments.guided.parts import TextParts, split_parts
 from experiments.guided.prompts import encode_prompts
+from experiments.guided.steps import WrittenToken, write_tokens
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, check_guide, load_guide
 from experiments.training.language_models import LanguageModelPlan, Pretrained
 from experiments.training.trained import folders_of, use_pretrained
-from language_models.causal import CausalLM
 from oumg.bilstm_guide import TokenMismatchError
-from oumg.guidance import Guidance, GuidanceRule, GuidedStep
-from oumg.tokens import decode_tokens
+from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 
 TAIL = 30  # characters of the text so far
+FULL_SHADE = 3.0  # nats
 STEPS = (
-    "before: the generator's probability among its k likeliest tokens. guide: its logit for the text with the "
-    "candidate, above 0 for the label. after: the probability under guidance, from which the token marked in `chosen` "
-    "was drawn. Candidates that are among the first before or after are shown."
+    "before: the generator's probability among its k likeliest tokens. attribute: the guide's probability that the "
+    "text with the candidate has the label. after: the probability under guidance, from which the token marked in "
+    "`chosen` was drawn. Candidates that are among the first before or after are shown."
 )
 
 
@@ -87,32 +91,33 @@ def guided_demo(
     writer = load_generator(run, generator, parts.generator, data, device)
     lm = writer.lm
     check_candidates([show.k], len(lm.tokenizer))
-    (row,) = encode_prompts(lm, [str(show.prompt).strip()], show.new_tokens)
+    prompt = str(show.prompt).strip()
+    (row,) = encode_prompts(lm, [prompt], show.new_tokens)
     if guide_folder is None:
         trained = train_label_guide(run, guide, lm, label, parts.guide)
     else:
         trained = use_pretrained(guide_folder)
     model = load_guide(trained.source, device)
-    steps: list[GuidedStep] = []
     try:
-        guidance = Guidance(
-            model,
+        guidance = partial(
+            Guidance,
+            adapt_guide(model, lm.tokenizer, show.bridge),
             lm.tokenizer,
             show.strength,
             show.k,
             show.rule,
-            reads="text",
-            bridge=show.bridge,
-            watch=steps.append,
+            "text",
         )
     except TokenMismatchError as error:
         raise InputFaults([str(error)]) from error
+    write = partial(write_tokens, lm, row, show.new_tokens, show.k, show.seed)
     with run.timed("generating"):
-        (guided,) = continue_prompts(lm, [row], 1, show.new_tokens, 1, show.seed, show.k, lambda: guidance)
-        (unguided,) = continue_prompts(lm, [row], 1, show.new_tokens, 1, show.seed, show.k)
+        guided, unguided = list(write(lambda watch: guidance(watch=watch))), list(write())
+    named = {f"to {label}, strength {show.strength:g}": guided, "unguided": unguided}
+    for name, tokens in named.items():
+        print_colored(Console(highlight=False), name, prompt, tokens)
     texts = [
-        {"decoding": name, "text": decode_tokens(lm.tokenizer, [*row[1:], *ids], keep_special=True)}
-        for name, ids in ((f"to {label}, strength {show.strength:g}", guided), ("unguided", unguided))
+        {"decoding": name, "text": prompt + "".join(token.text for token in tokens)} for name, tokens in named.items()
     ]
     return Outcome(
         signature=signature(
@@ -127,7 +132,7 @@ def guided_demo(
             seed=show.seed,
         ),
         tables=[
-            Table("Step by step", STEPS, step_rows(lm, row[1:], guided, steps, show.shown)),
+            Table("Step by step", STEPS, step_rows(prompt, guided, show.shown)),
             Table("Texts", "The same draws with and without guidance.", texts),
         ],
         models=folders_of({trained.name: trained}),
@@ -148,27 +153,50 @@ def choose_label(data: LabelledData, asked: str | int | float | None, guide_fold
     return label
 
 
-def step_rows(
-    lm: CausalLM, prompt: Sequence[int], chosen: Sequence[int], steps: Sequence[GuidedStep], shown: int
-) -> list[dict[str, Any]]:
+def print_colored(console: Console, name: str, prompt: str, tokens: Sequence[WrittenToken]) -> None:
+    """Prints a text on a terminal: green tokens are those that guidance made likelier, red ones less likely."""
+    if not console.is_terminal:
+        return
+    text = ColoredText(prompt)
+    for token in tokens:
+        text.append(token.text, style=shade(token.moved))
+    console.print(ColoredText(name, style="bold"), text, sep="\n")
+
+
+def shade(moved: float) -> str:
+    """The terminal style of a token that guidance moved by so many nats: darker for more, from 3 nats on the same.
+
+    >>> shade(3.0), shade(0.0), shade(-1.5)
+    ('black on #00aa00', '', 'black on #ff8080')
+    """
+    share = min(abs(moved) / FULL_SHADE, 1.0)
+    if share < 0.05:
+        return ""
+    if moved > 0:
+        return f"black on #{round(255 * (1 - share)):02x}{round(255 - 85 * share):02x}{round(255 * (1 - share)):02x}"
+    return f"black on #ff{round(255 * (1 - share)):02x}{round(255 * (1 - share)):02x}"
+
+
+def step_rows(prompt: str, tokens: Sequence[WrittenToken], shown: int) -> list[dict[str, Any]]:
     """The candidates of each step, likeliest first: the `shown` first before and the `shown` first after guidance."""
     rows: list[dict[str, Any]] = []
-    for number, (step, token) in enumerate(zip(steps, chosen, strict=True)):
-        text = decode_tokens(lm.tokenizer, [*prompt, *chosen[:number]], keep_special=True)
-        before, after = step.before[0].softmax(-1), step.after[0].softmax(-1)
-        first = {*range(min(shown, len(before))), *after.topk(min(shown, len(after))).indices.tolist()}
-        places = sorted(first | {step.candidates[0].tolist().index(token)})
+    text = prompt
+    for number, token in enumerate(tokens):
+        candidates = token.candidates
+        after = sorted(range(len(candidates)), key=lambda place: -candidates[place].after)
+        places = sorted({*range(min(shown, len(candidates))), *after[:shown], token.chosen})
         for place in places:
-            candidate = int(step.candidates[0, place])
+            candidate = candidates[place]
             rows.append(
                 {
                     "step": number + 1,
                     "text": f"…{text[-TAIL:]}" if place == places[0] else "",
-                    "candidate": repr(decode_tokens(lm.tokenizer, [candidate], keep_special=True)),
-                    "before": float(before[place]),
-                    "guide": float(step.judged[0, place]),
-                    "after": float(after[place]),
-                    "chosen": "←" if candidate == token else "",
+                    "candidate": repr(candidate.text),
+                    "before": candidate.before,
+                    "attribute": candidate.attribute,
+                    "after": candidate.after,
+                    "chosen": "←" if place == token.chosen else "",
                 }
             )
+        text += token.text
     return rows

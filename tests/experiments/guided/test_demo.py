@@ -1,39 +1,53 @@
 """The demonstration: candidates before and after guidance, and the label that it steers to."""
 
 from collections.abc import Callable
+from functools import partial
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from core.faults import InputFaults
 from data.sets.attributes import LabelledData
-from experiments.guided.demo import choose_label, step_rows
-from experiments.guided.generation import continue_prompts
+from experiments.guided.demo import choose_label, print_colored, step_rows
 from experiments.guided.prompts import encode_prompts
+from experiments.guided.steps import WrittenToken, write_tokens
 from language_models.causal import CausalLM
 from oumg.causal_guide import CausalGuide
-from oumg.guidance import Guidance, GuidedStep
+from oumg.guidance import Guidance
 
 
 def test_a_demonstration_shows_what_guidance_does(lm: CausalLM, guide: CausalGuide) -> None:
-    steps: list[GuidedStep] = []
-    prompt = encode_prompts(lm, ["the cat"], 4)[0]
-    guidance = Guidance(guide, lm.tokenizer, 3.0, 5, "normalised", reads="text", watch=steps.append)
-    chosen = continue_prompts(lm, [prompt], 1, 4, 1, seed=0, k=5, guidance=lambda: guidance)[0]
-    rows = step_rows(lm, prompt[1:], chosen, steps, shown=5)
-    assert [r["step"] for r in rows] == [n + 1 for n in range(len(chosen)) for _ in range(5)]
+    (prompt,) = encode_prompts(lm, ["the cat"], 4)
+    guidance = partial(Guidance, guide, lm.tokenizer, 3.0, 5, "normalised", "text")
+    tokens = list(write_tokens(lm, prompt, 4, 5, 0, lambda watch: guidance(watch=watch)))
+    rows = step_rows("the cat", tokens, shown=5)
+    assert [r["step"] for r in rows] == [n + 1 for n in range(len(tokens)) for _ in range(5)]
     assert rows[0]["text"] == "…the cat"
-    for number in range(len(chosen)):
+    for number in range(len(tokens)):
         mine = rows[5 * number : 5 * number + 5]
         assert sum(r["before"] for r in mine) == pytest.approx(1)
         assert sum(r["after"] for r in mine) == pytest.approx(1)
         assert [r["before"] for r in mine] == sorted((r["before"] for r in mine), reverse=True)
-        best = max(mine, key=lambda r: r["guide"])
-        worst = min(mine, key=lambda r: r["guide"])
+        best = max(mine, key=lambda r: r["attribute"])
+        worst = min(mine, key=lambda r: r["attribute"])
         assert best["after"] / best["before"] == pytest.approx(np.exp(3) * worst["after"] / worst["before"], rel=1e-4)
         assert [r["chosen"] for r in mine].count("←") == 1
-    fewer = step_rows(lm, prompt[1:], chosen, steps, shown=1)
-    assert len(chosen) <= len(fewer) <= 3 * len(chosen)
+    fewer = step_rows("the cat", tokens, shown=1)
+    assert len(tokens) <= len(fewer) <= 3 * len(tokens)
+
+
+def test_tokens_are_coloured_on_a_terminal_and_printed_nowhere_else() -> None:
+    tokens = [WrittenToken(" good", 0, 3.0, ()), WrittenToken(" [b]bad[/b]", 0, -3.0, ())]
+    for on_terminal in (True, False):
+        out = StringIO()
+        console = Console(file=out, force_terminal=on_terminal, color_system="truecolor", highlight=False)
+        print_colored(console, "to positive", "The food", tokens)
+        shown = out.getvalue()
+        assert ("\x1b[30;48;2;0;170;0m good" in shown) == on_terminal
+        assert ("\x1b[30;48;2;255;0;0m [b]bad[/b]" in shown) == on_terminal
+        assert bool(shown) == on_terminal
 
 
 def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., LabelledData]) -> None:

@@ -1,0 +1,65 @@
+"""A tiny model of each kind on built-in text (`+exp=models`, `make models`): what the examples and the demo use."""
+
+from core.signature import MODEL_LIBRARIES, signature
+from data.references import ReferenceData
+from data.sets.attributes import LabelledData
+from data.sets.dialogues import DialogueData
+from experiments.cdm.findings import CdmPlan, find_cdm
+from experiments.cdm.presentation import cdm_models
+from experiments.ctrl_eval.sentiment import find_or_count_frequencies
+from experiments.guided.models import load_generator, train_label_guide, train_label_judges
+from experiments.guided.parts import split_parts
+from experiments.runner.contracts import Outcome, Run
+from experiments.training.discriminators import DiscriminatorPlan
+from experiments.training.guides import GuidePlan
+from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
+from experiments.training.trained import folders_of
+
+
+def models(
+    run: Run,
+    dialogues: DialogueData,
+    reviews: LabelledData,
+    stories: ReferenceData,
+    cdm: CdmPlan,
+    infiller: LanguageModelPlan,
+    language_model: LanguageModelPlan,
+    generator: LanguageModelPlan,
+    guide: GuidePlan,
+    judge: DiscriminatorPlan,
+    share: float,
+) -> Outcome:
+    """Trains a model of each kind, or finds it as a stage of an earlier run.
+
+    Args:
+        run: from the runner.
+        dialogues: for CDM's pair, pooler and discriminators.
+        reviews: for the infiller of CTRLEval with its word frequencies, the generator, the guides and the judges.
+        stories: for the language model of MARS.
+        cdm: the pair and what learns its negatives.
+        infiller, language_model, generator, guide, judge: the other models.
+        share: of the reviews for the generator; guides and judges halve the others.
+    """
+    found = find_cdm(run, dialogues, cdm)
+    texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
+    backbone = find_or_train_language_model(run, "infiller", infiller, texts, held_out)
+    told, kept = ([example.full_text for example in part] for part in (stories.train, stories.held_out))
+    fluent = find_or_train_language_model(run, "language_model", language_model, told, kept)
+    parts = split_parts(reviews, share, run.seed)
+    writer = load_generator(run, generator, parts.generator, reviews, cdm.device)
+    guides = [train_label_guide(run, guide, writer.lm, label, parts.guide) for label in reviews.labels]
+    judges = train_label_judges(run, judge, reviews.labels, parts.judge).values()
+    trained = (backbone, fluent, writer.trained, *guides, *judges)
+    return Outcome(
+        signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),
+        models={
+            **cdm_models(found),
+            **folders_of({model.name: model for model in trained}),
+            "iwf": find_or_count_frequencies(run, backbone, texts),
+        },
+        figures={
+            f"{model.name} held-out NLL (nats per token)": model.held_out_nll
+            for model in (found.trained.amateur, found.trained.expert, backbone, fluent, writer.trained)
+        },
+        synthetic=True,
+    )
