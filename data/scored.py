@@ -1,9 +1,8 @@
 """Scored files: examples with ratings and with the scores of any metrics."""
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
 from core.settings import Number
 from data.files import located_examples
-from data.records import List, Record, String, Text, check_id, list_problems, read_records
+from data.records import Identified, List, Record, String, Text, list_problems, read_records, require_none
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,16 @@ class ScoreRecord(Record):
     ratings: Mapping[String, List[Number | None]] = {}
 
 
-class OutputRecord(Record):
+class OutputRecord(Identified):
     """A line of a file that `+exp=score` wrote."""
 
-    id: String
     scores: Mapping[Text, Number | None]
+
+
+class MetaRecord(Record):
+    """What stands beside a file that `+exp=score` wrote."""
+
+    signature: Text
 
 
 @dataclass
@@ -64,7 +68,7 @@ class _Line:
     raters: dict[str, list[float]] = field(default_factory=dict)
 
 
-def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None) -> ScoredFile:
+def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None) -> ScoredFile:
     """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
 
     A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
@@ -72,7 +76,8 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None
 
     Args:
         path: the file.
-        scores: files with more scores by name, which `+exp=score` wrote for the same examples.
+        scores: files with more scores by name, which `+exp=score` wrote for the same examples: one file, or several
+            with the same signature that have a part of the examples each (a system).
 
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
@@ -86,7 +91,7 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None
     signatures: dict[str, str] = {}
     if scores:
         ids, of = [example.id for example in examples], path
-        outputs = read_all([partial(_read_output, Path(file), ids, of) for file in scores.values()])
+        outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
         for name, (values, signature) in zip(scores, outputs, strict=True):
             for aspect, column in values.items():
                 full = name if len(values) == 1 else f"{name}/{aspect}"
@@ -99,6 +104,10 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str] | None = None
     return ScoredFile(
         path, examples, lines, found, signatures, _raters(path, {line: by_line[line].raters for line in lines})
     )
+
+
+def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
+    return [Path(files)] if isinstance(files, Path | str) else [Path(file) for file in files]
 
 
 def _take(line: _Line, record: dict[str, Any]) -> list[str]:
@@ -134,27 +143,55 @@ def _raters(path: Path, rated: Mapping[int, Mapping[str, list[float]]]) -> dict[
     return tables
 
 
-def _read_output(file: Path, ids: list[str], of: Path) -> tuple[dict[str, NDArray[np.float64]], str]:
-    """The scores by aspect of a file that `+exp=score` wrote, in the order of `ids`, and its signature."""
+def _read_outputs(
+    name: str, files: Sequence[Path], ids: list[str], of: Path
+) -> tuple[dict[str, NDArray[np.float64]], str]:
+    """The scores by aspect of files that `+exp=score` wrote, in the order of `ids`, and their signature.
+
+    Together the files must have one line per id, and one signature.
+    """
     faults: list[str] = []
     place = {name: i for i, name in enumerate(ids)}
     values: dict[str, NDArray[np.float64]] = {}
-    first_line: dict[str, int] = {}
-    for line, record in read_records(file, OutputRecord, faults):
-        problems = check_id(record.id, line, first_line)
-        if record.id not in place:
-            problems.append(f"the id must be one of {of}, found {shown(record.id)}")
-        faults += [fault(file, line, problem) for problem in problems]
-        if not problems:
-            for aspect, score in record.scores.items():
-                column = values.setdefault(aspect, np.full(len(ids), math.nan))
-                column[place[record.id]] = math.nan if score is None else score
-    lacking = [name for name in ids if name not in first_line]
+    source: dict[str, Path] = {}
+    for file in files:
+        for line, record in read_records(file, OutputRecord, faults):
+            if record.id not in place:
+                faults.append(fault(file, line, f"the id must be one of {of}, found {shown(record.id)}"))
+            elif (earlier := source.setdefault(record.id, file)) != file:
+                faults.append(
+                    fault(file, line, f"ids must be unique, but {shown(record.id)} is an id of {earlier} too")
+                )
+            else:
+                for aspect, score in record.scores.items():
+                    column = values.setdefault(aspect, np.full(len(ids), math.nan))
+                    column[place[record.id]] = math.nan if score is None else score
+    lacking = [name for name in ids if name not in source]
     if lacking and not faults:
         found = f"{len(lacking)} of {len(ids)} have none, such as {shown(lacking[0])}"
-        faults.append(fault(file, 0, f"every example of {of} needs a line, but {found}"))
-    if faults:
-        raise InputFaults(faults)
+        faults.append(fault(files[-1], 0, f"every example of {of} needs a line, but {found}"))
+    require_none((), faults)
+    if len(files) == 1:
+        return values, _read_signature(files[0]) or f"file {files[0].name}"
+    signatures = [_read_signature(file) for file in files]
+    for file, signature in zip(files, signatures, strict=True):
+        if signature is None:
+            rule = f"a file that is one of several of scores.{name} needs its signature"
+            faults.append(fault(file, 0, f"{rule}, but there is no {file}.meta.json"))
+        elif signatures[0] not in (None, signature):
+            rule = f"the files of scores.{name} must have one signature"
+            found = f"this one has {signature} and {files[0]} has {signatures[0]}"
+            faults.append(fault(file, 0, f"{rule}, but {found}: score all texts with the same settings"))
+    require_none((), faults)
+    return values, str(signatures[0])
+
+
+def _read_signature(file: Path) -> str | None:
+    """The signature beside a file that `+exp=score` wrote, or None if there is none."""
     meta = file.with_name(f"{file.name}.meta.json")
-    signature = json.loads(meta.read_text(encoding="utf-8"))["signature"] if meta.is_file() else f"file {file.name}"
-    return values, signature
+    if not meta.is_file():
+        return None
+    try:
+        return MetaRecord.model_validate_json(meta.read_bytes()).signature
+    except ValidationError:
+        raise InputFaults([fault(meta, 0, 'must be JSON with "signature", as +exp=score writes it')]) from None

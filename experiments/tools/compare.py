@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from core.example import Example
 from core.faults import InputFaults, fault, shown
 from core.scores import Metric
 from data.scored import ScoredFile
@@ -84,7 +85,8 @@ def compare(
 def check_comparable(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> ScoredFile:
     """Checks the file before a metric is loaded, and returns it; `metric` and `metrics` are the names of those to run.
 
-    Raises InputFaults unless there are scores and each system has exactly one output for every input.
+    Raises InputFaults unless there are scores, each system has exactly one output for every input, and all outputs for
+    an input have the same context, prefix, label and references.
     """
     check_scored(file, metric, metrics)
     faults: list[str] = []
@@ -109,9 +111,22 @@ def check_comparable(file: ScoredFile, metric: str | None, metrics: Iterable[str
                 line = next(line for (_, other), line in first.items() if other == group)
                 rule = f"all systems must answer the same inputs, but {shown(group)} has no output of {lacking[0]}"
                 faults.append(fault(file.path, line, rule))
+        faults += [fault(file.path, line, difference) for line, difference in find_unlike_inputs(file)]
     if faults:
         raise InputFaults(faults)
     return file
+
+
+def find_unlike_inputs(file: ScoredFile) -> Iterator[tuple[int, str]]:
+    """The lines whose input differs from that of the first text of their group, and how it differs."""
+    first: dict[str | None, tuple[int, Example]] = {}
+    for line, example in zip(file.lines, file.examples, strict=True):
+        earlier, other = first.setdefault(example.group, (line, example))
+        for name in ("context", "prefix", "label", "references"):
+            here, there = getattr(example, name), getattr(other, name)
+            if here != there:
+                found = f"{name} of {shown(example.group)} is {shown(here)} here and {shown(there)} in line {earlier}"
+                yield line, f"all systems must answer the same input, but {found}"
 
 
 def lay_grid(file: ScoredFile, scores: Mapping[str, Floats]) -> Grid:

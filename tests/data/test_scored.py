@@ -78,6 +78,34 @@ def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
     assert found.signatures == {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
 
 
+def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
+    path = write(tmp_path / "in.jsonl", [{"id": i, "text": "x"} for i in "abc"])
+    one = write(tmp_path / "one.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
+    two = write(tmp_path / "two.jsonl", [{"id": "c", "scores": {"m": 2}}])
+    for file in (one, two):
+        Path(f"{file}.meta.json").write_text('{"signature": "m|v1"}')
+    found = read_scored(path, {"ours": [one, two]})
+    np.testing.assert_array_equal(found.scores["ours"], [1.0, 1.0, 2.0])
+    assert found.signatures == {"ours": "m|v1"}
+
+    Path(f"{two}.meta.json").write_text('{"signature": "m|v2"}')
+    assert faults_of(path, scores={"ours": [one, two]}) == [
+        "two.jsonl:0: the files of scores.ours must have one signature, but this one has m|v2 and "
+        f"{one} has m|v1: score all texts with the same settings"
+    ]
+    Path(f"{two}.meta.json").unlink()
+    assert faults_of(path, scores={"ours": [one, two]}) == [
+        "two.jsonl:0: a file that is one of several of scores.ours needs its signature, but there is no "
+        f"{two}.meta.json"
+    ]
+    Path(f"{two}.meta.json").write_text("[]")
+    assert faults_of(path, scores={"ours": [one, two]})[0].startswith(
+        'two.jsonl.meta.json:0: must be JSON with "signature"'
+    )
+    write(two, [{"id": i, "scores": {"m": 2}} for i in "bc"])
+    assert f'ids must be unique, but "b" is an id of {one} too' in faults_of(path, scores={"ours": [one, two]})[0]
+
+
 def test_all_faults_of_a_file_at_once(tmp_path: Path) -> None:
     path = write(
         tmp_path / "in.jsonl",
@@ -114,9 +142,9 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     )
     two = write(tmp_path / "two.jsonl", [{"id": "a", "scores": {"m": 1}}])
     found = [line.split(":", 2)[1:] for line in faults_of(path, scores={"one": one, "two": two})]
-    assert [line for line, _ in found] == ["4", "5", "5", "2", "3", "0"]
-    assert found[3][1].endswith('in.jsonl, found "c"')
-    assert found[4][1] == ' ids must be unique, but "a" is the id of line 1 too'
+    assert [line for line, _ in found] == ["3", "4", "5", "5", "2", "0"]
+    assert found[4][1].endswith('in.jsonl, found "c"')
+    assert found[0][1] == ' ids must be unique, but "a" is the id of line 1 too'
     assert found[5][1].endswith('needs a line, but 1 of 2 have none, such as "b"')
     whole = write(tmp_path / "whole.jsonl", [{"id": i, "scores": {"m": 1}} for i in "ab"])
     assert faults_of(path, scores={"ours": whole}) == [
