@@ -40,7 +40,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
         if not folder.is_dir():
             raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")
     if flags := hydra_flags(arguments):
-        return ask_hydra(flags, arguments.settings, folders)
+        return ask_hydra(flags, arguments.settings, folders, arguments.allow)
     if not any(setting.lstrip("+").startswith("exp=") for setting in arguments.settings):
         print(
             f"no experiment was given: pass +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}",
@@ -50,15 +50,16 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
     if arguments.multirun:
         from experiments.runner.sweep import run_sweep
 
-        return run_sweep(arguments.settings, folders)
+        return run_sweep(arguments.settings, folders, arguments.allow)
 
     from experiments.runner.configuration import compose_run
 
-    config = compose_run(arguments.settings, folders)
+    config = compose_run(arguments.settings, folders, arguments.allow)
     from experiments.runner.execution import execute
 
     more = [f"--config-dir={folder}" for folder in arguments.config_dir]
-    return execute(config, [*more, *arguments.settings])
+    more += [f"--allow={package}" for package in arguments.allow]
+    return execute(config, [*more, *arguments.settings], arguments.allow)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("-r", "--run", action="store_true")  # the default
     options.add_argument("-m", "--multirun", action="store_true")
     options.add_argument("--config-dir", "-cd", action="append", default=[])
+    options.add_argument("--allow", action="append", default=[])
     options.add_argument("--cfg", "-c")
     options.add_argument("--package", "-p")
     options.add_argument("--resolve", action="store_true")
@@ -85,7 +87,7 @@ def hydra_flags(arguments: argparse.Namespace) -> list[str]:
     return texts + [f"--{name.replace('_', '-')}" for name in switches if getattr(arguments, name)]
 
 
-def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[Path]) -> int:
+def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[Path], allow: Sequence[str]) -> int:
     """Lets Hydra answer an option about the configuration: --cfg, --info, --shell-completion and so on."""
     import hydra
 
@@ -94,7 +96,7 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
     if not any(flag.startswith(("--cfg", "--info", "--hydra-help", "--shell-completion")) for flag in flags):
         raise SettingFault(f"{' '.join(flags)} works only with --cfg job, which prints the configuration")
     if "--shell-completion" not in flags:  # this option takes Hydra's own settings, such as install=bash
-        (compose_run if "--resolve" in flags else compose_settings)(settings, folders)
+        (compose_run if "--resolve" in flags else compose_settings)(settings, folders, allow)
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=ROOT)
     def run(_: object) -> None:
@@ -130,6 +132,8 @@ Options (as in Hydra)
   --cfg job                 print the configuration; --resolve fills in references, --package PART prints one part
   --info                    print where the configuration comes from: defaults, defaults-tree, searchpath, plugins
   --config-dir DIR          a folder with more experiments and settings, organised like configs/
+  --allow PACKAGE           lets configurations name objects of this package in _target_; without it only those that
+                            configs/ names. Give it only for code that you trust
   --hydra-help              Hydra's own options, such as shell completion
   HYDRA_FULL_ERROR=1        (environment) print tracebacks on the terminal; run.log always has them"""
 

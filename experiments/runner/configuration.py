@@ -6,7 +6,7 @@ An error message names the key, similar names, and the allowed ones.
 import difflib
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,11 @@ from hydra.types import RunMode
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from yaml import YAMLError
 
 from core.faults import SettingFault
 from experiments.runner.listing import CONFIGS, SCALES, group_options
+from experiments.runner.trust import BUILDING_PARTS, check_hydra_trusted, check_trusted
 
 ROOT = "run"
 INSTEAD = {  # Hydra's settings that the runner ignores, and what to use instead
@@ -38,12 +40,15 @@ for scale in SCALES:
     ConfigStore.instance().store(group="scale", name=scale, node={"scale": scale}, package="_global_")
 
 
-def compose_run(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
+def compose_run(
+    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
+) -> DictConfig:
     """The whole configuration of one run with every value resolved, without the key `hydra`.
 
-    Raises SettingFault, also for a required value that is missing and for a reference to a value that does not exist.
+    Raises SettingFault, also for a required value that is missing, for a reference to a value that does not exist, and
+    for targets that are not trusted; `allow` holds further trusted packages.
     """
-    config = compose_settings(settings, folders)
+    config = compose_settings(settings, folders, allow)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
@@ -55,22 +60,29 @@ def compose_run(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -
         raise SettingFault(_one_line(error)) from error
     finally:
         HydraConfig.instance().cfg = None
+    check_trusted(OmegaConf.to_container(run), allow)
     return run
 
 
-def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> DictConfig:
+def compose_settings(
+    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
+) -> DictConfig:
     """The configuration as Hydra composes it: with the key `hydra`, and before values are resolved.
 
     Args:
         settings: as on the command line, without sweeps.
         folders: the config folders, the one with `run.yaml` first.
+        allow: further trusted packages (see `trust`).
 
     Raises SettingFault.
     """
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         try:
             settings = expand_metrics(settings)
-            config = compose(ROOT, [*settings, *search_path(folders)], return_hydra_config=True)
+            # hydra.compose would build Hydra's callbacks
+            loader = GlobalHydra.instance().config_loader()
+            config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.RUN, from_shell=False)
+            check_hydra_trusted(_hydra_parts(config), allow)
             parsed = OverridesParser.create().parse_overrides(list(settings))
             _check_hydra(parsed)
             roots = dict.fromkeys(_root_key(override) for override in parsed if _adds_to_root(override))
@@ -80,7 +92,7 @@ def compose_settings(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS
                 for key in added:
                     if key not in known:
                         raise _unknown_key(key, known, folders)
-        except (HydraException, OmegaConfBaseException) as error:
+        except (HydraException, OmegaConfBaseException, YAMLError) as error:
             raise explain(error, folders) from error
     return config
 
@@ -100,6 +112,15 @@ def expand_metrics(settings: Sequence[str]) -> list[str]:
             raise SettingFault(f"metrics must name each metric once, but has {twice[0]} twice")
         expanded += [f"+metric@metrics.{name}={name}" for name in names]
     return expanded
+
+
+def _hydra_parts(config: DictConfig) -> dict[str, Any]:
+    """The parts of the key `hydra` that build objects, resolved."""
+    HydraConfig.instance().set_config(config)  # ${hydra:...} reads it
+    try:
+        return {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in BUILDING_PARTS}
+    finally:
+        HydraConfig.instance().cfg = None
 
 
 def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
@@ -128,7 +149,7 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
                         f"{override.get_key_element()}=VALUE,VALUE"
                     )
             return BasicSweeper.split_arguments(parsed, None)[0]
-        except (HydraException, OmegaConfBaseException) as error:
+        except (HydraException, OmegaConfBaseException, YAMLError) as error:
             raise explain(error, folders) from error
 
 

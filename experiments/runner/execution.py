@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,14 +25,17 @@ from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, journal, quiet_libraries
+from experiments.runner.trust import check_trusted
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 
 log = logging.getLogger(__name__)
 
 
-def execute(config: DictConfig, overrides: Sequence[str]) -> int:
+def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str] = ()) -> int:
     """Runs the experiment of a resolved configuration; returns the exit code.
+
+    `allow` holds the packages that targets may name besides the objects in configs/ (see `trust`).
 
     0: success. 1: the experiment failed; the traceback is in run.log, and on the terminal with HYDRA_FULL_ERROR=1.
     2: bad input or settings; nothing is written.
@@ -43,7 +46,7 @@ def execute(config: DictConfig, overrides: Sequence[str]) -> int:
     folder = Path(config.run_dir).resolve()
     with journal() as kept:
         try:
-            _run(config, folder, tuple(overrides), kept)
+            _run(config, folder, tuple(overrides), allow, kept)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             return _report_end(error, config, folder, kept)
     return FINE
@@ -97,7 +100,7 @@ def set_library_defaults(network: bool) -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
 
 
-def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Journal) -> None:
+def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Collection[str], kept: Journal) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
     if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
         raise SettingFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
@@ -106,6 +109,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], kept: Jou
             f"run_dir must be a new or empty folder, or the folder of an earlier run (with run.log), but is {folder}"
         )
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
+    check_trusted(plain, allow)
     for part in ("experiment", "trainer", "logger"):
         check_targets(plain[part], part)  # imports the targets
     quiet_libraries()

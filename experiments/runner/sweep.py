@@ -34,12 +34,13 @@ from experiments.runner.tracking import is_first_process
 RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
 
 
-def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
+def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[str]) -> int:
     """Runs all jobs, prints one table of them and writes sweep.json; returns the worst exit code of a job.
 
-    The settings of every job are checked before the first job starts. Raises SettingFault.
+    The settings of every job are checked before the first job starts; `allow` holds further trusted packages (see
+    `trust`). Raises SettingFault.
     """
-    checked = [compose_run(job, folders) for job in expand_sweep(settings, folders)]
+    checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders)]
     folder = Path(checked[0].run_dir).resolve()
     records = folder / RECORDS
     shutil.rmtree(records, ignore_errors=True)
@@ -48,7 +49,8 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
-        job = partial(run_job, options=[f"--config-dir={folder}" for folder in folders[1:]])
+        options = [f"--config-dir={folder}" for folder in folders[1:]]
+        job = partial(run_job, options=[*options, *(f"--allow={package}" for package in allow)], allow=allow)
         lost = None
         try:
             hydra.multirun(ROOT, job, [*settings, *search_path(folders), place], with_log_configuration=False)
@@ -71,7 +73,7 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path]) -> int:
     return max(job["exit_code"] for job in jobs)
 
 
-def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
+def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str]) -> float | None:
     """Runs one job; a Hydra launcher calls it, perhaps in another process.
 
     Returns the objective for a sweeper that optimises: None if the configuration names none, NaN for a failed job.
@@ -81,7 +83,7 @@ def run_job(config: DictConfig, options: Sequence[str]) -> float | None:
     OmegaConf.resolve(config)
     OmegaConf.update(config, "run_dir", str(folder))
     own = [setting for setting in hydra.overrides.task if not setting.startswith("run_dir=")]
-    exit_code = execute(config, [*options, *own])
+    exit_code = execute(config, [*options, *own], allow)
     if not is_first_process():
         return None
     pairs = (setting.lstrip("+").partition("=") for setting in hydra.overrides.task)

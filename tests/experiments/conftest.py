@@ -18,6 +18,7 @@ from data.files import read_examples
 from experiments.run import main
 
 TOY = Path(__file__).parent / "toy"
+ALLOWED = ("--config-dir", str(TOY), "--allow", "toy")
 RUN = Path(__file__).parents[2] / "experiments" / "run.py"
 
 
@@ -28,7 +29,7 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.syspath_prepend(TOY)
     monkeypatch.setattr(logging.root, "handlers", logging.root.handlers[:])  # Hydra's --info adds one
     with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
-        yield lambda *arguments: main(["--config-dir", str(TOY), *arguments])
+        yield lambda *arguments: main([*ALLOWED, *arguments])
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
         heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return subprocess.Popen(
-                [sys.executable, str(RUN), "--config-dir", str(TOY), *arguments],
+                [sys.executable, str(RUN), *ALLOWED, *arguments],
                 cwd=tmp_path,
                 env=environment,
                 stdout=subprocess.PIPE,

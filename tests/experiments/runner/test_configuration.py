@@ -114,7 +114,7 @@ def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
         ("experiment.gamma=0.75", "seed=0"),
         ("experiment.gamma=0.75", "seed=1"),
     ]
-    assert compose_run(jobs[-1], [CONFIGS, TOY]).experiment.gamma == 0.75
+    assert compose_run(jobs[-1], [CONFIGS, TOY], ["toy"]).experiment.gamma == 0.75
 
 
 def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
@@ -125,3 +125,10 @@ def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
 def test_the_command_line_wins_over_a_sweep_file() -> None:
     jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "experiment.gamma=0.1"], [CONFIGS, TOY])
     assert [job[0] for job in jobs] == ["experiment.gamma=0.1"]
+
+
+def test_a_broken_file_of_the_user_is_a_fault_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "sweep").mkdir()
+    (tmp_path / "sweep" / "mine.yaml").write_text("seed: {1: 2: 3}\n", encoding="utf-8")
+    with pytest.raises(SettingFault, match=r"mine\.yaml.*line 1"):
+        compose_run([*SCORE, "+sweep=mine"], [CONFIGS, tmp_path])

@@ -148,6 +148,7 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     assert results["timings"]["training"] > 0
     assert results["command"][2:] == [
         "--config-dir=" + str(Path(__file__).parents[1] / "toy"),
+        "--allow=toy",
         "+exp=toy",
         "seed=5",
         "run_dir=here",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hydra._internal.hydra import Hydra
+from omegaconf import OmegaConf
 
 from experiments.runner.configuration import compose_settings
 
@@ -68,10 +69,10 @@ def test_when_a_launcher_loses_a_job_the_others_are_kept(
 
 
 def test_the_slurm_configuration_composes() -> None:
-    launcher = compose_settings(["+exp=cdm_dialogue", "hydra/launcher=slurm", "hydra.launcher.partition=big"])
-    launcher = launcher.hydra.launcher
-    assert launcher._target_.endswith("SlurmLauncher")
-    assert (launcher.name, launcher.partition, launcher.gpus_per_node) == ("cdm_dialogue", "big", 1)
+    config = compose_settings(["+exp=cdm_dialogue", "hydra/launcher=slurm", "hydra.launcher.partition=big"])
+    launcher: Any = OmegaConf.to_container(config.hydra.launcher, resolve=False)
+    assert launcher["_target_"].endswith("SlurmLauncher")
+    assert (launcher["name"], launcher["partition"], launcher["gpus_per_node"]) == ("${name}", "big", 1)
 
 
 SBATCH = """#!/bin/bash

@@ -1,0 +1,103 @@
+"""A configuration, from the command line or a user's file, cannot call what the repository does not name."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.faults import SettingFault
+from experiments.run import main
+from experiments.runner.configuration import compose_run
+from experiments.runner.trust import check_trusted, own_targets
+
+SCORE = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
+TOUCH = "touch planted"
+
+
+@pytest.fixture
+def refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a command line that must end with 2 and write nothing; returns its message."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n', encoding="utf-8")
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
+        assert main(arguments) == 2
+        assert {path.name for path in tmp_path.iterdir()} <= {"in.jsonl", "mine"}
+        return capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["experiment._target_=os.system", f"+experiment.command='{TOUCH}'", "~experiment.file"],
+        ["metric._target_=subprocess.call", "+metric.args=[touch,planted]"],
+        ["+metric.x=[{_target_: os.system, _args_: ['" + TOUCH + "']}]"],
+        ["metric._target_=hydra.utils.get_method", "+metric.path=os.system"],
+        ["metric._target_=experiments.runner.execution.os.system", f"+metric.command='{TOUCH}'"],
+        ["metric._target_=experiments.report.results.replace_folder", "+metric.aside=a", "+metric.final=b"],
+        ["metric._target_=data.download.fetch", "+metric.name=fed/../../x", "+metric.root=."],
+        ["metric._target_=[os.system]"],
+        ["logger._target_=os.system", f"+logger.command='{TOUCH}'"],
+        ["+trainer.plugins=[{_target_: os.system, command: '" + TOUCH + "'}]"],
+        ["+hydra.callbacks.x._target_=os.system", f"+hydra.callbacks.x.command='{TOUCH}'"],
+        ["-m", "metric._target_=os.system", f"+metric.command='{TOUCH}'"],
+        ["-m", "hydra.launcher._target_=os.system", f"+hydra.launcher.command='{TOUCH}'"],
+        ["-m", "hydra.sweeper._target_=os.system", f"+hydra.sweeper.command='{TOUCH}'", "objective=x"],
+    ],
+    ids=" ".join,
+)
+def test_the_command_line_cannot_call_other_objects(refuse: Callable[..., str], settings: list[str]) -> None:
+    assert "Traceback" not in refuse(*SCORE, *settings)
+
+
+FILES = {
+    "a target": "metric:\n  _target_: os.system\n  command: touch planted\n",
+    "a target made by a reference": "metric: '${oc.create:{_target_: os.system, command: \"touch planted\"}}'\n",
+    "a reference that is resolved twice": "metric:\n  x: '\\${oc.create:{_target_: os.system}}'\n",
+    "a callback of Hydra": "hydra:\n  callbacks:\n    x:\n      _target_: os.system\n      command: touch planted\n",
+    "a callback made by a reference": "hydra:\n  callbacks:\n    x: '${oc.create:{_target_: os.system}}'\n",
+    "a handler of logging": "hydra:\n  job_logging:\n    handlers:\n      x: {'()': os.system}\n",
+    "a launcher": "hydra:\n  launcher:\n    x:\n      _target_: os.system\n      command: touch planted\n",
+}
+
+
+IN_THE_EXPERIMENT = tuple(FILES)[:3]
+
+
+@pytest.mark.parametrize(("what", "multirun"), [*((what, []) for what in FILES), ("a handler of logging", ["-m"])])
+def test_the_file_of_another_person_cannot_call_other_objects(
+    refuse: Callable[..., str], tmp_path: Path, what: str, multirun: list[str]
+) -> None:
+    folder = tmp_path / "mine" / "sweep"
+    folder.mkdir(parents=True)
+    (folder / "planted.yaml").write_text(f"# @package _global_\n{FILES[what]}", encoding="utf-8")
+    settings = ("--config-dir", "mine", *multirun, *SCORE, "+sweep=planted")
+    assert "Traceback" not in refuse(*settings)
+    if not multirun:
+        assert main(["--cfg=job", *settings]) == (0 if what in IN_THE_EXPERIMENT else 2)  # only prints
+    assert not list(tmp_path.rglob("planted"))
+
+
+def test_the_message_names_the_target_and_what_may_be_meant() -> None:
+    with pytest.raises(SettingFault, match=r"metric\._target_=os\.system is refused: .* --allow os would trust"):
+        check_trusted({"metric": {"_target_": "os.system"}})
+    with pytest.raises(SettingFault, match=r"did you mean baselines\.word_count\.WordCount\?"):
+        check_trusted({"metric": {"_target_": "baselines.word_count.WordCont"}})
+
+
+def test_a_package_that_the_command_line_allows_is_trusted() -> None:
+    target = {"_target_": "toy.sentences"}
+    check_trusted(target, ["toy"])
+    with pytest.raises(SettingFault):
+        check_trusted({"_target_": "toyshop.sentences"}, ["toy"])
+    with pytest.raises(SettingFault):
+        check_trusted(target)
+
+
+def test_installed_launchers_are_trusted() -> None:
+    assert compose_run([*SCORE, "hydra/launcher=joblib"]).name == "score"
+    assert "baselines.word_count.WordCount" in own_targets()
