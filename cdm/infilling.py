@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tokenizers.models import WordPiece
 
 from cdm.segments import Gap, InfillingTask, Turns, infilling_task, training_gap
+from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
-from language_models.infilling import Infilling, sentinel_infilling
+from language_models.infilling import Infilling, segment_infilling
+from language_models.model import count_positions
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.training import Batch, Task, seq2seq_batch
 
@@ -24,7 +27,7 @@ class TokenisedDialogues:
     Attributes:
         longest: source tokens that a model reads.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
-        tokens: every token as the vocabulary writes it, by its id.
+        tokens: every token by its id, as `spell_vocabulary` writes it.
     """
 
     dialogues: Sequence[Turns]
@@ -60,16 +63,35 @@ class TokenisedDialogues:
 def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own."""
     turns = [turn for dialogue in dialogues for turn in dialogue]
-    vocabulary = lm.tokenizer.get_vocab()
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
+    tokenised = [[next(ids) for _ in dialogue] for dialogue in dialogues]
+    infilling = segment_infilling(lm)
+    needed = len(infilling.before) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
+    positions = count_positions(lm.model.config)
+    if max(longest, needed) > positions:
+        raise SettingFault(
+            f"the model has {positions} positions, but reads sources of {longest} tokens and writes turns of up to "
+            f"{needed}: set a smaller longest, leave out longer turns, or choose another model"
+        )
     return TokenisedDialogues(
-        [[next(ids) for _ in dialogue] for dialogue in dialogues],
-        sentinel_infilling(lm.tokenizer),
-        vocabulary[SEPARATOR],
+        tokenised,
+        infilling,
+        lm.tokenizer.get_vocab()[SEPARATOR],
         longest,
         given,
-        {token: text for text, token in vocabulary.items()},
+        spell_vocabulary(lm.tokenizer),
     )
+
+
+def spell_vocabulary(tokenizer: Any) -> dict[int, str]:
+    """Every token by its id, with a mark where it begins a word, as byte-level BPE and SentencePiece write it.
+
+    WordPiece marks the tokens that continue a word instead.
+    """
+    tokens = {token: text for text, token in tokenizer.get_vocab().items()}
+    if not isinstance(tokenizer.backend_tokenizer.model, WordPiece):
+        return tokens
+    return {token: text[2:] if text.startswith("##") else f"Ġ{text}" for token, text in tokens.items()}
 
 
 def held_out_nll(lm: Seq2SeqLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
@@ -89,10 +111,13 @@ class Gaps:
     Attributes:
         longest: source tokens that the model reads; longer dialogues are read in windows.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence). Both are saved with the model.
+        most: gaps to learn in an epoch, the first ones of a random order; None for one of every dialogue. A model that
+            learns fewer sees the first gaps of one that learns more.
     """
 
     longest: Count
     given: Size = 0
+    most: Count | None = None
 
     def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> Seq2SeqLM:
         """The model before training; its tokenizer knows the turns and their separator."""
@@ -105,9 +130,14 @@ class Gaps:
         """The tasks of an epoch by its seed."""
         tokenised = tokenise(lm, dialogues, self.longest, self.given)
         fills = tokenised.infilling
-        return lambda seed: [
-            Task(task.source, fills.target(task.segment), len(fills.before)) for task in tokenised.tasks(seed)
-        ]
+
+        def draw_tasks(seed: int) -> list[Task]:
+            gaps = tokenised.tasks(seed)
+            if self.most is not None:
+                gaps = random.Random(seed).sample(gaps, len(gaps))[: self.most]
+            return [Task(task.source, fills.target(task.segment), len(fills.before)) for task in gaps]
+
+        return draw_tasks
 
     def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:
         """What the model is called with."""

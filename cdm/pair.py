@@ -9,7 +9,7 @@ from cdm.infilling import SEPARATOR, TokenisedDialogues, held_out_nll, tokenise
 from cdm.segments import InfillingTask
 from core.example import Example
 from core.faults import SettingFault
-from language_models.infilling import Infilling, sentinel_infilling
+from language_models.infilling import Infilling, segment_infilling
 from language_models.seq2seq import Seq2SeqLM
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Pair:
     @property
     def infilling(self) -> Infilling:
         """How both models write a gap."""
-        return sentinel_infilling(self.amateur.tokenizer)
+        return segment_infilling(self.amateur)
 
     @property
     def never_drawn(self) -> list[int]:

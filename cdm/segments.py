@@ -104,7 +104,7 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
     """
-    room = longest - len(infilling.end)
+    room = longest - len(infilling.begin) - len(infilling.end)
     kept = window(turns, gap, room)
     masked = fill(turns, gap, [infilling.mask])
     source = join_ids([masked[i] for i in kept], separator)
@@ -115,7 +115,7 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
         dropped += len(source) - room
         source = source[gap.start - left : gap.start + 1 + right]
     turn = turns[gap.turn]
-    return InfillingTask((*source, *infilling.end), tuple(turn[gap.start : gap.stop]), dropped)
+    return InfillingTask((*infilling.begin, *source, *infilling.end), tuple(turn[gap.start : gap.stop]), dropped)
 
 
 def training_gap(turns: Turns, rng: random.Random, given: int = 0) -> Gap:

@@ -20,7 +20,7 @@ from core.settings import Count, checked_dataclass
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.identity import file_sha256
 from language_models.loading import load_pretrained
-from language_models.model import count_positions, plain_token_ids
+from language_models.model import count_positions, plain_token_ids, special_frame
 from language_models.truncation import Truncation
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -144,7 +144,7 @@ class Encoder:
         """
         distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         rows = self._rows(list(distinct))
-        specials = sum(map(len, self.frame))
+        specials = sum(map(len, special_frame(self.tokenizer)))
         vectors = np.zeros((len(distinct), self.dimension), np.float64)
         totals = np.zeros(len(distinct))
         batches = batches_by_budget([len(ids) for ids in rows.ids], self.token_budget)
@@ -160,16 +160,8 @@ class Encoder:
         """Per text, how many tokens are cut (with `warn`)."""
         return self._rows(texts).dropped
 
-    @property
-    def frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens before and after a text."""
-        framed = list(self.tokenizer("a")["input_ids"])
-        bare = list(self.tokenizer("a", add_special_tokens=False)["input_ids"])
-        at = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
-        return framed[:at], framed[at + len(bare) :]
-
     def _rows(self, texts: Sequence[str]) -> "_Rows":
-        prefix, suffix = self.frame
+        prefix, suffix = special_frame(self.tokenizer)
         room = self.longest - len(prefix) - len(suffix)
         bodies = plain_token_ids(self.tokenizer, texts)
         ids: list[list[int]] = []

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault
+from language_models.model import LanguageModel, special_frame
 
 
 @dataclass(frozen=True)
 class Infilling:
-    """Source: text with `mask` in the gap, then `end`. Target: `before`, the missing tokens, `after`.
+    """Source: `begin`, text with `mask` in the gap, `end`. Target: `before`, the missing tokens, `after`.
 
     The model is given the tokens of `before`, which are never scored. `after` ends the segment and is scored.
     """
@@ -19,10 +20,32 @@ class Infilling:
     before: tuple[int, ...]
     after: tuple[int, ...]
     end: tuple[int, ...]
+    begin: tuple[int, ...] = ()
 
     def target(self, segment: Sequence[int]) -> list[int]:
         """The target ids for a missing segment."""
         return [*self.before, *segment, *self.after]
+
+
+def segment_infilling(lm: LanguageModel) -> Infilling:
+    """How an encoder-decoder model reads one gap and writes the segment that belongs there.
+
+    T5 and its kind have sentinels. Other models have one mask token (`[MASK]`, `<mask>`): the tokenizer frames source
+    and segment as it frames a text, and its last special token ends the segment.
+
+    Raises SettingFault for a tokenizer with neither, or without a token that ends a text.
+    """
+    tokenizer = lm.tokenizer
+    if "<extra_id_0>" in tokenizer.get_vocab():
+        return sentinel_infilling(tokenizer)
+    begin, end = special_frame(tokenizer)
+    if tokenizer.mask_token is None or len(end) != 1:
+        raise SettingFault(
+            "infilling needs a tokenizer with sentinels (<extra_id_0>, <extra_id_1>), or with a mask token and one "
+            f"token that ends a text, but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has neither"
+        )
+    before = () if begin == (lm.model.config.decoder_start_token_id,) else begin
+    return Infilling(mask=_single(tokenizer, str(tokenizer.mask_token)), before=before, after=end, end=end, begin=begin)
 
 
 def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:

@@ -36,6 +36,14 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
     return encoded["input_ids"]
 
 
+def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens that the tokenizer puts before and after a text."""
+    framed = list(tokenizer("a")["input_ids"])
+    bare = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    at = next(i for i in range(len(framed)) if framed[i : i + len(bare)] == bare)
+    return tuple(framed[:at]), tuple(framed[at + len(bare) :])
+
+
 def count_positions(config: Any) -> int:
     """The number of tokens, special ones included, that a model has positions for."""
     offset = config.pad_token_id + 1 if config.model_type in OFFSET_POSITIONS else 0
