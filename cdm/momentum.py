@@ -21,6 +21,19 @@ def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities) ->
     return expert - amateur
 
 
+def distribution_quality(
+    momentum: Float[NDArray[np.float64], " texts"], weights: Float[NDArray[np.float64], "resamples texts"]
+) -> Float[NDArray[np.float64], " resamples"]:
+    """CDM, Eq. 3: E(p), the mean of m(s) = log p_e(s) - log p_a(s) over texts s that a system p wrote.
+
+    Higher is better. `momentum` is of whole texts, in nats; `weights` say how often each text counts.
+
+    >>> distribution_quality(np.array([1.0, -3.0]), np.array([[1.0, 1.0], [3.0, 1.0]])).tolist()
+    [-1.0, 0.0]
+    """
+    return weights @ momentum / weights.sum(1)
+
+
 def degraded_log_probabilities(
     amateur: Float[Tensor, "*rows vocabulary"], expert: Float[Tensor, "*rows vocabulary"], gamma: float
 ) -> Float[Tensor, "*rows vocabulary"]:

@@ -72,7 +72,13 @@ def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan) -> Rate
     return RatedSet(
         "development",
         tuple(
-            Example(f"development-{i}-{times}", turns=turns, group=str(i), ratings={"quality": 1 - times / most})
+            Example(
+                f"development-{i}-{times}",
+                turns=turns,
+                system=f"{times} machine turns",
+                group=str(i),
+                ratings={"quality": 1 - times / most},
+            )
             for times in plan.turns
             for i, turns in written[times].items()
         ),

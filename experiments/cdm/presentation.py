@@ -9,6 +9,7 @@ from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmFindings, CdmPlan, word_count_auc
 from experiments.cdm.plots import plot_momentum
+from experiments.cdm.systems import system_tables
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import Outcome, Run, ScoredSet
@@ -41,6 +42,7 @@ def present(
         ),
         rows=[row for each in scored for row in evaluate(each.scores, each.rated)],
         scored=scored,
+        tables=[table for each in found.rated for table in system_tables(each.rated, each.steps)],
         plots={
             "training_curves": plots.training_curves({"amateur": amateur.curve, "expert": expert.curve}),
             **{f"scores_{each.rated.name}": plots.scores_against_ratings(each) for each in scored},

@@ -66,7 +66,7 @@ def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapp
                 float(values[i]),
                 float(ranks[0][at]),
                 float(ranks[1][at]),
-                shorten(json.dumps(scores.explanations[i], ensure_ascii=False, default=str))
+                shorten(json.dumps(scores.explanations[i], ensure_ascii=False, default=str), LONGEST)
                 if scores.explanations and scores.explanations[i]
                 else "",
             )

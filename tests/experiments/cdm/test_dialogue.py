@@ -101,9 +101,10 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     )
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
-    assert {(row["set"], row["n"], row["synthetic"]) for row in results["table"]} == {("development", 12, True)}
+    agreement = [row for row in results["table"] if "metric" in row]
+    assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {("development", 12, True)}
     assert {"mesgar_bilstm", "cdm_mixture_bilstm", "cdm_mixture_bilstm_and_classifier"} < {
-        row["metric"] for row in results["table"]
+        row["metric"] for row in agreement
     }
     assert {path.name for path in (tmp_path / "run/models").glob("discriminator_*")} == {
         "discriminator_bilstm",
@@ -111,6 +112,10 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     }
     lines = [json.loads(line) for line in (tmp_path / "run/scores.jsonl").read_text("utf-8").splitlines()]
     assert [line["ratings"]["quality"] for line in lines] == [1.0] * 6 + [0.0] * 6
+    assert {(row["system"], row["n"], row["rated quality"]) for row in results["table"] if "system" in row} == {
+        ("0 machine turns", 6, 1.0),
+        ("2 machine turns", 6, 0.0),
+    }
     assert any("How the default settings were chosen" in note for note in results["notes"])
 
 
