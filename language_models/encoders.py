@@ -18,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 from core.faults import SettingFault, shown
 from core.settings import Count, checked_dataclass
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.devices import check_device, check_memory
 from language_models.identity import file_sha256
 from language_models.loading import load_pretrained
 from language_models.model import count_positions, plain_token_ids, special_frame
@@ -59,6 +60,7 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     neither a folder nor a reachable hub has it.
     """
     source = encoder_source(name)
+    check_memory(source, "float32", "cpu")
     settings = {"dtype": torch.float32, "use_safetensors": True}
     encoder = load_pretrained(AutoModel.from_pretrained, source, trust_remote_code=False, **settings)
     return encoder, load_pretrained(AutoTokenizer.from_pretrained, source, trust_remote_code=False)
@@ -73,6 +75,8 @@ def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch
 def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
     from sentence_transformers import SentenceTransformer  # takes seconds, and discriminators import this module
 
+    check_device(device, dtype)
+    check_memory(encoder_source(name), dtype, "cpu", device)
     return load_pretrained(
         SentenceTransformer,
         encoder_source(name),

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from language_models.devices import check_device, check_memory
 from language_models.identity import weights_fingerprint
 from language_models.loading import load_pretrained
 
@@ -78,8 +79,11 @@ class LanguageModel:
 
         Rounded to bfloat16, the largest logits are often equal, and the choice between them is arbitrary.
 
-        Raises MissingModel where neither a folder nor a reachable hub has it.
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a device or a precision
+        that this machine lacks and for weights that do not fit into memory.
         """
+        check_device(device, dtype)
+        check_memory(name, dtype, "cpu", device)  # weights are loaded by the CPU first
         tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
         if model.dtype.itemsize < torch.float32.itemsize:

@@ -117,11 +117,14 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
     import pytorch_lightning
     from hydra.utils import instantiate
 
+    from experiments.runner.hardware import check_devices, check_trainer
     from experiments.runner.tracking import is_first_process
 
+    check_devices(plain)
     pytorch_lightning.seed_everything(config.seed, workers=True, verbose=False)
     tracking = instantiate(config.logger)
     trainer = instantiate(config.trainer)
+    check_trainer(trainer, str(config.trainer.precision))
     experiment = instantiate(config.experiment)  # reads the input and raises its faults
 
     first = is_first_process()

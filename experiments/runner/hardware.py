@@ -1,0 +1,38 @@
+"""Hardware: checks of the devices that a run asks for, before anything is loaded or trained."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytorch_lightning
+import torch
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+
+from core.faults import SettingFault
+from experiments.runner.configuration import leaves
+from language_models.devices import check_device
+
+
+def check_devices(config: Mapping[str, Any]) -> None:
+    """Raises SettingFault for a device of `model` that this machine lacks; a metric checks its own when it is built."""
+    own = {"device": config.get("device"), "model": config.get("model")}
+    for path, value in leaves(own):
+        if path.rpartition(".")[2] == "device" and value is not None:
+            try:
+                check_device(value)
+            except SettingFault as fault:
+                raise SettingFault(f"{path}: {fault}") from fault
+
+
+def check_trainer(make_trainer: Callable[..., pytorch_lightning.Trainer], precision: str) -> None:
+    """Raises SettingFault for devices and precisions of the trainer that this machine lacks."""
+    try:
+        trainer = make_trainer(
+            logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False
+        )
+    except (MisconfigurationException, ValueError, TypeError, ImportError) as error:
+        raise SettingFault(f"trainer: {error}") from error
+    if trainer.precision != precision and precision.startswith("16"):
+        raise SettingFault(f"trainer.precision={precision} needs a GPU; on a CPU set 32-true or bf16-mixed")
+    on_cuda = trainer.strategy.root_device.type == "cuda"
+    if precision.startswith("bf16") and on_cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise SettingFault(f"trainer.precision={precision}, but the GPU lacks bfloat16: set 32-true or 16-mixed")

@@ -1,0 +1,108 @@
+"""Devices: what this machine has, checked before a model is loaded: the device, its precision, its free memory."""
+
+import json
+from math import prod
+from pathlib import Path
+
+import huggingface_hub.constants
+import torch
+from huggingface_hub import get_safetensors_metadata, try_to_load_from_cache
+from huggingface_hub.errors import NotASafetensorsRepoError
+from safetensors import safe_open
+
+from core.faults import SettingFault
+
+DTYPES = ("float32", "bfloat16", "float16")
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+MEMORY, GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")  # Linux; the second within a container
+
+
+def check_device(device: str, dtype: str = "float32") -> None:
+    """Raises SettingFault for a device that this machine lacks, an unknown dtype, and one that the device lacks."""
+    try:
+        asked = torch.device(device)
+    except RuntimeError:
+        raise SettingFault(f"device must be cpu, cuda, cuda:NUMBER or mps, but is {device!r}") from None
+    if dtype not in DTYPES:
+        raise SettingFault(f"dtype must be one of {', '.join(DTYPES)}, but is {dtype!r}")
+    if asked.type == "cpu":
+        return
+    there = torch.accelerator.current_accelerator(check_available=True)
+    count = torch.accelerator.device_count() if there is not None and there.type == asked.type else 0
+    if (asked.index or 0) >= count:
+        raise SettingFault(
+            f"device={device}, but this machine has {count} devices of the kind {asked.type}: set another device, or "
+            "install a torch that was built for it"
+        )
+    if asked.type == "cuda" and dtype == "bfloat16" and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise SettingFault(f"dtype=bfloat16, but {torch.cuda.get_device_name(asked)} lacks it: set float16 or float32")
+
+
+def check_memory(name: str | Path, dtype: str, *devices: str) -> None:
+    """Raises SettingFault for a model whose weights need more memory than one of the devices has free.
+
+    A model that is not here, or has no safetensors, is not checked.
+    """
+    if (count := count_weights(name)) is None:
+        return
+    needed = count * getattr(torch, dtype).itemsize
+    for device in dict.fromkeys(devices):
+        free = free_memory(device)
+        if free is not None and needed > free:
+            raise SettingFault(
+                f"the weights of {name} ({count / 1e9:.2f} billion) need {needed / 1e9:.1f} GB in {dtype}, but "
+                f"{device} has {free / 1e9:.1f} GB free: set a smaller model, another device"
+                + (", or dtype=bfloat16 for half of it" if dtype == "float32" else "")
+            )
+
+
+def count_weights(name: str | Path) -> int | None:
+    """The number of weights of a model by the headers of its safetensors files; None where it has none.
+
+    Of a model on the hub the headers alone are fetched, unless the hub must not be asked.
+    """
+    folder = Path(name)
+    if (index := _file(name, INDEX)) is not None:
+        shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        files = [path for shard in shards if (path := _file(name, shard)) is not None]
+    else:
+        files = [path] if (path := _file(name, WEIGHTS)) is not None else []
+    if files:
+        return sum(_count_in_file(path) for path in files)
+    if folder.exists() or huggingface_hub.constants.HF_HUB_OFFLINE:
+        return None
+    try:
+        return sum(get_safetensors_metadata(str(name)).parameter_count.values())
+    except (NotASafetensorsRepoError, OSError, ValueError):  # the loading says why the hub does not give the model
+        return None
+
+
+def _file(name: str | Path, file: str) -> Path | None:
+    """A file of a model: in its folder, or in the cache of the hub."""
+    folder = Path(name)
+    if folder.is_dir():
+        return folder / file if (folder / file).is_file() else None
+    try:
+        cached = try_to_load_from_cache(str(name), file)
+    except ValueError:  # no name of the hub
+        return None
+    return Path(cached) if isinstance(cached, str) else None
+
+
+def _count_in_file(path: Path) -> int:
+    with safe_open(path, framework="pt") as weights:
+        return sum(prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118, not a mapping
+
+
+def free_memory(device: str | torch.device) -> int | None:
+    """Bytes that a device has free; None where the system does not tell."""
+    match torch.device(device).type:
+        case "cuda":
+            return torch.cuda.mem_get_info(device)[0]
+        case "cpu" if MEMORY.is_file():
+            lines = dict(line.split(":") for line in MEMORY.read_text(encoding="utf-8").splitlines())
+            free = int(lines["MemAvailable"].split()[0]) * 1024
+            limit = GROUP_LIMIT.read_text(encoding="utf-8").strip() if GROUP_LIMIT.is_file() else "max"
+            return free if limit == "max" else min(free, int(limit))
+        case _:
+            return None

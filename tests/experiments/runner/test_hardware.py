@@ -1,0 +1,31 @@
+"""Hardware that this machine lacks: exit code 2 and the setting, before anything is trained."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Lightning's
+    pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU"),
+]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("trainer.accelerator=gpu", "trainer.devices=2"), "trainer: No supported gpu backend found"),
+        (("trainer.strategy=fsdp",), "trainer: The strategy `fsdp` requires a GPU"),
+        (("trainer.precision=half",), "trainer: Precision 'half' is invalid"),
+        (("trainer.precision=16-mixed",), "trainer.precision=16-mixed needs a GPU"),
+        (
+            ("model=guided/paper", "model.device=cuda"),
+            "model.device: device=cuda, but this machine has 0",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_hardware_that_is_not_there(run: Callable[..., Any], settings: tuple[str, ...], words: str) -> None:
+    ended = run("+exp=toy", "logger=none", "run_dir=here", *settings)
+    assert (ended.returncode, words in ended.stderr) == (2, True), ended.stderr
