@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import rankdata
 
+from experiments.report.explanations import LONGEST, Line, read_explanation
 from experiments.report.tables import shorten
 from experiments.runner.contracts import ScoredSet
 
 COUNT = 3  # examples of each metric
-LONGEST = 800  # characters of a text or an explanation that are shown
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Disagreement:
         id, text, context: of the example, shortened.
         rating, score: of the example.
         rating_rank, score_rank: shares of the examples that are below, from 0 to 1.
-        explanation: of the score, as JSON; empty where the metric gives none.
+        explanation: of the score; empty where the metric gives none.
     """
 
     id: str
@@ -34,7 +33,7 @@ class Disagreement:
     score: float
     rating_rank: float
     score_rank: float
-    explanation: str
+    explanation: list[Line]
 
 
 def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapping[str, list[Disagreement]]]:
@@ -66,9 +65,7 @@ def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapp
                 float(values[i]),
                 float(ranks[0][at]),
                 float(ranks[1][at]),
-                shorten(json.dumps(scores.explanations[i], ensure_ascii=False, default=str), LONGEST)
-                if scores.explanations and scores.explanations[i]
-                else "",
+                read_explanation(scores.explanations[i], aspect) if scores.explanations else [],
             )
             for at, i in zip(worst, known[worst], strict=True)
         ]

@@ -28,7 +28,9 @@ def make_outcome() -> Outcome:
         "Wide", "A caption.", [{"name": HOSTILE, **{f"column_{i}": i * k for i in range(30)}} for k in (2, 10, 1)]
     )
     examples = tuple(Example(str(i), HOSTILE, ratings={"q": float(i)}) for i in range(4))
-    scored = ScoredSet(RatedSet("toys", examples, synthetic=False), {"m": Scores({"q": np.array([3.0, 2, 1, 0])}, "m")})
+    turns = [{"turn": 0, "momentum": 1.0, "tokens": [[HOSTILE, 1.0], ["bad", -1.0]]}]
+    scores = Scores({"q": np.array([3.0, 2, 1, 0])}, "m", explanations=[{"turns": turns}] * 4)
+    scored = ScoredSet(RatedSet("toys", examples, synthetic=False), {"m": scores})
     return Outcome("sig", rows, [table], [scored], {"a_plot": Figure(figsize=(4, 3))}, notes=[HOSTILE])
 
 
@@ -75,6 +77,11 @@ def test_a_page_is_sorted_opened_and_asks_nobody(page_file: Path) -> None:
 
         page.locator("summary", has_text="m").first.click()
         assert page.locator("blockquote").first.inner_text() == HOSTILE
+        tokens = page.locator("div.explained").first.locator("mark")
+        assert tokens.all_inner_texts() == [HOSTILE, "bad"]
+        colours = [tokens.nth(i).evaluate("e => getComputedStyle(e).backgroundColor") for i in (0, 1)]
+        assert colours == ["rgba(64, 132, 214, 0.55)", "rgba(230, 130, 20, 0.55)"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.emulate_media(media="print")
         assert page.locator("h1").is_visible()
         browser.close()
