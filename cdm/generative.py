@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,26 +30,43 @@ def labelled(negatives: Negatives) -> list[LabelledText]:
 
 @dataclass(frozen=True)
 class GenerativeCDM:
-    """The metric: the discriminator's logit for a dialogue, higher is better."""
+    """The metric: the discriminator's logit for a dialogue, higher is better.
+
+    With `explain` the explanation of a dialogue says what each turn adds to its score: the score minus that of the
+    dialogue without the turn. A low value made the score low. It costs one more pass for every turn.
+    """
 
     requires = fields("turns")
     discriminator: Discriminator
+    explain: bool = False
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "GenerativeCDM":
+    def from_pretrained(cls, folder: str | Path, device: str = "cpu", explain: bool = False) -> "GenerativeCDM":
         """Loads a trained discriminator (a run's `models/discriminator_NAME`).
 
         Raises InputFaults where there is none.
         """
         if not (Path(folder) / SETTINGS).is_file():
             raise InputFaults([f"{folder}: must be a folder with {SETTINGS} that +exp=cdm_dialogue left, found none"])
-        return cls(Discriminator.from_pretrained(folder, device))
+        return cls(Discriminator.from_pretrained(folder, device), explain)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores under the aspect `quality`; NaN without turns. Raises ExampleFaults where no example has turns."""
         return score_complete(examples, self.requires, "cdm_generative", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        logits, dropped = self.discriminator.logits(turns_of(examples))
+        dialogues = turns_of(examples)
+        logits, dropped = self.discriminator.logits(dialogues)
         line = signature("cdm_generative", libraries=MODEL_LIBRARIES, discriminator=self.discriminator.settings["kind"])
-        return Scores({"quality": np.asarray(logits)}, line, dropped_tokens=dropped.tolist())
+        explanations = self._explain(dialogues, logits.tolist()) if self.explain else ()
+        return Scores({"quality": np.asarray(logits)}, line, dropped_tokens=dropped.tolist(), explanations=explanations)
+
+    def _explain(self, dialogues: Sequence[tuple[str, ...]], scores: Sequence[float]) -> list[dict[str, Any]]:
+        """`{"turns": [{"turn": 0, "contribution": logit, "text": ...}, ...]}`; a dialogue of one turn has none."""
+        owners = [(d, t) for d, turns in enumerate(dialogues) if len(turns) > 1 for t in range(len(turns))]
+        without, _ = self.discriminator.logits([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
+        explained: list[dict[str, Any]] = [{"turns": []} for _ in dialogues]
+        for (d, t), rest in zip(owners, without.tolist(), strict=True):
+            part = {"turn": t, "contribution": round(scores[d] - rest, 4), "text": dialogues[d][t]}
+            explained[d]["turns"].append(part)
+        return explained

@@ -1,0 +1,30 @@
+"""What Generative CDM says about the turns of a dialogue."""
+
+import pytest
+
+from cdm.generative import GenerativeCDM
+from core.example import Example
+from discriminators.discriminator import new_bilstm
+
+DIALOGUES = (("red cat", "blue dog", "green sun"), ("moon tree", "dog"))
+
+
+def test_a_turn_contributes_what_the_score_loses_without_it() -> None:
+    judge = new_bilstm(DIALOGUES, tokens="words", min_count=1, embedding_dim=8, hidden_dim=8)
+    examples = [Example(str(i), turns=turns) for i, turns in enumerate(DIALOGUES)]
+    found = GenerativeCDM(judge, explain=True).score(examples)
+    (whole, _), _ = judge.logits(DIALOGUES)
+    first, second = DIALOGUES[0][0], DIALOGUES[0][1]
+    (without_third,), _ = judge.logits([(first, second)])
+    turns = found.explanations[0]["turns"]
+    assert [turn["text"] for turn in turns] == list(DIALOGUES[0])
+    assert turns[2]["contribution"] == pytest.approx(whole - without_third, abs=1e-4)
+    assert [turn["turn"] for turn in found.explanations[1]["turns"]] == [0, 1]
+
+
+def test_explanations_do_not_change_the_scores() -> None:
+    judge = new_bilstm(DIALOGUES, tokens="words", min_count=1, embedding_dim=8, hidden_dim=8)
+    examples = [Example(str(i), turns=turns) for i, turns in enumerate(DIALOGUES)]
+    plain, explained = (GenerativeCDM(judge, explain).score(examples) for explain in (False, True))
+    assert plain.values["quality"].tolist() == explained.values["quality"].tolist()
+    assert plain.explanations == ()
