@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
-from meta_eval.correlation import correlations, spearman
+from meta_eval.correlation import correlations, partial_spearman, spearman
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,23 @@ def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
     if explain_undefined(scores=x, word_counts=y) is not None:
         return math.nan
     return float(spearman(x, y, np.ones((1, len(x))))[0])
+
+
+def correlation_given_length(scores: ArrayLike, ratings: ArrayLike, word_counts: ArrayLike) -> float:
+    """Spearman's partial correlation of `scores` and `ratings` with the numbers of words held fixed, all of shape (n,).
+
+    Examples with a NaN score are left out. NaN for fewer than five examples, if scores or ratings are constant, or if
+    one of them depends on length alone. If all lengths are equal, it is the plain correlation.
+
+    >>> correlation_given_length([1, 2, 4, 3, 5], [2, 1, 3, 4, 5], [7, 7, 7, 7, 7])
+    0.8
+    """
+    (x, z, y), _ = keep_scored(scores=scores, word_counts=word_counts, ratings=ratings)
+    if len(x) < 5 or explain_undefined(scores=x, ratings=y) is not None:
+        return math.nan
+    weights = np.ones((1, len(x)))
+    found = spearman(x, y, weights) if z.min() == z.max() else partial_spearman(x, y, z, weights)
+    return float(found[0])
 
 
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats, spearman
+from meta_eval.correlation import Floats, partial_spearman, spearman
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import Resampling, grouped_bootstrap, restrict
 
@@ -71,17 +71,6 @@ class EditAudit:
     shift: Estimate
     size: Estimate
     changed: float
-
-
-def partial_spearman(x: Floats, y: Floats, z: Floats, weights: Floats) -> Floats:
-    """Spearman's partial correlation of x and y given z: (r_xy - r_xz r_yz) / sqrt((1 - r_xz²)(1 - r_yz²)).
-
-    Shapes as in `meta_eval.correlation`. NaN if x or y is a monotone function of z.
-    """
-    xy, xz, yz = spearman(x, y, weights), spearman(x, z, weights), spearman(y, z, weights)
-    left = (1 - xz**2) * (1 - yz**2)
-    found = np.full(len(weights), np.nan)
-    return np.clip(np.divide(xy - xz * yz, np.sqrt(np.maximum(left, 0)), out=found, where=left > 1e-12), -1.0, 1.0)
 
 
 def audit_length(

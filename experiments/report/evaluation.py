@@ -6,10 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from baselines.word_count import count_words
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.runner.contracts import AgreementRow
-from meta_eval.agreement import agreement, length_correlation
+from meta_eval.agreement import agreement, correlation_given_length, length_correlation
 from meta_eval.correlation import pearson
 
 
@@ -68,9 +69,11 @@ def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> Agreement
     at = [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
     examples = [rated.examples[i] for i in at]
     groups = [example.group for example in examples]
+    ratings = [example.ratings[aspect] for example in examples]
+    lengths = [count_words(example.full_text) for example in examples]
     found = agreement(
         values[at],
-        [example.ratings[aspect] for example in examples],
+        ratings,
         groups=None if None in groups else groups,
     )
     return AgreementRow(
@@ -81,7 +84,8 @@ def _row(metric: str, scored: Scores, rated: RatedSet, aspect: str) -> Agreement
         pearson=found.pearson,
         spearman=found.spearman,
         kendall=found.kendall,
-        word_count_spearman=length_correlation(values[at], [len(example.full_text.split()) for example in examples]),
+        word_count_spearman=length_correlation(values[at], lengths),
+        spearman_given_length=correlation_given_length(values[at], ratings, lengths),
         unscored=found.unscored,
         truncated=sum(scored.dropped_tokens[i] > 0 for i in at),
         synthetic=rated.synthetic,

@@ -162,6 +162,7 @@ AGREEMENT = (
     _Column("Kendall", lambda row: format_number(row.kendall.value), 100),
     _Column("95 %", lambda row: format_interval(row.kendall), 140),
     _Column("length", lambda row: format_number(row.word_count_spearman), 80),  # Spearman with the number of words
+    _Column("given length", lambda row: format_number(row.spearman_given_length), 160),
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
     _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
 )

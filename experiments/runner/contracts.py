@@ -79,6 +79,8 @@ class AgreementRow:
         metric, set, aspect: what was compared.
         n: number of examples with a score and a rating; the correlations use these.
         word_count_spearman: Spearman between the metric's scores and the number of words: what length alone explains.
+        spearman_given_length: Spearman's partial correlation with the ratings given the number of words: agreement that
+            length does not explain.
         unscored: number of examples that the metric could not score.
         truncated: number of examples that lost tokens.
         synthetic: whether this project generated the set and its ratings.
@@ -92,6 +94,7 @@ class AgreementRow:
     spearman: Estimate
     kendall: Estimate
     word_count_spearman: float
+    spearman_given_length: float
     unscored: int
     truncated: int
     synthetic: bool

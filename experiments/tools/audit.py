@@ -20,8 +20,8 @@ from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
+from experiments.tools.meta_eval_tables import length_table
 from meta_eval.auditing import (
-    COUNTS_WORDS_FROM,
     DamageAudit,
     EditAudit,
     LengthAudit,
@@ -101,7 +101,8 @@ def audit(
             )
             for aspect, values in scored.values.items()
         }
-    tables = [property_table(found), length_table(found), damage_table(found, strengths), edit_table(found)]
+    lengths = {(aspect, rated): each for aspect, audit in found.items() for rated, each in audit.length.items()}
+    tables = [property_table(found), length_table(lengths, "aspect"), damage_table(found, strengths), edit_table(found)]
     notes = note_weaknesses(found)
     if card is not None:
         kind = "synthetic texts" if rated.synthetic else "texts"
@@ -213,30 +214,6 @@ def property_table(found: Mapping[str, AspectAudit]) -> Table:
         "the text; overlap with context: share of words that also occur in the context; position: place in the file."
     )
     return Table("What the scores depend on", caption, rows)
-
-
-def length_table(found: Mapping[str, AspectAudit]) -> Table:
-    """The table of correlations between scores and length."""
-    rows = [
-        {
-            "aspect": aspect,
-            "rated": rated or "–",
-            "n": each.n,
-            "with_ratings": each.with_ratings,
-            "with_length": each.with_length,
-            "ratings_given_length": each.ratings_given_length,
-            "length_given_ratings": each.length_given_ratings,
-            "counts_words": "yes" if each.counts_words else "no",
-        }
-        for aspect, audited in found.items()
-        for rated, each in audited.length.items()
-    ]
-    caption = (
-        "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
-        "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "
-        f"beyond {COUNTS_WORDS_FROM:g} on either side of 0."
-    )
-    return Table("Length", caption, rows)
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:

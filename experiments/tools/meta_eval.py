@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from baselines.word_count import count_words
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
@@ -18,9 +19,17 @@ from data.rated import RatedSet
 from data.scored import ScoredFile
 from experiments.report.plots import intervals
 from experiments.runner.contracts import Outcome, Run, ScoredSet
-from experiments.tools.meta_eval_tables import POWER, agreement_table, pair_table, ranking_table, rater_table
+from experiments.tools.meta_eval_tables import (
+    POWER,
+    agreement_table,
+    length_table,
+    pair_table,
+    ranking_table,
+    rater_table,
+)
 from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
 from meta_eval.agreement import Estimate
+from meta_eval.auditing import audit_length
 from meta_eval.comparison import williams_test
 from meta_eval.correlation import Floats, kendall, pearson, spearman
 from meta_eval.grouping import Grouping, Layout, group, lay_out
@@ -94,11 +103,12 @@ class MetricPair:
 
 @dataclass(frozen=True)
 class Sample:
-    """The rated examples of one aspect: their scores by metric, ratings and layout."""
+    """The rated examples of one aspect: their scores by metric, ratings, lengths and layout."""
 
     aspect: str
     scores: Mapping[str, NDArray[np.float64]]
     ratings: Floats
+    word_counts: Floats
     layout: Layout
 
 
@@ -153,6 +163,14 @@ def meta_eval(
         ]
     with run.timed("tests"):
         pairs = {sample.aspect: compare_metrics(sample, comparison, resampling) for sample in samples}
+    with run.timed("length"):
+        lengths = {
+            (name, sample.aspect): audit_length(
+                values, sample.word_counts, sample.ratings, layout=sample.layout, resampling=resampling
+            )
+            for sample in samples
+            for name, values in sample.scores.items()
+        }
     chosen = [each for each in found if each.grouping == grouping]
     notes = note_gaps(file, found, grouping)
     return Outcome(
@@ -161,6 +179,7 @@ def meta_eval(
             agreement_table(found, file.path.name, resampling),
             ranking_table(chosen, pairs, statistic, comparison.level),
             pair_table([pair for each in pairs.values() for pair in each], statistic, grouping),
+            length_table(lengths, "metric"),
             *([rater_table(file, statistic, resampling)] if file.raters else []),
         ],
         plots={
@@ -198,7 +217,8 @@ def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) 
         systems, inputs = ([getattr(example, name) for example in rated] for name in ("system", "group"))
         layout = lay_out(len(at), None if None in systems else systems, None if None in inputs else inputs)
         ratings = np.array([example.ratings[aspect] for example in rated])
-        samples.append(Sample(aspect, {name: values[at] for name, values in scores.items()}, ratings, layout))
+        lengths = np.array([count_words(example.full_text) for example in rated], dtype=np.float64)
+        samples.append(Sample(aspect, {name: values[at] for name, values in scores.items()}, ratings, lengths, layout))
     return samples
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from data.scored import ScoredFile
 from experiments.runner.contracts import Table
 from meta_eval.agreement import Estimate
+from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
 from meta_eval.intervals import Resampling
 from meta_eval.permutation import Correlation
 from meta_eval.raters import krippendorff_alpha, leave_one_out
@@ -105,6 +106,35 @@ def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Ta
         f"detectable: the difference that this n would have found with a power of {POWER:g} (Williams' test)."
     )
     return Table("Is one metric better?", caption, rows)
+
+
+def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:
+    """The table of correlations between scores and length.
+
+    Args:
+        found: by metric, or aspect of a metric, and rated aspect ("" if there are no ratings).
+        scored: the name of the first column, "metric" or "aspect".
+    """
+    rows = [
+        {
+            scored: name,
+            "rated": rated or "–",
+            "n": each.n,
+            "with_ratings": each.with_ratings,
+            "with_length": each.with_length,
+            "ratings_given_length": each.ratings_given_length,
+            "length_given_ratings": each.length_given_ratings,
+            "counts_words": "yes" if each.counts_words else "no",
+            "reason": each.with_length.reason or (rated and each.ratings_given_length.reason) or "",
+        }
+        for (name, rated), each in found.items()
+    ]
+    caption = (
+        "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
+        "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "
+        f"beyond {COUNTS_WORDS_FROM:g} on either side of 0."
+    )
+    return Table("Length", caption, rows)
 
 
 def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling) -> Table:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.auditing import audit_damage, audit_edit, audit_length, partial_spearman
+from meta_eval.auditing import audit_damage, audit_edit, audit_length
+from meta_eval.correlation import partial_spearman
 from meta_eval.intervals import Resampling
 
 NAN = math.nan

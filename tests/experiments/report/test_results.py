@@ -25,7 +25,7 @@ NAN = math.nan
 
 def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> AgreementRow:
     estimates = Estimate(0.5, NAN, NAN), Estimate(spearman, -0.25, 0.75), Estimate(NAN, NAN, NAN)
-    return AgreementRow(metric, set, aspect, 3, *estimates, 0.1, 1, 0, True)
+    return AgreementRow(metric, set, aspect, 3, *estimates, 0.1, 0.2, 1, 0, True)
 
 
 def circumstances() -> results.Circumstances:

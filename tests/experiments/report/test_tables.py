@@ -19,8 +19,8 @@ def rows() -> list[AgreementRow]:
     pearson, spearman = Estimate(0.5, 0.4, 0.6), Estimate(0.55, 0.4, 0.7)
     low, none = Estimate(0.1, 0.0, 0.2), Estimate(NAN, NAN, NAN)
     return [
-        AgreementRow("amateur", "fed", "overall", 125, low, none, kendall, 0.05, 2, 0, False),
-        AgreementRow(best, "fed", "overall", 127, pearson, spearman, kendall, -0.2, 0, 0, False),
+        AgreementRow("amateur", "fed", "overall", 125, low, none, kendall, 0.05, 0.1, 2, 0, False),
+        AgreementRow(best, "fed", "overall", 127, pearson, spearman, kendall, -0.2, 0.5, 0, 0, False),
     ]
 
 

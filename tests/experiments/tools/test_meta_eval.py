@@ -68,6 +68,13 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     assert won["holm"] == pytest.approx(0.03)
     assert won["difference_interval"][0] > 0
     assert won["detectable"] < won["difference"]
+    lengths = {row["metric"]: row for row in table if "counts_words" in row}
+    assert {metric: row["counts_words"] for metric, row in lengths.items()} == {
+        "good": "no",
+        "bad": "no",
+        "word_count": "yes",
+    }
+    assert lengths["word_count"]["with_length"] == 1
     ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
     assert ranks == {"good": 1, "bad": 2, "word_count": 2}
     assert (tmp_path / "here" / "plots" / "spearman_quality.png").is_file()
