@@ -16,7 +16,7 @@ from experiments.guided.generation import check_candidates
 from experiments.guided.models import generator_share, load_generator, train_label_guide
 from experiments.guided.parts import TextParts, split_parts
 from experiments.guided.prompts import encode_prompts
-from experiments.guided.steps import WrittenToken, write_tokens
+from experiments.guided.steps import SHADES, WrittenToken, name_shade, write_tokens
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.guides import GuidePlan, check_guide, load_guide
 from experiments.training.language_models import LanguageModelPlan, Pretrained
@@ -25,7 +25,6 @@ from oumg.bilstm_guide import TokenMismatchError
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 
 TAIL = 30  # characters of the text so far
-FULL_SHADE = 3.0  # nats
 STEPS = (
     "before: the generator's probability among its k likeliest tokens. attribute: the guide's probability that the "
     "text with the candidate has the label. after: the probability under guidance, from which the token marked in "
@@ -154,27 +153,14 @@ def choose_label(data: LabelledData, asked: str | int | float | None, guide_fold
 
 
 def print_colored(console: Console, name: str, prompt: str, tokens: Sequence[WrittenToken]) -> None:
-    """Prints a text on a terminal: green tokens are those that guidance made likelier, red ones less likely."""
+    """Prints a text on a terminal: guidance made blue tokens likelier and orange ones less likely."""
     if not console.is_terminal:
         return
     text = ColoredText(prompt)
     for token in tokens:
-        text.append(token.text, style=shade(token.moved))
+        shade = name_shade(token.moved)
+        text.append(token.text, style=f"black on {SHADES[shade]}" if shade else "")
     console.print(ColoredText(name, style="bold"), text, sep="\n")
-
-
-def shade(moved: float) -> str:
-    """The terminal style of a token that guidance moved by so many nats: darker for more, from 3 nats on the same.
-
-    >>> shade(3.0), shade(0.0), shade(-1.5)
-    ('black on #00aa00', '', 'black on #ff8080')
-    """
-    share = min(abs(moved) / FULL_SHADE, 1.0)
-    if share < 0.05:
-        return ""
-    if moved > 0:
-        return f"black on #{round(255 * (1 - share)):02x}{round(255 - 85 * share):02x}{round(255 * (1 - share)):02x}"
-    return f"black on #ff{round(255 * (1 - share)):02x}{round(255 * (1 - share)):02x}"
 
 
 def step_rows(prompt: str, tokens: Sequence[WrittenToken], shown: int) -> list[dict[str, Any]]:

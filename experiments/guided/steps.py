@@ -1,7 +1,7 @@
 """A text written token by token, with or without guidance, and the candidates of each token."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,17 @@ from oumg.tokens import decode_tokens
 
 MakeWatchedGuidance = Callable[[Callable[[GuidedStep], None]], Guidance]
 INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other bytes are in the next token
+
+
+SHADES: Mapping[str, str] = {  # blue and orange, which colour-blind people tell apart
+    "much likelier": "#58a8e0",
+    "likelier": "#9ccbef",
+    "slightly likelier": "#d6eafa",
+    "slightly less likely": "#fde3cf",
+    "less likely": "#fbbd8a",
+    "much less likely": "#f28a3c",
+}
+BOUNDS = (0.1, 0.7, 2.0)  # nats, from which a token is slightly likelier, likelier, much likelier
 
 
 @dataclass(frozen=True)
@@ -118,3 +129,16 @@ def describe_step(lm: CausalLM, step: GuidedStep, chosen: int, text: str) -> Wri
         for place, token in enumerate(step.candidates[0].tolist())
     )
     return WrittenToken(text, chosen, float(after[chosen] - before[chosen]), candidates)
+
+
+def name_shade(moved: float) -> str | None:
+    """The shade of a token that guidance moved by so many nats; None for a token that it hardly moved.
+
+    >>> name_shade(2.5), name_shade(-0.2), name_shade(0.05)
+    ('much likelier', 'slightly less likely', None)
+    """
+    strength = sum(abs(moved) >= bound for bound in BOUNDS)
+    if not strength:
+        return None
+    likelier, less_likely = list(SHADES)[2::-1], list(SHADES)[3:]
+    return (likelier if moved > 0 else less_likely)[strength - 1]

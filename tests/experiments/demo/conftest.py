@@ -9,6 +9,9 @@ from unittest.mock import patch
 import pytest
 
 from experiments.run import main
+from tests.experiments.guided.conftest import guide, lm
+
+__all__ = ["guide", "lm"]  # fixtures of guided decoding
 
 SMALL: Sequence[str] = (
     "data.train=120",

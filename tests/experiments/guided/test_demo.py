@@ -45,8 +45,8 @@ def test_tokens_are_coloured_on_a_terminal_and_printed_nowhere_else() -> None:
         console = Console(file=out, force_terminal=on_terminal, color_system="truecolor", highlight=False)
         print_colored(console, "to positive", "The food", tokens)
         shown = out.getvalue()
-        assert ("\x1b[30;48;2;0;170;0m good" in shown) == on_terminal
-        assert ("\x1b[30;48;2;255;0;0m [b]bad[/b]" in shown) == on_terminal
+        assert ("\x1b[30;48;2;88;168;224m good" in shown) == on_terminal
+        assert ("\x1b[30;48;2;242;138;60m [b]bad[/b]" in shown) == on_terminal
         assert bool(shown) == on_terminal
 
 

@@ -1,0 +1,35 @@
+"""The demo: a page in a browser that steers, judges and compares (`+exp=demo`)."""
+
+import logging
+import socket
+
+from core.faults import SettingFault
+from core.signature import MODEL_LIBRARIES, signature
+from experiments.demo.page import DemoModels, DemoSettings, build_page, import_gradio, serve_page
+from experiments.runner.contracts import Outcome, Run
+
+log = logging.getLogger(__name__)
+
+
+def demo(run: Run, settings: DemoSettings) -> Outcome:
+    """Serves the page until Ctrl-C.
+
+    Raises SettingFault where gradio is not installed and where the port is taken, before a model is loaded.
+    """
+    import_gradio()
+    check_port(settings.host, settings.port)
+    with run.timed("loading"):
+        models = DemoModels.load(settings)
+    page = build_page(models, settings)
+    log.info("the page is at %s; Ctrl-C ends it", serve_page(page, settings))
+    page.block_thread()
+    return Outcome(signature=signature(run.name, libraries=MODEL_LIBRARIES))
+
+
+def check_port(host: str, port: int) -> None:
+    """Raises SettingFault for an address that this machine does not have, and for a port that another program uses."""
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        raise SettingFault(f"cannot listen on {host}:{port} ({error.strerror}): set demo.port or demo.host") from error

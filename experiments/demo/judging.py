@@ -1,0 +1,87 @@
+"""Judge: the scores of one text by the metrics that a folder of models has, and what explains each score."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from baselines.bleu import Bleu
+from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
+from baselines.rouge import Rouge
+from baselines.word_count import WordCount
+from cdm.discriminative import DiscriminativeCDM
+from core.example import Example
+from core.faults import ExampleFaults
+from core.scores import Metric
+from ctrl_eval.metric import ASPECTS, CTRLEval
+from data.sentences import split_english
+from experiments.ctrl_eval.sentiment import FREQUENCIES
+from experiments.report.explanations import Line, read_explanation
+from mars.metric import MARS
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The score of a text by one metric.
+
+    Attributes:
+        metric: its name.
+        score: higher is better; None if there is none.
+        reason: why there is none.
+        lines: what explains it, coloured by what it adds.
+    """
+
+    metric: str
+    score: float | None
+    reason: str | None = None
+    lines: tuple[Line, ...] = ()
+
+
+def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
+    """The metrics by name: those without a model, and those of the models that the folder has."""
+    found: dict[str, Metric] = {"word count": WordCount(), "ROUGE-L": Rouge("rougeL"), "BLEU": Bleu()}
+    if (models / "infiller").is_dir():
+        table = models / "iwf" / FREQUENCIES
+        ctrleval = CTRLEval.from_pretrained(
+            models / "infiller", iwf=table if table.is_file() else None, truncation="window", device=device
+        )
+        found |= {f"CTRLEval, {aspect.replace('_', ' ')}": replace(ctrleval, aspects=(aspect,)) for aspect in ASPECTS}
+    if (models / "language_model").is_dir():
+        found["MARS"] = MARS.from_pretrained(str(models / "language_model"), device=device)
+    if (models / "amateur").is_dir() and (models / "expert").is_dir():
+        pooling = "classifier" if (models / "pooler").is_dir() else "average"
+        found["CDM, discriminative"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
+    for folder in sorted(models.glob("discriminator_*")):
+        (discriminator,) = load_discriminators([folder], device)
+        kind = LabelDiscriminatorScore if discriminator.labels else DiscriminatorScore
+        found[f"CDM, generative ({folder.name.removeprefix('discriminator_')})"] = kind(discriminator)
+    for folder in sorted(models.glob("judge_*")):
+        found[f"judge of {folder.name.removeprefix('judge_')}"] = DiscriminatorScore.from_pretrained(folder, device)
+    return found
+
+
+def judge(metrics: Mapping[str, Metric], example: Example) -> list[Judgement]:
+    """The example under each of the metrics."""
+    return [judge_by(name, metric, example) for name, metric in metrics.items()]
+
+
+def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
+    """The example under one metric; a metric that cannot judge it says why."""
+    try:
+        scores = metric.score([example])
+    except ExampleFaults as faults:
+        return Judgement(name, None, "; ".join(what for _, what in faults.at))
+    ((aspect, (value,)),) = scores.values.items()
+    if math.isnan(value):
+        return Judgement(name, None, scores.reasons[0])
+    known = scores.explanations[0] if scores.explanations else {}
+    if isinstance(metric, DiscriminatorScore):
+        known = {"parts": read_segments(metric, example)}
+    return Judgement(name, float(value), None, tuple(read_explanation(known, aspect)))
+
+
+def read_segments(metric: DiscriminatorScore, example: Example) -> list[tuple[str, float]]:
+    """Each turn, or each sentence, with its logit when it is read alone."""
+    segments: Sequence[str] = example.turns or split_english(example.text)
+    logits, _ = metric.discriminator.logits([(segment,) for segment in segments])
+    return [(f"{segment} ", float(logit)) for segment, logit in zip(segments, logits, strict=True)]

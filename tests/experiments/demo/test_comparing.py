@@ -1,0 +1,50 @@
+"""Two files against each other, and the files that are refused."""
+
+from pathlib import Path
+
+import pytest
+
+from baselines.word_count import WordCount
+from core.faults import InputFaults
+from experiments.demo.comparing import compare_files
+
+
+def write(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> None:
+    first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "y"}')
+    second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "y"}', '{"text": "a", "group": "x"}')
+    found = compare_files(first, second, WordCount(), most=5)
+    (compared,) = found.comparisons.values()
+    assert found.names == ("one", "two")
+    assert list(found.means.values()) == [(2.0, 1.0)]
+    assert (compared.n, compared.wins, compared.ties, compared.losses) == (2, 1, 1, 0)
+    assert compared.difference.value == 1.0
+
+
+def test_without_groups_the_place_decides_and_equal_names_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    first = write(tmp_path / "a.csv", "text", "one two", "one")
+    second = write(tmp_path / "other" / "a.csv", "text", "one", "one two three")
+    found = compare_files(first, second, WordCount(), most=5)
+    assert found.names == ("a", "a (second)")
+    assert next(iter(found.comparisons.values())).difference.value == -0.5
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (['{"text": "a", "group": "x"}'], "b.jsonl:0: both files must answer the same inputs, but 1 are in one"),
+        (['{"text": "a", "group": "x"}'] * 2, "b.jsonl:2: a system must have one output for each input"),
+        (['{"text": "a", "group": "x"}'] * 9, "reads at most 5 outputs, found 9"),
+        (['{"text": ""}'], "b.jsonl:1: "),
+        (["not json"], "b.jsonl:1: "),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path: Path, second: list[str], message: str) -> None:
+    first = write(tmp_path / "a.jsonl", '{"text": "a", "group": "x"}', '{"text": "a", "group": "y"}')
+    with pytest.raises(InputFaults, match=message):
+        compare_files(first, write(tmp_path / "b.jsonl", *second), WordCount(), most=5)

@@ -1,0 +1,61 @@
+"""One text under several metrics, and how it is shown."""
+
+import numpy as np
+import pytest
+
+from baselines.bleu import Bleu
+from baselines.word_count import WordCount
+from core.example import Example
+from core.scores import Scores, fields
+from experiments.demo.judging import Judgement, judge, load_metrics
+from experiments.demo.steering import SideBySide
+from experiments.demo.views import highlight, show_candidates, show_judgements
+from experiments.guided.steps import Candidate, WrittenToken
+from experiments.report.explanations import Line, Piece
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+class Halves:
+    """Scores and explains with numbers that are easy to check."""
+
+    requires = fields()
+
+    def score(self, examples: list[Example]) -> Scores:
+        parts = [["good", 0.5], [HOSTILE, -1.0]]
+        return Scores({"quality": np.array([0.25])}, "halves", explanations=[{"parts": parts}])
+
+
+def test_a_metric_scores_explains_or_says_why_not() -> None:
+    found = judge({"words": WordCount(), "halves": Halves(), "bleu": Bleu()}, Example("a", text="one two"))
+    assert [each.score for each in found] == [2.0, 0.25, None]
+    assert [piece.shade for line in found[1].lines for piece in line.pieces] == [0.5, -1.0]
+    assert found[2].reason == "bleu needs references, found none for 'a'"
+
+
+def test_without_models_some_metrics_are_left(tmp_path) -> None:
+    assert list(load_metrics(tmp_path)) == ["word count", "ROUGE-L", "BLEU"]
+
+
+def test_a_judgement_shows_the_change_and_escapes_everything() -> None:
+    lines = (Line(HOSTILE, (Piece(HOSTILE, 1.0, 1.0), Piece("plain"))),)
+    html = show_judgements([Judgement(HOSTILE, 0.5, None, lines), Judgement("b", None, HOSTILE)], {HOSTILE: 0.75})
+    assert "-0.250" in html
+    assert "<script>" not in html
+    assert "rgb(120, 190, 240)" in html
+
+
+@pytest.mark.parametrize(("place", "shown"), [(0, False), (1, True), (2, False)])
+def test_the_candidates_of_a_token_are_shown_by_their_probability_after(place: int, shown: bool) -> None:
+    candidates = (Candidate(HOSTILE, 0.75, 0.25, 0.1), Candidate("better", 0.25, 0.75, 0.9))
+    token = WrittenToken("better", 1, float(np.log(3)), candidates)
+    html = show_candidates(SideBySide(guided=(token,)), "guided", place, "polite")
+    assert ("0.90" in html) == shown
+    assert "<script>" not in html
+    if shown:
+        assert html.index("better</code>") < html.index("&lt;script")
+
+
+def test_the_prompt_has_no_colour_and_tokens_have_one() -> None:
+    token = WrittenToken(" b", 0, 1.0, ())
+    assert highlight("a", [token]) == [("a", None), (" b", "likelier")]
