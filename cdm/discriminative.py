@@ -22,7 +22,6 @@ from core.scores import Scores, fields
 from core.selection import score_complete
 from core.settings import check
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.seq2seq import target_log_probabilities
 
 VERSION = 2  # of steps and poolers: raised whenever the same pair and dialogues would give others
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
@@ -64,7 +63,7 @@ def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget:
                 owners.append((d, t, task.dropped))
                 pairs.append((task.source, infilling.target(task.segment)))
     amateur, expert = (
-        [row[before:].astype(np.float64) for row in target_log_probabilities(lm, pairs, token_budget=token_budget)]
+        [row[before:].astype(np.float64) for row in lm.log_probabilities(pairs, token_budget=token_budget)]
         for lm in (pair.amateur, pair.expert)
     )
     rows_of: list[list[int]] = [[] for _ in dialogues]

@@ -3,8 +3,8 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from tokenizers.models import WordPiece
@@ -12,10 +12,11 @@ from tokenizers.models import WordPiece
 from cdm.segments import Gap, InfillingTask, Turns, infilling_task, training_gap
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
-from language_models.infilling import Infilling, segment_infilling
+from language_models.causal import CausalLM
+from language_models.conditional import ConditionalLM
+from language_models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
 from language_models.model import count_positions
-from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.training import Batch, Task, seq2seq_batch
+from language_models.training import Batch, Task, causal_batch, seq2seq_batch
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 
@@ -45,6 +46,10 @@ class TokenisedDialogues:
         """The task of filling the gap of a dialogue."""
         return infilling_task(turns, gap, self.infilling, self.separator, self.longest)
 
+    def fillable(self, turns: Turns, gap: Gap) -> Gap:
+        """The gap, up to the end of its turn where the model does not read what follows: it cannot come back to it."""
+        return gap if self.infilling.reads_right else replace(gap, stop=len(turns[gap.turn]))
+
     def tasks(self, seed: int) -> list[InfillingTask]:
         """A random gap in every dialogue, by the seed, the dialogue's tokens and how often it came before.
 
@@ -56,19 +61,39 @@ class TokenisedDialogues:
             content = str(turns)
             rng = random.Random(f"{seed}/{seen[content]}/{content}")
             seen[content] += 1
-            found.append(self.task(turns, training_gap(turns, rng, self.given)))
+            found.append(self.task(turns, self.fillable(turns, training_gap(turns, rng, self.given))))
         return found
 
 
-def tokenise(lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
-    """Every turn as token ids, each turn on its own."""
+def dialogue_infilling(lm: ConditionalLM) -> Infilling:
+    """How a model reads a dialogue with a gap and writes the missing segment.
+
+    A causal model whose tokenizer has the tokens of `MIDDLE` fills in the middle. Any other causal model reads what
+    precedes the gap, and the separator ends the segment.
+
+    Raises SettingFault for an encoder-decoder model whose tokenizer has no mark for a gap.
+    """
+    if not isinstance(lm, CausalLM):
+        return segment_infilling(lm)
+    vocabulary = lm.tokenizer.get_vocab()
+    if MIDDLE[0] in vocabulary:
+        return middle_infilling(lm)
+    return Infilling((), (), (vocabulary[SEPARATOR],), end=(), begin=(lm.start,), reads_right=False)
+
+
+def tokenise(lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
+    """Every turn as token ids, each turn on its own.
+
+    Raises SettingFault where a model has too few positions for the sources or turns.
+    """
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
     tokenised = [[next(ids) for _ in dialogue] for dialogue in dialogues]
-    infilling = segment_infilling(lm)
+    infilling = dialogue_infilling(lm)
     needed = len(infilling.before) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
     positions = count_positions(lm.model.config)
-    if max(longest, needed) > positions:
+    at_once = max(longest, needed) if lm.model.config.is_encoder_decoder else longest + needed
+    if at_once > positions:
         raise SettingFault(
             f"the model has {positions} positions, but reads sources of {longest} tokens and writes turns of up to "
             f"{needed}: set a smaller longest, leave out longer turns, or choose another model"
@@ -89,44 +114,60 @@ def spell_vocabulary(tokenizer: Any) -> dict[int, str]:
     WordPiece marks the tokens that continue a word instead.
     """
     tokens = {token: text for text, token in tokenizer.get_vocab().items()}
-    if not isinstance(tokenizer.backend_tokenizer.model, WordPiece):
+    if not is_word_piece(tokenizer):
         return tokens
     return {token: text[2:] if text.startswith("##") else f"Ġ{text}" for token, text in tokens.items()}
 
 
-def held_out_nll(lm: Seq2SeqLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
+def is_word_piece(tokenizer: Any) -> bool:
+    """Whether the tokenizer marks tokens that continue a word with ##, as BERT's does."""
+    return isinstance(tokenizer.backend_tokenizer.model, WordPiece)
+
+
+def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[InfillingTask]) -> float:
     """Mean negative log-likelihood of the missing tokens in nats per token; lower is better.
 
     The closing token counts as one.
     """
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
-    scores = [row[len(infilling.before) :] for row in target_log_probabilities(lm, pairs)]
+    scores = [row[len(infilling.before) :] for row in lm.log_probabilities(pairs)]
     return -float(np.concatenate(scores).mean(dtype=np.float64))
 
 
 @checked_dataclass
 class Gaps:
-    """A model learns to fill a random gap in every dialogue.
+    """A model learns to fill a random gap in every dialogue. A causal model learns what precedes the segment, too.
 
     Attributes:
         longest: source tokens that the model reads; longer dialogues are read in windows.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence). Both are saved with the model.
         most: gaps to learn in an epoch, the first ones of a random order; None for one of every dialogue. A model that
             learns fewer sees the first gaps of one that learns more.
+        order: how a causal model reads a dialogue with a gap; None for an encoder-decoder model.
     """
 
     longest: Count
     given: Size = 0
     most: Count | None = None
+    order: Literal["fill-in-the-middle", "left-to-right"] | None = None
 
-    def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> Seq2SeqLM:
-        """The model before training; its tokenizer knows the turns and their separator."""
-        lm = model.build([turn for turns in dialogues for turn in turns], (SEPARATOR,), seed)
+    def build(self, model: Any, dialogues: Sequence[Sequence[str]], seed: int) -> ConditionalLM:
+        """The model before training; its tokenizer knows the turns and their separator.
+
+        Raises SettingFault for an order that does not suit the model.
+        """
+        marks = MIDDLE if self.order == "fill-in-the-middle" else ()
+        lm = model.build([turn for turns in dialogues for turn in turns], (SEPARATOR, *marks), seed)
+        if lm.model.config.is_encoder_decoder != (self.order is None):
+            raise SettingFault(
+                "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "
+                f"{self.order} for a {type(lm.model).__name__}"
+            )
         lm.tokenizer.model_max_length = self.longest
         lm.model.config.given_turns = self.given
         return lm
 
-    def tasks(self, lm: Seq2SeqLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
+    def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
         """The tasks of an epoch by its seed."""
         tokenised = tokenise(lm, dialogues, self.longest, self.given)
         fills = tokenised.infilling
@@ -135,10 +176,12 @@ class Gaps:
             gaps = tokenised.tasks(seed)
             if self.most is not None:
                 gaps = random.Random(seed).sample(gaps, len(gaps))[: self.most]
+            if self.order is not None:
+                return [Task(task.source[:1], [*task.source[1:], *fills.target(task.segment)]) for task in gaps]
             return [Task(task.source, fills.target(task.segment), len(fills.before)) for task in gaps]
 
         return draw_tasks
 
-    def batch(self, lm: Seq2SeqLM, tasks: Sequence[Task]) -> Batch:
+    def batch(self, lm: ConditionalLM, tasks: Sequence[Task]) -> Batch:
         """What the model is called with."""
-        return seq2seq_batch(lm.model, tasks)
+        return seq2seq_batch(lm.model, tasks) if self.order is None else causal_batch(lm.model, tasks)

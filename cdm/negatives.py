@@ -169,7 +169,7 @@ def _draw(
 ) -> list[_Draw]:
     """Each dialogue with one random gap drawn again."""
     gaps = [
-        _gap(tokenised, turns, place, rng, longest_segment)
+        tokenised.fillable(turns, _gap(tokenised, turns, place, rng, longest_segment))
         for turns, place, rng in zip(dialogues, places, rngs, strict=True)
     ]
     tasks = [tokenised.task(turns, gap) for turns, gap in zip(dialogues, gaps, strict=True)]

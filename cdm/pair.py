@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdm.infilling import SEPARATOR, TokenisedDialogues, held_out_nll, tokenise
+from cdm.infilling import SEPARATOR, TokenisedDialogues, dialogue_infilling, held_out_nll, is_word_piece, tokenise
 from cdm.segments import InfillingTask
 from core.example import Example
 from core.faults import SettingFault
-from language_models.infilling import Infilling, segment_infilling
-from language_models.seq2seq import Seq2SeqLM
+from language_models.conditional import ConditionalLM, load_conditional
+from language_models.infilling import Infilling
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +44,8 @@ class Pair:
     `given` turns are read and never filled in. Raises SettingFault where the tokenizers differ.
     """
 
-    amateur: Seq2SeqLM
-    expert: Seq2SeqLM
+    amateur: ConditionalLM
+    expert: ConditionalLM
     longest: int = 512
     given: int = 0
 
@@ -59,19 +59,22 @@ class Pair:
             )
         if SEPARATOR not in ours:
             raise SettingFault(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
+        if dialogue_infilling(self.amateur) != dialogue_infilling(self.expert):
+            kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
+            raise SettingFault(f"amateur and expert need one way of filling gaps, but are {kinds}")
 
     @classmethod
     def from_pretrained(
         cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
     ) -> "Pair":
         """Loads two infilling models that learned `Gaps`; `longest` and `given` are saved with the amateur."""
-        first, second = (Seq2SeqLM.from_pretrained(name, device, dtype) for name in (amateur, expert))
+        first, second = (load_conditional(name, device, dtype) for name in (amateur, expert))
         return cls(first, second, first.tokenizer.model_max_length, first.model.config.given_turns)
 
     @property
     def infilling(self) -> Infilling:
         """How both models write a gap."""
-        return segment_infilling(self.amateur)
+        return dialogue_infilling(self.amateur)
 
     @property
     def never_drawn(self) -> list[int]:
@@ -96,13 +99,14 @@ class Pair:
         return order
 
 
-def decode_dialogues(lm: Seq2SeqLM, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
+def decode_dialogues(lm: ConditionalLM, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
     """Dialogues of token ids as text, with one space for any run of white space.
 
     Positives and negatives both pass through it: redrawn text differs from kept text only in its words.
     """
     texts = iter(lm.tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
-    return [tuple(" ".join(next(texts).split()) for _ in turns) for turns in dialogues]
+    mark = "##" if is_word_piece(lm.tokenizer) else ""  # stays where a redrawn turn begins with the rest of a word
+    return [tuple(" ".join(next(texts).removeprefix(mark).split()) for _ in turns) for turns in dialogues]
 
 
 def turns_of(examples: Sequence[Example]) -> list[tuple[str, ...]]:

@@ -1,8 +1,7 @@
 """Sampling from the degraded distribution: two models, both with their caches, a batch at a time (CDM, Eq. 4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -14,8 +13,7 @@ from torch import Tensor
 from cdm.momentum import degraded_log_probabilities, keep_plausible
 from cdm.pair import Pair
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
-from language_models.batching import batches_by_budget, pad
-from language_models.seq2seq import Seq2SeqLM
+from language_models.batching import batches_by_budget
 
 
 @checked_dataclass
@@ -72,35 +70,6 @@ def draw(probabilities: Float[Tensor, "rows vocabulary"], uniform: Float[Tensor,
     return torch.searchsorted(cumulated, (uniform * cumulated[:, -1])[:, None], right=True).squeeze(-1)
 
 
-@dataclass
-class _Reader:
-    """One model that has read the sources and goes on one token at a time."""
-
-    lm: Seq2SeqLM
-    encoded: Tensor
-    mask: Tensor
-    cache: Any = None
-
-    @classmethod
-    def of(cls, lm: Seq2SeqLM, sources: Tensor, mask: Tensor) -> "_Reader":
-        return cls(lm, lm.model.get_encoder()(input_ids=sources, attention_mask=mask).last_hidden_state, mask)
-
-    def next_log_probabilities(self, ids: Tensor) -> Tensor:
-        output = self.lm.model(
-            encoder_outputs=(self.encoded,),
-            attention_mask=self.mask,
-            decoder_input_ids=ids,
-            past_key_values=self.cache,
-            use_cache=True,
-        )
-        self.cache = output.past_key_values
-        return output.logits[:, -1].float().log_softmax(-1)
-
-    def keep(self, rows: Tensor) -> None:
-        self.encoded, self.mask = self.encoded[rows], self.mask[rows]
-        self.cache.batch_select_indices(rows)
-
-
 @torch.inference_mode()
 def sample_segments(
     pair: Pair,
@@ -135,21 +104,18 @@ def _sample_batch(
 ) -> list[list[int]]:
     (end,) = pair.infilling.after
     device = pair.amateur.device
-    ids = pad(sources, pair.amateur.model.config.pad_token_id, device)
-    mask = pad([[1] * len(source) for source in sources], 0, device)
     # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
     readers = {
-        name: _Reader.of(lm, ids, mask)
+        name: lm.read(sources, pair.infilling.before)
         for name, lm, unused in (("amateur", pair.amateur, -1), ("expert", pair.expert, 0))
         if sampling.gamma != unused
     }
     draws = torch.as_tensor(uniforms, device=device)
-    start = [pair.amateur.model.config.decoder_start_token_id, *pair.infilling.before]
-    given = torch.tensor([start] * len(sources), device=device)
+    chosen: Tensor | None = None
     segments: list[list[int]] = [[] for _ in sources]
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
     for step in range(uniforms.shape[1]):
-        read = {name: reader.next_log_probabilities(given) for name, reader in readers.items()}
+        read = {name: reader.next_log_probabilities(chosen) for name, reader in readers.items()}
         never = [*forbidden, end] if step == 0 else list(forbidden)
         if len(read) == 2:
             log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)
@@ -170,5 +136,4 @@ def _sample_batch(
                 reader.keep(rows)
             chosen = chosen[rows]
             alive = [alive[r] for r in going]
-        given = chosen[:, None]
     return segments

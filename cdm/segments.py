@@ -105,11 +105,13 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
     """
     room = longest - len(infilling.begin) - len(infilling.end)
+    if not infilling.reads_right:
+        turns = [*turns[: gap.turn], turns[gap.turn][: gap.stop]]
     kept = window(turns, gap, room)
-    masked = fill(turns, gap, [infilling.mask])
+    masked = fill(turns, gap, infilling.mask)
     source = join_ids([masked[i] for i in kept], separator)
     dropped = sum(len(turn) + 1 for i, turn in enumerate(turns) if i not in kept)
-    if len(source) > room:  # then the window is the gap's turn alone
+    if len(source) > room:  # then the window is the gap's turn alone; without a mask `right` is -1
         right = min(len(source) - gap.start - 1, max((room - 1) // 2, room - 1 - gap.start))
         left = room - 1 - right
         dropped += len(source) - room

@@ -86,7 +86,7 @@ def gap_tasks(
     ids = lm.tokenizer(pieces, add_special_tokens=False, verbose=False)["input_ids"]
     tasks: list[Task] = []
     for before, gap, after in zip(ids[::3], ids[1::3], ids[2::3], strict=True):
-        source = [*before, infilling.mask, *after]
+        source = [*before, *infilling.mask, *after]
         if max(len(source), len(gap)) < lm.tokenizer.model_max_length:
             tasks.append(Task(source, infilling.target(gap), len(infilling.before)))
     return tasks

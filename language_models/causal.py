@@ -7,17 +7,20 @@ that the tokenizer puts in front of a text.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM
 
 from core.faults import ExampleFaults
 from core.settings import check
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
-from language_models.model import LanguageModel
+from language_models.model import LanguageModel, add_tokens
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 from language_models.truncation import Truncation
 
@@ -43,6 +46,67 @@ class CausalLM(LanguageModel):
                 f"{type(self.tokenizer).__name__} of {self.tokenizer.name_or_path!r} has neither: give a context"
             )
         return start
+
+    def log_probabilities(
+        self, pairs: Sequence[Continuation], *, token_budget: int = 16_384
+    ) -> list[NDArray[np.float32]]:
+        """`continuation_log_probabilities` of (source, target) pairs."""
+        return continuation_log_probabilities(self, pairs, token_budget=token_budget)
+
+    def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
+        """The sources, padded on the left; every target begins with the tokens `before`."""
+        rows = [[*source, *before] for source in sources]
+        ids, mask = (
+            pad([row[::-1] for row in each], 0, self.device).flip(1)
+            for each in (rows, [[1] * len(row) for row in rows])
+        )
+        return CausalReader(self.model, ids, mask)
+
+
+@dataclass
+class CausalReader:
+    """A causal model that reads some sources, of at least one token each, and goes on one token at a time."""
+
+    model: Any
+    start: Int[Tensor, "rows time"]
+    mask: Int[Tensor, "rows read"]
+    cache: Any = None
+
+    def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """Of the token after the chosen ones; `None` for the first token."""
+        if chosen is None:
+            ids, positions = self.start, (self.mask.cumsum(1) - 1).clamp(min=0)
+        else:
+            ids, positions = chosen[:, None], self.mask.sum(1, keepdim=True)
+            self.mask = torch.cat([self.mask, torch.ones_like(ids)], dim=1)
+        output = self.model(
+            input_ids=ids,
+            attention_mask=self.mask,
+            position_ids=positions,
+            past_key_values=self.cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        self.cache = output.past_key_values
+        return output.logits[:, -1].float().log_softmax(-1)
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Goes on with these rows alone."""
+        self.mask = self.mask[rows]
+        self.cache.batch_select_indices(rows)
+
+
+@dataclass(frozen=True)
+class PretrainedCausal:
+    """A causal model to build, by its hub name or folder."""
+
+    name: str
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+        """The model, with the `additional` special tokens added and their embeddings new; `texts` are not needed."""
+        return add_tokens(CausalLM.from_pretrained(self.name, self.device, self.dtype), additional, seed)
 
 
 def continuation_log_probabilities(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault
+from language_models.causal import CausalLM
 from language_models.model import LanguageModel, special_frame
 
 
@@ -14,13 +15,17 @@ class Infilling:
     """Source: `begin`, text with `mask` in the gap, `end`. Target: `before`, the missing tokens, `after`.
 
     The model is given the tokens of `before`, which are never scored. `after` ends the segment and is scored.
+
+    Attributes:
+        reads_right: whether the source goes on behind the gap.
     """
 
-    mask: int
+    mask: tuple[int, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
     end: tuple[int, ...]
     begin: tuple[int, ...] = ()
+    reads_right: bool = True
 
     def target(self, segment: Sequence[int]) -> list[int]:
         """The target ids for a missing segment."""
@@ -30,22 +35,36 @@ class Infilling:
 def segment_infilling(lm: LanguageModel) -> Infilling:
     """How an encoder-decoder model reads one gap and writes the segment that belongs there.
 
-    T5 and its kind have sentinels. Other models have one mask token (`[MASK]`, `<mask>`): the tokenizer frames source
-    and segment as it frames a text, and its last special token ends the segment.
+    T5 and its kind have sentinels. Others have a mask token (PEGASUS `<mask_1>`, BART `<mask>`, BERT `[MASK]`): their
+    tokenizers frame source and segment as they frame a text, and the token that ends a text ends the segment.
 
     Raises SettingFault for a tokenizer with neither, or without a token that ends a text.
     """
     tokenizer = lm.tokenizer
-    if "<extra_id_0>" in tokenizer.get_vocab():
+    vocabulary = tokenizer.get_vocab()
+    if "<extra_id_0>" in vocabulary:
         return sentinel_infilling(tokenizer)
     begin, end = special_frame(tokenizer)
-    if tokenizer.mask_token is None or len(end) != 1:
+    mask = PEGASUS.mask if PEGASUS.mask in vocabulary else tokenizer.mask_token
+    if mask is None or len(end) != 1:
         raise SettingFault(
             "infilling needs a tokenizer with sentinels (<extra_id_0>, <extra_id_1>), or with a mask token and one "
             f"token that ends a text, but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has neither"
         )
     before = () if begin == (lm.model.config.decoder_start_token_id,) else begin
-    return Infilling(mask=_single(tokenizer, str(tokenizer.mask_token)), before=before, after=end, end=end, begin=begin)
+    return Infilling(mask=(_single(tokenizer, str(mask)),), before=before, after=end, end=end, begin=begin)
+
+
+MIDDLE = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>")
+
+
+def middle_infilling(lm: CausalLM) -> Infilling:
+    """Fill-in-the-middle (Bavarian et al. 2022): prefix, suffix, and then the segment, each behind a token of `MIDDLE`.
+
+    The token that ends a text ends the segment. Raises SettingFault for a tokenizer without the three tokens.
+    """
+    prefix, suffix, middle = (_single(lm.tokenizer, token) for token in MIDDLE)
+    return Infilling(mask=(suffix,), before=(), after=(lm.start,), end=(middle,), begin=(prefix,))
 
 
 def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
@@ -61,7 +80,9 @@ def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
             "infilling needs a tokenizer with the sentinels <extra_id_0> and <extra_id_1> (the T5 family), "
             f"but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has none"
         )
-    return Infilling(mask=first, before=(first,), after=(second,), end=(_single(tokenizer, str(tokenizer.eos_token)),))
+    return Infilling(
+        mask=(first,), before=(first,), after=(second,), end=(_single(tokenizer, str(tokenizer.eos_token)),)
+    )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -113,3 +113,16 @@ class LanguageModel:
     def parameters(self) -> int:
         """How many parameters the model has."""
         return sum(p.numel() for p in self.model.parameters())
+
+
+LM = TypeVar("LM", bound=LanguageModel)
+
+
+def add_tokens(lm: LM, additional: Sequence[str], seed: int) -> LM:
+    """The model, changed in place: its tokenizer knows the special tokens, whose embeddings are new and random."""
+    lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
+    if len(lm.tokenizer) > lm.model.config.vocab_size:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            lm.model.resize_token_embeddings(len(lm.tokenizer))
+    return lm

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM
 
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
-from language_models.model import LanguageModel
+from language_models.model import LanguageModel, add_tokens
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,48 @@ class Seq2SeqLM(LanguageModel):
     """An encoder-decoder model and its tokenizer."""
 
     loader = AutoModelForSeq2SeqLM
+
+    def log_probabilities(
+        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, token_budget: int = 16_384
+    ) -> list[NDArray[np.float32]]:
+        """`target_log_probabilities` of (source, target) pairs."""
+        return target_log_probabilities(self, pairs, token_budget=token_budget)
+
+    def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
+        """Encodes the sources; every target begins with the tokens `before`."""
+        ids = pad(sources, self.model.config.pad_token_id, self.device)
+        mask = pad([[1] * len(source) for source in sources], 0, self.device)
+        encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        start = torch.tensor([self.model.config.decoder_start_token_id, *before], device=self.device)
+        return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
+
+
+@dataclass
+class Seq2SeqReader:
+    """An encoder-decoder model that has read some sources and writes one token at a time."""
+
+    model: Any
+    encoded: Float[Tensor, "rows time dim"]
+    mask: Int[Tensor, "rows time"]
+    start: Int[Tensor, "rows given"]
+    cache: Any = None
+
+    def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """Of the token after the chosen ones; `None` for the first token."""
+        output = self.model(
+            encoder_outputs=(self.encoded,),
+            attention_mask=self.mask,
+            decoder_input_ids=self.start if chosen is None else chosen[:, None],
+            past_key_values=self.cache,
+            use_cache=True,
+        )
+        self.cache = output.past_key_values
+        return output.logits[:, -1].float().log_softmax(-1)
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Goes on with these rows alone."""
+        self.encoded, self.mask = self.encoded[rows], self.mask[rows]
+        self.cache.batch_select_indices(rows)
 
 
 def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:
@@ -127,10 +169,4 @@ class PretrainedSeq2Seq:
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
         """The model, with the `additional` special tokens added and their embeddings new; `texts` are not needed."""
-        lm = Seq2SeqLM.from_pretrained(self.name, self.device, self.dtype)
-        lm.tokenizer.add_special_tokens({"additional_special_tokens": list(additional)}, False)
-        if len(lm.tokenizer) > lm.model.config.vocab_size:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                lm.model.resize_token_embeddings(len(lm.tokenizer))
-        return lm
+        return add_tokens(Seq2SeqLM.from_pretrained(self.name, self.device, self.dtype), additional, seed)

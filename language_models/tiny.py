@@ -1,11 +1,13 @@
 """Small models from scratch: a byte-level BPE trained on the given texts; T5, GPT-2 and BERT models of any size."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
     BertConfig,
     BertForMaskedLM,
     GPT2Config,
@@ -140,6 +142,44 @@ class TinyGPT2:
             pad_token_id=vocabulary["<pad>"],
         )
         return CausalLM(initialise_model(GPT2LMHeadModel, config, seed), tokenizer)
+
+
+@checked_dataclass
+class TinyCausal:
+    """A causal model with rotary positions to build from scratch; its tokenizer is that of TinyGPT2.
+
+    Attributes:
+        shape: `gpt_neox` (Pythia) or `llama`.
+        vocabulary: tokens of the byte-level BPE, at most.
+        hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: fields of its configuration.
+        longest: tokens it reads at once.
+    """
+
+    shape: Literal["gpt_neox", "llama"]
+    vocabulary: Count
+    hidden_size: Count
+    num_attention_heads: Count
+    num_hidden_layers: Count
+    intermediate_size: Count
+    longest: Count = 512
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
+        vocabulary = tokenizer.get_vocab()
+        config = AutoConfig.for_model(
+            self.shape,
+            vocab_size=len(tokenizer),
+            hidden_size=self.hidden_size,
+            num_attention_heads=self.num_attention_heads,
+            num_hidden_layers=self.num_hidden_layers,
+            intermediate_size=self.intermediate_size,
+            max_position_embeddings=self.longest,
+            bos_token_id=vocabulary["</s>"],
+            eos_token_id=vocabulary["</s>"],
+            pad_token_id=vocabulary["<pad>"],
+        )
+        return CausalLM(initialise_model(AutoModelForCausalLM.from_config, config, seed), tokenizer)
 
 
 @checked_dataclass

@@ -22,7 +22,7 @@ from cdm.segments import (
 from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
-INFILLING = Infilling(mask=1, before=(1,), after=(2,), end=())
+INFILLING = Infilling(mask=(1,), before=(1,), after=(2,), end=())
 SEPARATOR = 3
 turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1, max_size=8).filter(
     lambda turns: any(turns)
@@ -34,7 +34,7 @@ def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int
     gap = random_gap(turns, random.Random(seed), utterance, longest_segment=3)
     task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest=1000)
     assert task.dropped == 0
-    at = task.source.index(INFILLING.mask)
+    at = task.source.index(1)
     assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join_ids(turns, SEPARATOR)
     assert len(task.segment) >= 1
     assert fill(turns, gap, task.segment) == turns
@@ -51,8 +51,8 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
     assert gap.turn in kept
     task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest)
     assert len(task.source) <= longest
-    assert task.source.count(INFILLING.mask) == 1
-    whole = len(join_ids(fill(turns, gap, [INFILLING.mask]), SEPARATOR))
+    assert task.source.count(1) == 1
+    whole = len(join_ids(fill(turns, gap, INFILLING.mask), SEPARATOR))
     assert len(task.source) + task.dropped == whole
     if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
         assert list(kept) == list(range(len(turns)))

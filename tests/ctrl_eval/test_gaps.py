@@ -45,7 +45,7 @@ def test_tasks_put_the_text_together_again_and_are_the_same_for_a_seed() -> None
     tasks = gap_tasks(lm, infilling, [TEXT] * 40, seed=3, split=split)
     assert len(tasks) == 40
     for task in tasks:
-        before, after = split_at(list(task.source), infilling.mask)
+        before, after = split_at(list(task.source), infilling.mask[0])
         gap = list(task.target)[len(infilling.before) : -len(infilling.after)]
         assert task.given == len(infilling.before)
         assert lm.tokenizer.decode([*before, *gap, *after]) == TEXT
@@ -58,7 +58,7 @@ def test_texts_that_do_not_fit_are_left_out() -> None:
     lm.tokenizer.model_max_length = 12
     infilling = sentinel_infilling(lm.tokenizer)
     tasks = gap_tasks(lm, infilling, ["Yes.", TEXT * 3], seed=0, split=split)
-    assert [lm.tokenizer.decode([t for t in task.source if t != infilling.mask]) for task in tasks] == ["."]
+    assert [lm.tokenizer.decode([t for t in task.source if t not in infilling.mask]) for task in tasks] == ["."]
 
 
 def split_at(ids: list[int], mask: int) -> tuple[list[int], list[int]]:

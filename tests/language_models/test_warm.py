@@ -93,7 +93,7 @@ def test_a_saved_model_gives_the_same_likelihoods_and_decodes_alike(warm: Seq2Se
     loaded = Seq2SeqLM.from_pretrained(tmp_path)
     infilling = segment_infilling(warm)
     assert infilling == segment_infilling(loaded)
-    pairs = [([*infilling.begin, 7, infilling.mask, *infilling.end], infilling.target(s)) for s in ([5], [6, 9, 8])]
+    pairs = [([*infilling.begin, 7, *infilling.mask, *infilling.end], infilling.target(s)) for s in ([5], [6, 9, 8])]
     for ours, theirs in zip(
         target_log_probabilities(warm, pairs), target_log_probabilities(loaded, pairs), strict=True
     ):
@@ -106,7 +106,7 @@ def test_a_saved_model_gives_the_same_likelihoods_and_decodes_alike(warm: Seq2Se
 def test_the_frame_of_a_bert_stands_around_source_and_segment(warm: Seq2SeqLM) -> None:
     cls, sep, mask = (warm.tokenizer.get_vocab()[f"[{name}]"] for name in ("CLS", "SEP", "MASK"))
     infilling = segment_infilling(warm)
-    assert (infilling.begin, infilling.mask, infilling.end) == ((cls,), mask, (sep,))
+    assert (infilling.begin, infilling.mask, infilling.end) == ((cls,), (mask,), (sep,))
     assert infilling.target([9]) == [9, sep]
     assert warm.model.config.decoder_start_token_id == cls  # so that the target need not repeat it
 
