@@ -62,11 +62,10 @@ class GenerativeCDM:
         return Scores({"quality": np.asarray(logits)}, line, dropped_tokens=dropped.tolist(), explanations=explanations)
 
     def _explain(self, dialogues: Sequence[tuple[str, ...]], scores: Sequence[float]) -> list[dict[str, Any]]:
-        """`{"turns": [{"turn": 0, "contribution": logit, "text": ...}, ...]}`; a dialogue of one turn has none."""
+        """`{"parts": [[turn, contribution], ...]}` for each dialogue."""
         owners = [(d, t) for d, turns in enumerate(dialogues) if len(turns) > 1 for t in range(len(turns))]
         without, _ = self.discriminator.logits([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
-        explained: list[dict[str, Any]] = [{"turns": []} for _ in dialogues]
+        explained: list[dict[str, Any]] = [{"parts": []} for _ in dialogues]
         for (d, t), rest in zip(owners, without.tolist(), strict=True):
-            part = {"turn": t, "contribution": round(scores[d] - rest, 4), "text": dialogues[d][t]}
-            explained[d]["turns"].append(part)
+            explained[d]["parts"].append([dialogues[d][t], round(scores[d] - rest, 4)])
         return explained

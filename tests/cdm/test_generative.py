@@ -16,10 +16,10 @@ def test_a_turn_contributes_what_the_score_loses_without_it() -> None:
     (whole, _), _ = judge.logits(DIALOGUES)
     first, second = DIALOGUES[0][0], DIALOGUES[0][1]
     (without_third,), _ = judge.logits([(first, second)])
-    turns = found.explanations[0]["turns"]
-    assert [turn["text"] for turn in turns] == list(DIALOGUES[0])
-    assert turns[2]["contribution"] == pytest.approx(whole - without_third, abs=1e-4)
-    assert [turn["turn"] for turn in found.explanations[1]["turns"]] == [0, 1]
+    parts = found.explanations[0]["parts"]
+    assert [turn for turn, _ in parts] == list(DIALOGUES[0])
+    assert parts[2][1] == pytest.approx(whole - without_third, abs=1e-4)
+    assert [turn for turn, _ in found.explanations[1]["parts"]] == list(DIALOGUES[1])
 
 
 def test_explanations_do_not_change_the_scores() -> None:
