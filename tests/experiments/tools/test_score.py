@@ -192,6 +192,7 @@ READ: dict[str, tuple[Field, ...]] = {
     "llm_judge": (),
     "perplexity": (),
     "perplexity_seq2seq": (),
+    "uni_eval": ("turns",),
     "word_count": (),
 }
 

@@ -1,0 +1,108 @@
+"""UniEval (Zhong et al., EMNLP 2022): a sequence-to-sequence model answers a yes/no question about each utterance."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.example import Example
+from core.scores import Scores, fields
+from core.selection import score_complete
+from core.settings import Count, checked_dataclass
+from core.signature import MODEL_LIBRARIES, signature
+from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
+from language_models.truncation import CutTruncation, refuse_cut
+
+
+@checked_dataclass
+class UniEval:
+    """The probability of "Yes" against "No", in (0, 1), averaged over the utterances of a dialogue; higher is better.
+
+    UniEval judges single utterances. CDM (Table 2) averages them, here without the first one, which
+    answers nothing.
+
+    Attributes:
+        lm: the model; UniEval's own for dialogues is `MingZhong/unieval-dialog`.
+        model: its name, for the signature.
+        questions: by aspect, the input with `{response}` and `{history}` in it.
+        longest: tokens of an input; UniEval reads 1024.
+        truncation: the end of an input that is too long is cut and counted (`warn`), or it is refused (`error`).
+        token_budget: padded tokens in a batch.
+    """
+
+    requires = fields("turns")
+    lm: Seq2SeqLM
+    model: str
+    questions: Mapping[str, str]
+    longest: Count = 1024
+    truncation: CutTruncation = "warn"
+    token_budget: Count = 16_384
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str,
+        questions: Mapping[str, str],
+        device: str = "cpu",
+        dtype: str = "float32",
+        **settings: Any,
+    ) -> "UniEval":
+        """Loads a hub name or a folder; `settings` are the other attributes.
+
+        Raises MissingModel where neither a folder nor a reachable hub has it.
+        """
+        return cls(Seq2SeqLM.from_pretrained(model, device, dtype), model, dict(questions), **settings)
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """One aspect for each question; NaN for a dialogue of one turn.
+
+        Raises ExampleFaults where no example has turns, and with `error` for all dialogues that would be cut.
+        """
+        return score_complete(examples, self.requires, "uni_eval", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        owners = [(i, t) for i, example in enumerate(examples) for t in range(1, len(example.turns))]
+        values = {aspect: np.empty(len(examples)) for aspect in self.questions}
+        explanations: list[dict[str, Any]] = [{} for _ in examples]
+        dropped = np.zeros(len(examples), dtype=np.int64)
+        for aspect, question in self.questions.items():
+            inputs = [
+                question.format(response=examples[i].turns[t], history="\n".join(examples[i].turns[:t]))
+                for i, t in owners
+            ]
+            answers, lost = self._ask(inputs)
+            for i, example in enumerate(examples):
+                own = [k for k, (owner, _) in enumerate(owners) if owner == i]
+                values[aspect][i] = answers[own].mean()
+                dropped[i] += lost[own].sum()
+                turns = zip(example.turns[1:], answers[own].tolist(), strict=True)
+                explanations[i][aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
+        if self.truncation == "error":
+            refuse_cut(f"the questions about a dialogue must have at most {self.longest} tokens", dropped.tolist())
+        return Scores(
+            values,
+            signature(
+                "uni_eval",
+                libraries=MODEL_LIBRARIES,
+                model=self.model,
+                longest=self.longest,
+                **{f"question_{aspect}": question for aspect, question in self.questions.items()},
+            ),
+            dropped_tokens=dropped.tolist(),
+            explanations=explanations,
+        )
+
+    def _ask(self, inputs: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
+        encode = self.lm.tokenizer
+        sources: list[list[int]] = encode(list(inputs), verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
+        lost = np.array([max(0, len(source) - self.longest) for source in sources])
+        sources = [
+            source if not cut else [*source[: self.longest - 1], source[-1]]  # what ends an input stays
+            for source, cut in zip(sources, lost, strict=True)
+        ]
+        words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]  # pyright: ignore[reportIndexIssue]
+        pairs = [(source, word) for source in sources for word in words]
+        rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
+        yes, no = np.array(rows, dtype=np.float64).reshape(-1, 2).T
+        return 1 / (1 + np.exp(no - yes)), lost
