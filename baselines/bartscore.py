@@ -89,6 +89,7 @@ class BartScore:
             "bartscore",
             libraries=MODEL_LIBRARIES,
             model=self.model,
+            identity=self.lm.identity,
             direction=self.direction,
             source=self.source if self.direction == "source_to_text" else None,
             references=self.references if self.requires == ("references",) else None,

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,6 +17,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.encoders import encoder_source
+from language_models.identity import model_fingerprint
 from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.truncation import CutTruncation, refuse_cut
@@ -75,6 +77,11 @@ class BertScore:
         scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
         return cls(scorer, model, layers, longest, **settings)
 
+    @cached_property
+    def identity(self) -> str:
+        """A fingerprint of model and tokenizer, for the signature."""
+        return model_fingerprint(self.scorer._model, self.scorer._tokenizer)
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references.
 
@@ -96,7 +103,9 @@ class BertScore:
             "bertscore",
             libraries=("bert-score", *MODEL_LIBRARIES),
             model=self.model,
+            identity=self.identity,
             layers=self.layers,
+            longest=self.longest,
             part=self.part,
             truncation=self.truncation,
         )

@@ -5,6 +5,7 @@ The authors' checkpoints are for TensorFlow. This reads checkpoints in the Huggi
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.identity import model_fingerprint
 from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.truncation import CutTruncation, refuse_cut
@@ -66,6 +68,11 @@ class Bleurt:
         """The field that the text is compared with."""
         return (self.reference,)
 
+    @cached_property
+    def identity(self) -> str:
+        """A fingerprint of model and tokenizer, for the signature."""
+        return model_fingerprint(self.network, self.tokenizer)
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without the field.
 
@@ -93,7 +100,12 @@ class Bleurt:
         at = np.array([i for i, _, _ in pairs], np.int64)
         found = [of_pairs[at == i] for i in range(len(examples))]
         line = signature(
-            "bleurt", libraries=MODEL_LIBRARIES, model=self.model, reference=self.reference, truncation=self.truncation
+            "bleurt",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.identity,
+            reference=self.reference,
+            truncation=self.truncation,
         )
         reasons = [None if len(values) else NO_TOKENS for values in found]
         return Scores({"quality": np.array([v.mean() if len(v) else np.nan for v in found])}, line, reasons, dropped)

@@ -152,7 +152,7 @@ class LocalChat:
         self.lm = CausalLM.from_pretrained(model, device, dtype)
         if not self.lm.tokenizer.chat_template:
             raise SettingFault(f"model={model} has no chat template: an instruction model is needed")
-        self.name, self.depends = model, {"model": model, "weights": self.lm.weights}
+        self.name, self.depends = model, {"model": model, "identity": self.lm.identity}
         self.lock = threading.Lock()
 
     @torch.inference_mode()

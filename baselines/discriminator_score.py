@@ -40,7 +40,12 @@ class DiscriminatorScore:
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text. Raises ValueError as `Discriminator.logits` does."""
-        line = signature("discriminator", libraries=MODEL_LIBRARIES, discriminator=self.discriminator.settings["kind"])
+        line = signature(
+            "discriminator",
+            libraries=MODEL_LIBRARIES,
+            discriminator=self.discriminator.settings["kind"],
+            identity=self.discriminator.identity,
+        )
         logits, reasons, dropped = _read(examples, self.discriminator)
         return Scores({"quality": logits}, line, reasons, dropped)
 
@@ -82,8 +87,12 @@ class LabelDiscriminatorScore:
         ]
         if faults:
             raise ExampleFaults(faults)
-        kind = self.discriminator.settings["kind"]
-        line = signature("discriminator_label", libraries=MODEL_LIBRARIES, discriminator=kind, labels="+".join(labels))
+        line = signature(
+            "discriminator_label",
+            libraries=MODEL_LIBRARIES,
+            discriminator=self.discriminator.settings["kind"],
+            identity=self.discriminator.identity,
+        )
         logits, reasons, dropped = _read(examples, self.discriminator)
         columns = [labels.index(example.label or "") for example in examples]
         return Scores({"quality": softmax(logits, axis=1)[range(len(examples)), columns]}, line, reasons, dropped)

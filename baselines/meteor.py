@@ -68,7 +68,9 @@ class Meteor:
         """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
         synonyms = has_wordnet() if self.synonyms is None else self.synonyms
         source: Any = wordnet if synonyms else NoSynonyms()
-        line = signature("meteor", libraries=("nltk",), synonyms=synonyms)
+        line = signature(
+            "meteor", libraries=("nltk",), synonyms=synonyms, wordnet=wordnet.get_version() if synonyms else None
+        )
 
         def rate(text: str, references: list[str]) -> float:
             return meteor_score([tokenize(reference) for reference in references], tokenize(text), wordnet=source)

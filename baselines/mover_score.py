@@ -23,7 +23,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies, count_documents, read_documents
 from language_models.batching import batches_by_budget, pad
 from language_models.encoders import Encoder
-from language_models.model import plain_token_ids
+from language_models.model import plain_token_ids, special_frame
 from language_models.truncation import CutTruncation, refuse_cut
 
 AT_ONCE = 256  # examples whose token embeddings are held in memory
@@ -72,7 +72,7 @@ class MoverScore:
         texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(text for several in texts for text in several))
         ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
-        room = self.encoder.longest - sum(map(len, self.encoder.frame))
+        room = self.encoder.longest - sum(map(len, special_frame(self.encoder.tokenizer)))
         dropped = [sum(max(0, len(ids[text]) - room) for text in several) for several in texts]
         if self.truncation == "error":
             refuse_cut(
@@ -88,6 +88,7 @@ class MoverScore:
             "mover_score",
             libraries=MODEL_LIBRARIES,
             encoder=self.encoder.name,
+            identity=self.encoder.identity,
             layers=self.layers,
             documents=frequencies.corpus,
             truncation=self.truncation,
@@ -116,7 +117,7 @@ class MoverScore:
     @torch.inference_mode()
     def _embed(self, rows: Sequence[list[int]]) -> list[NDArray[np.float64]]:
         """The unit vectors of the tokens of each row, shape (tokens, 3 dim)."""
-        prefix, suffix = self.encoder.frame
+        prefix, suffix = special_frame(self.encoder.tokenizer)
         transformer, device = self.encoder.model[0].auto_model, self.encoder.model.device
         found: list[NDArray[np.float64]] = [np.empty(0)] * len(rows)
         for batch in batches_by_budget([len(row) for row in rows], self.token_budget):

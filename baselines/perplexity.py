@@ -15,6 +15,8 @@ from core.example import Example
 from core.scores import Field, Scores, fields
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
+from core.signature import Setting
+from core.stages import fingerprint
 from language_models.causal import CausalLM, continuation_log_probabilities, fit_continuations
 from language_models.infilling import Convention, convention_of, encode_infills
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
@@ -73,8 +75,8 @@ class Perplexity:
         flat = [window for windows in fitted for window in windows]
         rows = iter(continuation_log_probabilities(self.lm, flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        settings = {"model": self.model, "use_context": self.use_context, "truncation": self.truncation}
-        return likelihood_scores(log_probabilities, dropped, "perplexity", settings)
+        settings = {"model": self.model, "identity": self.lm.identity, "use_context": self.use_context}
+        return likelihood_scores(log_probabilities, dropped, "perplexity", settings | {"truncation": self.truncation})
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """The tokens of texts; `special` adds those that begin a text."""
@@ -144,5 +146,6 @@ class InfillingPerplexity:
         pairs = [(infill.source, infill.target) for infill, _ in cut]
         rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
         scored = [row[infill.start :] for row, (infill, _) in zip(rows, cut, strict=True)]
-        settings = {"model": self.model, "truncation": self.truncation}
+        settings: dict[str, Setting] = {"model": self.model, "identity": self.lm.identity, "longest": self.longest}
+        settings |= {"convention": fingerprint(self.convention), "truncation": self.truncation}
         return likelihood_scores(scored, dropped, "perplexity_seq2seq", settings)

@@ -74,7 +74,8 @@ class SentenceMover:
         quality = np.array([max(self._similarity(text, r, vectors) for r in others) for text, *others in texts])
         reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
         dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
-        line = signature("sentence_mover", libraries=MODEL_LIBRARIES, encoder=self.embedder.name)
+        names = {"encoder": self.embedder.name, "identity": self.embedder.identity}
+        line = signature("sentence_mover", libraries=MODEL_LIBRARIES, **names)
         return Scores({"quality": quality}, line, reasons, dropped)
 
     def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:

@@ -22,6 +22,7 @@ from core.scores import Scores, fields
 from core.selection import score_complete
 from core.settings import check
 from core.signature import MODEL_LIBRARIES, signature
+from core.stages import fingerprint
 
 VERSION = 2  # of steps and poolers: raised whenever the same pair and dialogues would give others
 MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
@@ -191,11 +192,18 @@ class ClassifierPooler:
         parts = (momentum_features(steps) - self.center) / self.scale * self.weights
         return dict(zip(FEATURES, parts.tolist(), strict=True))
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """The intercept, and by feature its weight, center and scale."""
+        rows = zip(FEATURES, self.center.tolist(), self.scale.tolist(), self.weights.tolist(), strict=True)
+        return {
+            "intercept": self.intercept,
+            "features": {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows},
+        }
+
     def save(self, path: Path) -> None:
-        """Writes the weights by feature as JSON."""
-        rows = zip(FEATURES, self.center, self.scale, self.weights, strict=True)
-        features = {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows}
-        path.write_text(json.dumps({"intercept": self.intercept, "features": features}, indent=2) + "\n", "utf-8")
+        """Writes its content as JSON."""
+        path.write_text(json.dumps(self.content, indent=2) + "\n", "utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "ClassifierPooler":
@@ -279,5 +287,13 @@ class DiscriminativeCDM:
     def _score(self, examples: Sequence[Example]) -> Scores:
         dialogues = turns_of(examples)
         steps = dialogue_steps(self.pair, dialogues, self.token_budget)
-        line = signature("cdm_discriminative", libraries=MODEL_LIBRARIES, pooling=self.pooling)
+        line = signature(
+            "cdm_discriminative",
+            libraries=MODEL_LIBRARIES,
+            amateur=self.pair.amateur.identity,
+            expert=self.pair.expert.identity,
+            windows=f"{self.pair.longest}-{self.pair.given}",
+            pooling=self.pooling,
+            pooler=None if self.pooler is None else fingerprint(self.pooler.content),
+        )
         return pooled_scores(steps, self.pooling, line, self.pooler, explain_steps(self.pair, dialogues, steps))

@@ -57,7 +57,13 @@ class GenerativeCDM:
     def _score(self, examples: Sequence[Example]) -> Scores:
         dialogues = turns_of(examples)
         logits, dropped = self.discriminator.logits(dialogues)
-        line = signature("cdm_generative", libraries=MODEL_LIBRARIES, discriminator=self.discriminator.settings["kind"])
+        line = signature(
+            "cdm_generative",
+            libraries=MODEL_LIBRARIES,
+            discriminator=self.discriminator.settings["kind"],
+            identity=self.discriminator.identity,
+            explain=self.explain,  # kept rows hold the explanations
+        )
         explanations = self._explain(dialogues, logits.tolist()) if self.explain else ()
         return Scores({"quality": np.asarray(logits)}, line, dropped_tokens=dropped.tolist(), explanations=explanations)
 

@@ -246,6 +246,9 @@ class CTRLEval:
             prompts=None if self.prompts is None else fingerprint([self.prompts.prompts, self.prompts.verbalizers])[:8],
             length_norm=self.length_norm,
             weights=self.weights,
+            truncation=self.truncation,
+            longest=self.longest,
+            identity=self.lm.identity,
         )
 
     def _faults(self, example: Example) -> list[str]:

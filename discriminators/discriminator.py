@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import MissingModel, SettingFault
+from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling
 from discriminators.bilstm import AttentionBiLSTM
@@ -21,6 +23,7 @@ from discriminators.segments import Segments, clean, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget
 from language_models.encoders import load_encoder
+from language_models.identity import tokenizer_fingerprint, weights_fingerprint
 from language_models.loading import load_pretrained
 from language_models.model import readable_tokens
 from language_models.truncation import Truncation
@@ -51,6 +54,18 @@ class Discriminator:
     def labels(self) -> tuple[str, ...]:
         """The labels of the logits; empty for one logit."""
         return tuple(self.settings.get("labels", ()))
+
+    @cached_property
+    def identity(self) -> str:
+        """A fingerprint of the weights, the tokens and the settings, for signatures, computed once."""
+        if isinstance(self.tokens, Vocabulary):
+            read = fingerprint([self.tokens.kind, self.tokens.tokenizer.to_str()])
+        else:
+            read = tokenizer_fingerprint(self.tokens.tokenizer)
+        kept = {name: value for name, value in self.settings.items() if name != "dropout"}  # training alone uses it
+        return fingerprint(
+            [weights_fingerprint(self.network), read, kept, self.tokens.layout.max_tokens, self.truncation]
+        )
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

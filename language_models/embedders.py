@@ -21,6 +21,11 @@ class Embedder(Protocol):
         """For signatures."""
         ...
 
+    @property
+    def identity(self) -> str:
+        """A fingerprint of what makes the vectors, for signatures."""
+        ...
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (texts, dim), in the order of the texts, the same for any batch size."""
         ...
@@ -41,6 +46,11 @@ class Remembered:
     def name(self) -> str:
         """The name of the embedder."""
         return self.embedder.name
+
+    @property
+    def identity(self) -> str:
+        """The fingerprint of the embedder."""
+        return self.embedder.identity
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of the embedder, shape (texts, dim)."""

@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from core.faults import SettingFault, shown
 from core.settings import Count, checked_dataclass
+from core.stages import fingerprint
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.devices import check_device, check_memory
-from language_models.identity import file_sha256
+from language_models.identity import file_sha256, model_fingerprint, weights_fingerprint
 from language_models.loading import load_pretrained
 from language_models.model import count_positions, plain_token_ids, special_frame
 from language_models.truncation import Truncation
@@ -134,6 +135,18 @@ class Encoder:
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         return self.model.tokenizer
+
+    @property
+    def identity(self) -> str:
+        """A fingerprint of the model, what it does after its encoder, and the settings that change a vector."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
+        first, *rest = self.model
+        after = [[type(module).__name__, str(module), weights_fingerprint(module)] for module in rest]
+        contents = model_fingerprint(first.auto_model, self.tokenizer)
+        return fingerprint([contents, after, self.longest, self.truncation])
 
     @property
     def dimension(self) -> int:

@@ -1,11 +1,17 @@
 """Fingerprints of models. Results that a model made depend on its weights, whatever folder they came from."""
 
 import hashlib
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
+
+from core.stages import fingerprint
+
+NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
 
 
 def weights_fingerprint(model: Any) -> str:
@@ -19,6 +25,29 @@ def weights_fingerprint(model: Any) -> str:
         digest.update(f"{name} {array.dtype} {tuple(array.shape)}\n".encode())
         digest.update(array.reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()[:16]
+
+
+def model_fingerprint(model: Any, tokenizer: Any) -> str:
+    """Sixteen hexadecimal digits that change with any weight, the configuration or the tokenizer of a model.
+
+    They are the same in any folder. For signatures.
+    """
+    settings = {name: value for name, value in model.config.to_dict().items() if name not in NOT_OF_THE_MODEL}
+    parts = [weights_fingerprint(model), json.dumps(settings, sort_keys=True, default=str)]
+    return fingerprint([*parts, tokenizer_fingerprint(tokenizer)])
+
+
+def tokenizer_fingerprint(tokenizer: Any) -> str:
+    """Sixteen hexadecimal digits that change with what a transformers tokenizer does to a text."""
+    if tokenizer.is_fast:
+        own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        own.no_padding()  # calls change these two
+        own.no_truncation()
+        content = own.to_str()
+    else:
+        content = tokenizer.get_vocab()
+    special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
+    return fingerprint([content, special, min(tokenizer.model_max_length, 10**9), tokenizer.chat_template])
 
 
 def folder_fingerprint(folder: Path) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from language_models.devices import check_device, check_memory
-from language_models.identity import weights_fingerprint
+from language_models.identity import model_fingerprint, weights_fingerprint
 from language_models.loading import load_pretrained
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
@@ -108,6 +108,11 @@ class LanguageModel:
     def weights(self) -> str:
         """A fingerprint of the weights, computed once: they must not change afterwards."""
         return weights_fingerprint(self.model)
+
+    @cached_property
+    def identity(self) -> str:
+        """A fingerprint of model and tokenizer for signatures, computed once: they must not change afterwards."""
+        return model_fingerprint(self.model, self.tokenizer)
 
     @property
     def parameters(self) -> int:

@@ -1,14 +1,17 @@
 """Word vectors: one per word, from a file or from the input embeddings of an encoder."""
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.faults import InputFaults, fault, shown
+from core.stages import fingerprint
 from data.text_files import iterate_lines
 from language_models.encoders import Encoder
 
@@ -81,6 +84,16 @@ class WordVectors:
         special = set(tokenizer.all_special_tokens)
         row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
         return cls(row_of, table, f"static:{name}", tokenizer.tokenize)
+
+    @property
+    def identity(self) -> str:
+        """A fingerprint of the words and their vectors."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
+        digest = hashlib.sha256(np.ascontiguousarray(self.table).tobytes()).hexdigest()
+        return fingerprint([dict(self.row_of), self.table.shape[1], digest])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The mean of the vectors of a text's words, shape (texts, dim); NaN for a text of which no word is known."""

@@ -18,6 +18,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
 from language_models.causal import CausalLM
 from language_models.embedders import Embedder, load_embedder
+from language_models.identity import tokenizer_fingerprint
 from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
@@ -146,14 +147,16 @@ class MARS:
         chosen_tagger = load_tagger(tagger)
         frequencies = None if documents is None else load_documents(documents)
         filler: Augmenter | None = None
+        described = {"language_model": language_model, "encoder": encoder}
         if augmenter == "self_planning":
             lm = CausalLM.from_pretrained(str(language_model), device, dtype)
+            described["tokenizer"] = tokenizer_fingerprint(lm.tokenizer)
             filler = SelfPlanningAugmenter(lm, settings, token_budget)
         elif augmenter == "naive":
             masked = MaskedLM.from_pretrained(str(language_model), device, dtype)
+            described["tokenizer"] = tokenizer_fingerprint(masked.tokenizer)
             filler = NaiveAugmenter(masked, settings.use_context, token_budget)
         embedder = load_embedder(encoder, static_vectors, device, dtype)
-        described = {"language_model": language_model, "encoder": encoder}
         folder = None if kept is None else Path(kept)
         chosen_ratios = tuple(map(float, ratios))
         return cls(
@@ -175,6 +178,7 @@ class MARS:
             ratios=",".join(f"{ratio:g}" for ratio in self.ratios),
             q=self.q,
             embedder=self.embedder.name,
+            embedder_identity=self.embedder.identity,
             tagger=self.tagger.signature,
             documents=documents,
             **asdict(self.masking),

@@ -52,7 +52,7 @@ class Numbered:
 class Letters:
     """A text is how often it has each letter and #; one without any has no direction."""
 
-    name = "letters"
+    name = identity = "letters"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.array([[text.count(c) for c in "abcdefghijklmnopqrstuvwxyz#"] for text in texts], np.float32)
