@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,6 +14,8 @@ from typing import Any
 from filelock import FileLock
 
 log = logging.getLogger(__name__)
+
+FILES = "files.json"  # of a finished stage: the sha256 of its other files
 
 
 def fingerprint(depends: Any) -> str:
@@ -42,12 +45,45 @@ def _parts(value: Any) -> dict[str, Any]:
     raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
 
 
+def find_damage(stage: Path) -> str | None:
+    """The name of a file of a finished stage that is missing or not as it was written; None if all are whole."""
+    listed = stage / FILES
+    if not listed.is_file():
+        return None
+    try:
+        written: dict[str, str] = json.loads(listed.read_text(encoding="utf-8"))
+    except ValueError:
+        return FILES
+    found = _digests(stage)
+    return next((name for name, digest in written.items() if found.get(name) != digest), None)
+
+
+def _digests(stage: Path) -> dict[str, str]:
+    files = sorted(path for path in stage.rglob("*") if path.is_file() and path != stage / FILES)
+    return {path.relative_to(stage).as_posix(): _sha256(path) for path in files}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _put_aside(stage: Path) -> None:
+    aside = stage.with_name(f"{stage.name}.damaged")
+    shutil.rmtree(aside, ignore_errors=True)
+    stage.rename(aside)
+
+
 @dataclass(frozen=True)
 class Stages:
     """A folder of kept stages: `root/name-hash`.
 
     One writer at a time writes a stage to `root/name-hash.partial` and renames it when it is complete. If a run is
     killed, the next run continues in the same partial folder, so training resumes from its last checkpoint.
+
+    A finished stage has a file `files.json` with the sha256 of its files. They are compared whenever the stage is found
+    again; a damaged stage is put aside as `root/name-hash.damaged` and built again. (Stages of earlier versions of this
+    module have no `files.json` and are not compared.)
 
     Attributes:
         root: the folder.
@@ -81,7 +117,7 @@ class Stages:
         """
         depends = {**depends, "version": version}
         final = Path(self.root) / f"{name}-{fingerprint(depends)}"
-        if final.is_dir():
+        if final.is_dir() and find_damage(final) is None:
             log.info("%s: found %s", name, final)
             return final
         unfinished = final.with_name(f"{final.name}.partial")
@@ -92,16 +128,21 @@ class Stages:
             return final
         final.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{final}.lock"):
+            damaged = find_damage(final) if final.is_dir() else None
+            if damaged is not None:
+                log.warning("%s: %s is damaged, the stage is built again", name, final / damaged)
+                _put_aside(final)
             if not final.is_dir():  # another run may have built it while this one waited
                 unfinished.mkdir(exist_ok=True)
                 (unfinished / "depends.json").write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
                 build(unfinished)
+                (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
                 unfinished.rename(final)
         return final
 
     def _wait_for(self, final: Path) -> None:
         until = time.monotonic() + self.patience
-        while not final.is_dir():
+        while not final.is_dir() or find_damage(final) is not None:
             if time.monotonic() > until:
                 raise TimeoutError(f"the first process should have built {final}, but has not in {self.patience:.0f} s")
             time.sleep(0.2)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
+from language_models.checkpoints import SealedCheckpoints, is_whole
 from language_models.learning_curve import LearningCurve
 
 
@@ -54,6 +54,7 @@ def fit_best(
         num_sanity_val_steps=0,
         **settings,
     )
+    trainer.strategy.checkpoint_io = SealedCheckpoints()
     with warnings.catch_warnings():
         # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
         # itself asks torch for a name that is going away.
@@ -61,9 +62,8 @@ def fit_best(
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")
         warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
         warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
-        resumed = checkpoints / "last.ckpt"
-        trainer.fit(module, datamodule=data, ckpt_path=resumed if resumed.is_file() else None, weights_only=True)
-    kept = torch.load(checkpoints / "best.ckpt", map_location="cpu", weights_only=True)["state_dict"]
+        trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
+    kept = trainer.strategy.checkpoint_io.load_checkpoint(checkpoints / "best.ckpt")["state_dict"]
     module.cpu().load_state_dict(kept)
     module.eval()
     trainer.strategy.barrier()  # every process has read the weights before they are removed
@@ -72,3 +72,9 @@ def fit_best(
         save(folder)
         shutil.rmtree(checkpoints)
     trainer.strategy.barrier()
+
+
+def find_checkpoint(checkpoints: Path) -> Path | None:
+    """The checkpoint to continue from: the last one, if it and the best one are whole."""
+    last = checkpoints / "last.ckpt"
+    return last if is_whole(last) and is_whole(checkpoints / "best.ckpt") else None

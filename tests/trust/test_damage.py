@@ -1,0 +1,163 @@
+"""Damaged and planted files of kept stages: recognised, built again with the same result, and never run."""
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from core.faults import InputFaults
+from core.stages import FILES, Stages
+from language_models.checkpoints import SEALS, SealedCheckpoints, is_whole
+from language_models.fitting import fit_best
+from language_models.learning_curve import LearningCurve
+
+
+def truncate(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def zero(content: bytes) -> bytes:
+    return bytes(len(content))
+
+
+def flip_a_bit(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+DAMAGES = [truncate, zero, flip_a_bit, lambda content: b""]
+damages = pytest.mark.parametrize("damage", DAMAGES, ids=["truncated", "zeroed", "flipped bit", "empty"])
+
+
+def build(count: list[int], folder: Path) -> None:
+    count.append(1)
+    (folder / "inner").mkdir(exist_ok=True)
+    (folder / "inner" / "weights").write_bytes(bytes(range(256)))
+
+
+@damages
+@pytest.mark.parametrize("file", ["inner/weights", "depends.json", FILES])
+def test_a_damaged_stage_is_built_again(tmp_path: Path, damage: Callable[[bytes], bytes], file: str) -> None:
+    built: list[int] = []
+    stages, make = Stages(tmp_path), partial(build, built)
+    kept = stages.get("model", {"a": 1}, make, version=1)
+    assert stages.get("model", {"a": 1}, make, version=1) == kept
+    assert len(built) == 1
+    (kept / file).write_bytes(damage((kept / file).read_bytes()))
+    again = stages.get("model", {"a": 1}, make, version=1)
+    assert again == kept
+    assert (again / "inner" / "weights").read_bytes() == bytes(range(256))
+    assert len(built) == 2
+    assert {path.name.partition(".")[2] for path in tmp_path.iterdir() if path.is_dir()} == {"", "damaged"}
+
+
+def test_a_stage_that_lost_a_file_is_built_again(tmp_path: Path) -> None:
+    built: list[int] = []
+    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
+    (kept / "inner" / "weights").unlink()
+    Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
+    assert (kept / "inner" / "weights").is_file()
+
+
+class Slope(pl.LightningModule):
+    """y = w x, towards w = 2; stops at an epoch as Ctrl-C does."""
+
+    def __init__(self, stops: int | None) -> None:
+        super().__init__()
+        self.stops = stops
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def training_step(self, batch: list[torch.Tensor]) -> torch.Tensor:
+        if self.current_epoch == self.stops:
+            raise RuntimeError("stopped")
+        loss = ((self.weight - 2) * batch[0]).square().mean()
+        self.log("loss", loss)
+        return loss
+
+    def validation_step(self, batch: list[torch.Tensor], _: int) -> None:
+        self.log("held_out", (self.weight - 2).abs())
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+class Ones(pl.LightningDataModule):
+    def train_dataloader(self) -> Any:
+        return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(2, 1)))
+
+    val_dataloader = train_dataloader
+
+
+def fit(folder: Path, stops: int | None = None) -> float:
+    trainer = partial(
+        pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False, max_epochs=3
+    )
+    model = Slope(stops)
+    curve = LearningCurve("loss", ["held_out"])
+    save = partial(torch.save, model.weight)
+    fit_best(model, Ones(), folder, trainer, (), curve, "held_out", "min", lambda f: save(f / "w"), log_every_n_steps=1)
+    return float(model.weight.detach())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
+    return fit(tmp_path_factory.mktemp("undisturbed"))
+
+
+@pytest.mark.filterwarnings("default")
+@damages
+@pytest.mark.parametrize("file", ["last.ckpt", "best.ckpt"])
+def test_a_damaged_checkpoint_is_not_continued(
+    tmp_path: Path, undisturbed: float, damage: Callable[[bytes], bytes], file: str
+) -> None:
+    with pytest.raises(RuntimeError, match="stopped"):
+        fit(tmp_path, stops=2)
+    checkpoint = tmp_path / "checkpoints" / file
+    assert is_whole(checkpoint)
+    checkpoint.write_bytes(damage(checkpoint.read_bytes()))
+    assert not is_whole(checkpoint)
+    assert fit(tmp_path) == undisturbed
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_whole_checkpoint_is_continued(tmp_path: Path, undisturbed: float) -> None:
+    with pytest.raises(RuntimeError, match="stopped"):
+        fit(tmp_path, stops=2)
+    assert fit(tmp_path, stops=0) == undisturbed  # epochs 0 and 1 are not run again
+
+
+class Planted:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="stopped"):
+        fit(tmp_path, stops=2)
+    checkpoints, trace = tmp_path / "checkpoints", tmp_path / "trace"
+    for write in (torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))):
+        write({"state_dict": Planted(trace)}, checkpoints / "planted.ckpt")
+        planted = (checkpoints / "planted.ckpt").read_bytes()
+        SealedCheckpoints().save_checkpoint({}, checkpoints / "last.ckpt")
+        (checkpoints / "last.ckpt").write_bytes(planted)
+        with (checkpoints / SEALS).open("a") as seals:
+            seals.write(hashlib.sha256(planted).hexdigest() + "\n")
+        with pytest.raises(InputFaults, match=r"last\.ckpt:0: a checkpoint must hold tensors and plain values only"):
+            fit(tmp_path)
+        with pytest.raises(InputFaults):
+            SealedCheckpoints().load_checkpoint(checkpoints / "last.ckpt", weights_only=False)
+        assert not trace.exists()
+    pickle.loads(pickle.dumps(Planted(trace)))
+    assert trace.exists()  # it would run
