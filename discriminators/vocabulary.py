@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jieba
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault
+from data.chinese import split_chinese
 from discriminators.segments import Layout
 
 LEARNED = ("characters", "jieba", "words", "bpe")
@@ -121,4 +121,4 @@ def _jieba_iterator(segments: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _jieba_words(segment: str) -> list[str]:
-    return [word for word in jieba.lcut(segment) if not word.isspace()]
+    return [word for word in split_chinese(segment) if not word.isspace()]

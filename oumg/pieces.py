@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-import jieba
 import numpy as np
 
+from data.chinese import split_chinese
 from discriminators.segments import clean
 
 TEMPLATE_SHARE = 0.95  # our choice: a beginning or an end that so many texts of one origin share is a template
@@ -33,7 +33,7 @@ def split_pieces(text: str, tokens: str) -> list[str]:
     """
     if tokens == "jieba":
         starts, at = [], 0
-        for word in jieba.lcut(text):
+        for word in split_chinese(text):
             if not word.isspace():
                 starts.append(at)
             at += len(word)

@@ -2,8 +2,9 @@
 
 import inspect
 import os
+import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -67,6 +68,46 @@ def names_a_shape(hint: object) -> bool:
 
 
 sys.meta_path.insert(0, ShapeChecks())  # before any module of this repository is imported
+
+
+class Network:
+    """Refuses connections to other machines from Python, and remembers them: libraries may hide the refusal."""
+
+    def __init__(self) -> None:
+        self.is_allowed = False
+        self.refused: list[str] = []
+        self.here = {"localhost", "::1", "", socket.gethostname()}
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """An audit hook (`sys.addaudithook`)."""
+        if self.is_allowed or event not in ("socket.connect", "socket.getaddrinfo"):
+            return
+        if event == "socket.connect" and arguments[0].type != socket.SOCK_STREAM:
+            return  # connecting a datagram socket sends nothing
+        address = arguments[1] if event == "socket.connect" else arguments[0]
+        host = address[0] if isinstance(address, tuple) else address if event == "socket.getaddrinfo" else None
+        if isinstance(host, str) and host not in self.here and not host.startswith("127."):
+            self.refused.append(host)
+            raise ConnectionRefusedError(f"a test needs the mark `network` to ask for {host}")
+
+
+NETWORK = Network()
+sys.addaudithook(NETWORK.hear)
+
+
+@pytest.fixture(scope="session")
+def network() -> Network:
+    """What refuses connections."""
+    return NETWORK
+
+
+@pytest.fixture(autouse=True)
+def _no_connection_to_other_machines(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test without the mark `network` fails if it asks for another machine, by name or address."""
+    NETWORK.is_allowed = request.node.get_closest_marker("network") is not None
+    yield
+    refused, NETWORK.refused = NETWORK.refused, []
+    assert not refused, f"a test without the mark `network` asked for {', '.join(refused)}"
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from core.faults import SettingFault
+from core.stages import FILES
 from data.text_files import written_aside
 from experiments.report.tables import group_rows, json_cells, row_cells
 from experiments.runner.contracts import Outcome
@@ -165,7 +166,7 @@ def write_models(outcome: Outcome, folder: Path) -> None:
     aside = folder / ".models.partial"
     shutil.rmtree(aside, ignore_errors=True)
     for name, source in outcome.models.items():
-        shutil.copytree(source, aside / name, copy_function=_link)
+        shutil.copytree(source, aside / name, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
     replace_folder(aside, folder / "models")
 
 
