@@ -51,10 +51,11 @@ def show_judgements(found: Sequence[Judgement], before: Mapping[str, float]) -> 
     """The scores with their change since the scores in `before`, and the explanations."""
     rows: list[dict[str, Any]] = []
     for each in found:
-        change = "" if each.score is None or each.metric not in before else f"{each.score - before[each.metric]:+.3f}"
+        moved = 0.0 if each.score is None else each.score - before.get(each.metric, each.score)
+        change = f"{moved:+.3f}" if each.metric in before else ""
         rows.append(
             {"metric": each.metric, "score": each.score, "reason": each.reason, "change": change}
-            | {"direction": "up" if change > "+0.000" else "down" if change.startswith("-") else ""}
+            | {"direction": "up" if moved > 0 else "down" if moved < 0 else ""}
             | {"lines": each.lines}
         )
     return _pieces.judgements(rows)  # pyright: ignore[reportAttributeAccessIssue]

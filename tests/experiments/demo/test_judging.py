@@ -40,7 +40,7 @@ def test_without_models_some_metrics_are_left(tmp_path) -> None:
 def test_a_judgement_shows_the_change_and_escapes_everything() -> None:
     lines = (Line(HOSTILE, (Piece(HOSTILE, 1.0, 1.0), Piece("plain"))),)
     html = show_judgements([Judgement(HOSTILE, 0.5, None, lines), Judgement("b", None, HOSTILE)], {HOSTILE: 0.75})
-    assert "-0.250" in html
+    assert '<td class="down">-0.250</td>' in html
     assert "<script>" not in html
     assert "rgb(120, 190, 240)" in html
 

@@ -1,0 +1,225 @@
+"""The page of the demo as a person uses it, in headless Chromium; the page is served by the real command."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.demo import page as demo_page
+from experiments.demo.page import DemoModels, DemoSettings, build_page, serve_page
+from experiments.demo.steering import SideBySide
+from experiments.guided.steps import WrittenToken
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("gradio")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("needs Chromium on the path", allow_module_level=True)
+ROOT = Path(__file__).parents[3]
+HOSTILE = "<img src=x onerror=\"document.title='broken in'\">"
+PATIENCE = 60_000  # milliseconds
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def address(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page of `+exp=demo`; Ctrl-C ends the command without a complaint."""
+    folder, port = tmp_path_factory.mktemp("demo"), free_port()
+    settings = (f"demo.models={tiny_run / 'models'}", f"demo.port={port}", f"outputs={folder}", "demo.characters=400")
+    command = [sys.executable, str(ROOT / "experiments" / "run.py"), "+exp=demo", *settings]
+    with (folder / "log").open("w") as log:
+        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+        running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        signal.signal(signal.SIGINT, heeded)
+    until = time.monotonic() + 300
+    while f"http://127.0.0.1:{port}" not in (folder / "log").read_text() and time.monotonic() < until:
+        assert running.poll() is None, (folder / "log").read_text()
+        time.sleep(0.2)
+    yield f"http://127.0.0.1:{port}/"
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 0, (folder / "log").read_text()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        yield started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address; at the end no error was on the console and no other host was asked."""
+    errors: list[str] = []
+    requests: list[str] = []
+    addresses: list[str] = []
+
+    def opened(address: str, width: int = 1200) -> Any:
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.set_default_timeout(PATIENCE)
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        addresses.append(address)
+        page.goto(address)
+        page.get_by_role("tab", name="Steer").wait_for()
+        return page
+
+    yield opened
+    assert not errors
+    assert not [url for url in requests if not url.startswith((*addresses, "data:", "blob:"))]
+
+
+def wait_for_tokens(page: Any, count: int) -> None:
+    page.wait_for_function(f"document.querySelectorAll('.textfield .token').length >= {count}")
+
+
+def test_a_prompt_is_continued_and_a_token_shows_its_candidates(address: str, visit: Callable[..., Any]) -> None:
+    page = visit(address)
+    page.get_by_role("textbox", name="prompt").fill(f"The food {HOSTILE}")
+    page.get_by_role("button", name="Write").click()
+    wait_for_tokens(page, 10)
+    page.wait_for_timeout(1000)
+    page.locator(".textfield").first.locator(".token").nth(2).click()
+    page.locator("table.plain caption", has_text="Step 2").wait_for()
+    assert page.locator("table.plain tbody tr").count() >= 16
+    assert page.title() == "Judging generated text"  # no script of a text has run
+
+
+def test_a_text_is_scored_again_after_a_change(address: str, visit: Callable[..., Any]) -> None:
+    page = visit(address)
+    page.get_by_role("tab", name="Judge").click()
+    text = page.get_by_role("textbox", name="one turn on each line")
+    text.fill(f"The soup was hot. I liked it. {HOSTILE}")
+    page.get_by_role("textbox", name="prefix").fill("The soup")
+    page.get_by_role("textbox", name="label").last.fill("positive")
+    page.get_by_role("button", name="Score").click()
+    page.locator("ul.lines li").first.wait_for()
+    assert page.locator("td", has_text="CTRLEval, coherence").count() == 1
+    text.fill("The soup was hot.")
+    page.get_by_role("button", name="Score").click()
+    page.locator("td.down").first.wait_for()
+    assert page.locator("tr", has_text="word count").locator("td").nth(1).inner_text() == "4.000"
+    page.get_by_label("dialogue").check()
+    text.fill("Hi!\nHello, how are you?\nFine.")
+    page.get_by_role("button", name="Score").click()
+    page.locator("td", has_text="CDM, discriminative").wait_for()
+    assert page.title() == "Judging generated text"
+
+
+def test_two_files_are_compared_and_a_wrong_one_is_refused(
+    address: str, visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = visit(address)
+    page.get_by_role("tab", name="Compare").click()
+    rows = ['{"text": "a b", "group": "1"}', '{"text": "a b c", "group": "2"}', '{"text": "a", "group": "3"}']
+    (tmp_path / "one.jsonl").write_text("\n".join(rows))
+    (tmp_path / "two.jsonl").write_text("\n".join(row.replace("a b", "a") for row in rows))
+    (tmp_path / "wrong.jsonl").write_text(HOSTILE)
+    uploads = page.locator("input[type=file]")
+    uploads.first.set_input_files(tmp_path / "one.jsonl")
+    uploads.last.set_input_files(tmp_path / "two.jsonl")
+    page.locator("text=two.jsonl").first.wait_for()
+    page.get_by_role("button", name="Compare").click()
+    page.locator("tr", has_text="wins, ties, losses").wait_for()
+    assert page.locator("tr", has_text="wins, ties, losses").locator("td").inner_text() == "2, 1, 0"
+    page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).last.click()
+    page.locator("input[type=file]").last.set_input_files(tmp_path / "wrong.jsonl")
+    page.locator("text=wrong.jsonl").first.wait_for()
+    page.get_by_role("button", name="Compare").click()
+    page.locator("text=wrong.jsonl:1: ").first.wait_for()
+    assert page.title() == "Judging generated text"
+
+
+def test_a_narrow_window_needs_no_sideways_scrolling(address: str, visit: Callable[..., Any]) -> None:
+    page = visit(address, width=390)
+    page.get_by_role("button", name="Write").click()
+    wait_for_tokens(page, 6)
+    for name in ("Judge", "Compare", "Steer"):
+        page.get_by_role("tab", name=name).click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(("prompt", "message"), [("", "prompt must not be blank"), ("♦" * 390, "the generator reads")])
+def test_a_prompt_that_cannot_be_continued_is_refused(
+    address: str, visit: Callable[..., Any], prompt: str, message: str
+) -> None:
+    page = visit(address)
+    page.get_by_role("textbox", name="prompt").fill(prompt)
+    page.get_by_role("button", name="Write").click()
+    page.locator(f"text={message}").first.wait_for()
+
+
+def test_ten_requests_at_once_are_answered(address: str) -> None:
+    client = pytest.importorskip("gradio_client").Client(address, verbose=False)
+    inputs = ("The food", "positive", 4, 8, 6, 0)
+    with ThreadPoolExecutor(10) as pool:
+        found = list(pool.map(lambda _: client.predict(*inputs, api_name="/on_write"), range(10)))
+    assert all(answer == found[0] for answer in found)
+    with pytest.raises(Exception, match=r"not in the list of choices|label must be one of"):
+        client.predict("The food", "unknown", 4, 8, 6, 0, api_name="/on_write")
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[[DemoModels | None], str]]:
+    """Serves a page in this process; without models those of an empty folder."""
+    pages: list[Any] = []
+
+    def served(models: DemoModels | None) -> str:
+        settings = DemoSettings(models=str(tmp_path / "none"), port=free_port(), new_tokens=600)
+        pages.append(build_page(models or DemoModels.load(settings), settings))
+        return serve_page(pages[-1], settings)
+
+    yield served
+    for page in pages:
+        page.close(verbose=False)
+
+
+def test_without_models_the_page_names_the_command(
+    serve: Callable[[DemoModels | None], str], visit: Callable[..., Any]
+) -> None:
+    page = visit(serve(None))
+    assert page.locator("code", has_text="make models").first.is_visible()
+    page.get_by_role("tab", name="Judge").click()
+    page.get_by_role("textbox", name="one turn on each line").fill("one two")
+    page.get_by_role("button", name="Score").click()
+    page.locator("td", has_text="2.000").wait_for()
+
+
+def test_a_generation_stops_when_the_browser_is_closed(
+    serve: Callable[[DemoModels | None], str],
+    visit: Callable[..., Any],
+    tiny_run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[int] = []
+
+    def write_slowly(*_: object) -> Iterator[SideBySide]:
+        for step in range(600):
+            written.append(step)
+            time.sleep(0.05)
+            yield SideBySide((WrittenToken("x", 0, 0.0, ()),) * step)
+
+    monkeypatch.setattr(demo_page, "write_side_by_side", write_slowly)
+    models = DemoModels.load(DemoSettings(models=str(tiny_run / "models")))
+    page = visit(serve(models))
+    page.get_by_role("button", name="Write").click()
+    wait_for_tokens(page, 5)
+    page.close()
+    time.sleep(5)
+    stopped = len(written)
+    time.sleep(1)
+    assert len(written) == stopped < 600
