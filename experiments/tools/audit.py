@@ -60,6 +60,27 @@ class AspectAudit:
     edits: Mapping[str, EditAudit]
 
 
+@dataclass(frozen=True)
+class MetricAudit:
+    """The audit of a metric on a set.
+
+    Attributes:
+        aspects: by aspect of the metric.
+        signature: of its scores.
+        audited: the texts in words.
+        n: number of texts.
+        cost: seconds to score one of them.
+        strengths: shares of a text that were damaged.
+    """
+
+    aspects: Mapping[str, AspectAudit]
+    signature: str
+    audited: str
+    n: int
+    cost: float
+    strengths: tuple[float, ...]
+
+
 def audit(
     run: Run,
     data: Sequence[Example] | HasRated,
@@ -78,13 +99,37 @@ def audit(
 
     Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
+    check_settings(texts, strengths)
+    rated = RatedSet("texts", tuple(data), synthetic=False) if isinstance(data, Sequence) else data.rated[0]
+    found = audit_metric(run, rated, metric, texts, sorted(strengths), resampling)
+    tables, notes = audit_tables(found), note_weaknesses(found.aspects)
+    if card is not None:
+        write_card(Path(card), metric, found.signature, found.audited, found.cost, tables, notes)
+    return Outcome(
+        signature=f"audit|set={rated.name}|n={found.n}|seed={run.seed}|{found.signature}",
+        tables=tables,
+        plots={f"damage_{aspect}": plot_falls(each, found.strengths) for aspect, each in found.aspects.items()},
+        notes=notes,
+        files=[] if card is None else [Path(card)],
+        synthetic=rated.synthetic,
+    )
+
+
+def check_settings(texts: int, strengths: Sequence[float]) -> None:
+    """Raises SettingFault for wrong settings."""
     check(Count, texts=texts)
     check(Several[Fraction | int], strengths=strengths)
-    strengths = sorted(strengths)
-    rated = RatedSet("texts", tuple(data), synthetic=False) if isinstance(data, Sequence) else data.rated[0]
+
+
+def audit_metric(
+    run: Run, rated: RatedSet, metric: Metric, texts: int, strengths: Sequence[float], resampling: Resampling
+) -> MetricAudit:
+    """Audits every aspect of a metric on at most `texts` texts of a set; `strengths` begins with the weakest."""
     examples = draw(rated.examples, texts, run.seed)
+    began = run.timings.get("scoring", 0.0)
     with run.timed("scoring"):
         scored = metric.score(examples)
+    cost = (run.timings["scoring"] - began) / len(examples)
     with run.timed("damage"):
         damaged = {name: damage_all(examples, name, strengths, run.seed) for name in DAMAGES}
         after = {name: [metric.score(level).values for level in levels] for name, levels in damaged.items()}
@@ -101,22 +146,19 @@ def audit(
             )
             for aspect, values in scored.values.items()
         }
-    lengths = {(aspect, rated): each for aspect, audit in found.items() for rated, each in audit.length.items()}
-    tables = [property_table(found), length_table(lengths, "aspect"), damage_table(found, strengths), edit_table(found)]
-    notes = note_weaknesses(found)
-    if card is not None:
-        kind = "synthetic texts" if rated.synthetic else "texts"
-        audited = f"{len(examples)} {kind} ({rated.name}), seed {run.seed}"
-        cost = run.timings["scoring"] / len(examples)
-        write_card(Path(card), metric, scored.signature, audited, cost, tables, notes)
-    return Outcome(
-        signature=f"audit|set={rated.name}|n={len(examples)}|seed={run.seed}|{scored.signature}",
-        tables=tables,
-        plots={f"damage_{aspect}": plot_falls(each, strengths) for aspect, each in found.items()},
-        notes=notes,
-        files=[] if card is None else [Path(card)],
-        synthetic=rated.synthetic,
-    )
+    audited = f"{len(examples)} {'synthetic texts' if rated.synthetic else 'texts'} ({rated.name}), seed {run.seed}"
+    return MetricAudit(found, scored.signature, audited, len(examples), cost, tuple(strengths))
+
+
+def audit_tables(found: MetricAudit) -> list[Table]:
+    """The tables of an audit."""
+    lengths = {(a, rated): each for a, audited in found.aspects.items() for rated, each in audited.length.items()}
+    return [
+        property_table(found.aspects),
+        length_table(lengths, "aspect"),
+        damage_table(found.aspects, found.strengths),
+        edit_table(found.aspects),
+    ]
 
 
 def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:

@@ -104,3 +104,36 @@ def test_bad_settings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "in.jsonl").write_text('{"text": "a b."}\n')
     assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", setting) == 2
     assert message in capsys.readouterr().err
+
+
+def test_each_metric_is_audited_on_a_set_with_what_it_needs(run_here: Here, tmp_path: Path) -> None:
+    (tmp_path / "cards").mkdir()
+    small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
+    more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
+    assert run_here("+exp=audit_table", *small, *more) == 0
+    rows = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    assert [(row["metric"], row["set"], row["n"]) for row in rows] == [
+        ("word_count", "builtin_reviews", 6),
+        ("rouge_1", "builtin_stories", 6),
+    ]
+    assert rows[0]["length"] == 1
+    assert rows[0]["drop"] > 0 > rows[0]["repeat"]
+    assert (tmp_path / "cards" / "rouge_1.md").read_text(encoding="utf-8").startswith("# rouge_1\n")
+    table = (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
+    assert "The texts, the damage and the small models are synthetic" in table
+    assert "| [word_count](word_count.md) | quality | builtin_reviews | 6 |" in table
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ((), "metrics must name the metrics to audit"),
+        (("metrics=[word_count]", "cards=nowhere"), "cards must be an existing folder, but there is no nowhere"),
+    ],
+)
+def test_bad_settings_of_a_table(
+    run_here: Here, capsys: pytest.CaptureFixture[str], settings: tuple, message: str
+) -> None:
+    small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
+    assert run_here("+exp=audit_table", *small, *settings) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""One table of the audits of many metrics, each on the first set that has what it needs (`+exp=audit_table`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.faults import SettingFault
+from core.scores import Metric
+from core.selection import find_lack
+from data.perturbations import DAMAGES
+from data.rated import RatedSet
+from data.text_files import written_aside
+from experiments.report.exports import to_markdown
+from experiments.runner.contracts import Outcome, Run, Table
+from experiments.tools.audit import (
+    HasRated,
+    MetricAudit,
+    audit_metric,
+    audit_tables,
+    check_settings,
+    note_weaknesses,
+)
+from experiments.tools.cards import write_card
+from meta_eval.bootstrap import Estimate
+from meta_eval.intervals import Resampling
+
+
+def audit_table(
+    run: Run,
+    sets: Mapping[str, HasRated],
+    metrics: Mapping[str, Metric],
+    texts: int,
+    strengths: Sequence[float],
+    resampling: Resampling,
+    cards: str | None = None,
+) -> Outcome:
+    """Audits every metric and shows a row for each of its aspects.
+
+    Args:
+        run: from the runner.
+        sets: data whose first rated set is used, in the order in which a metric looks for what it needs.
+        metrics: the metrics by name.
+        texts, strengths, resampling: as in `+exp=audit`.
+        cards: an existing folder for `NAME.md`, the card of a metric, and `README.md`, the table.
+
+    Raises SettingFault for wrong settings, and for a metric that no set has the fields for.
+    """
+    check_settings(texts, strengths)
+    if not metrics:
+        raise SettingFault("metrics must name the metrics to audit: metrics=[bleu,rouge_l]")
+    folder = None if cards is None else Path(cards)
+    if folder is not None and not folder.is_dir():
+        raise SettingFault(f"cards must be an existing folder, but there is no {folder}")
+    chosen = {
+        name: find_set(name, metric, [each.rated[0] for each in sets.values()]) for name, metric in metrics.items()
+    }
+    found: dict[str, MetricAudit] = {}
+    for name, metric in metrics.items():
+        found[name] = audit_metric(run, chosen[name], metric, texts, sorted(strengths), resampling)
+        if folder is not None:
+            audited, notes = found[name], note_weaknesses(found[name].aspects)
+            card = folder / f"{name}.md"
+            write_card(card, metric, audited.signature, audited.audited, audited.cost, audit_tables(audited), notes)
+    table = summary_table(found, {name: rated.name for name, rated in chosen.items()})
+    if folder is not None:
+        write_summary(folder / "README.md", table, any(rated.synthetic for rated in chosen.values()))
+    return Outcome(
+        signature="|".join(["audit_table", *(f"{name}: {each.signature}" for name, each in found.items())]),
+        tables=[table],
+        files=[] if folder is None else [folder / "README.md"],
+        synthetic=any(rated.synthetic for rated in chosen.values()),
+    )
+
+
+def find_set(name: str, metric: Metric, sets: Sequence[RatedSet]) -> RatedSet:
+    """The first set whose examples have all fields that the metric requires."""
+    for rated in sets:
+        if all(find_lack(example, metric.requires, name) is None for example in rated.examples):
+            return rated
+    raise SettingFault(f"{name} needs {', '.join(metric.requires)}, which no set in sets has")
+
+
+def summary_table(found: Mapping[str, MetricAudit], sets: Mapping[str, str]) -> Table:
+    """A row for each aspect of each metric: length, every damage at the greatest strength, the largest edit."""
+    rows: list[dict[str, Any]] = []
+    for name, audited in found.items():
+        for aspect, each in audited.aspects.items():
+            length = next(iter(each.length.values()))
+            row: dict[str, Any] = {"metric": name, "aspect": aspect, "set": sets[name], "n": audited.n}
+            row |= {"length": length.with_length, "counts_words": "yes" if length.counts_words else "no"}
+            for damage in DAMAGES:
+                fall = each.damages[damage].falls[-1] if damage in each.damages else Estimate.undefined("")
+                row[damage.replace(" ", "_")] = fall
+            edits = {edit: audit.size for edit, audit in each.edits.items()}
+            worst = max(edits, key=lambda edit: edits[edit].value)
+            rows.append(row | {"largest_edit": edits[worst], "edit": worst})
+    caption = (
+        "length: Spearman's rho of scores with word counts; counts_words: whether scores follow length at equal "
+        "quality. Damage: the mean fall of the score when the whole text is damaged, in standard deviations of the "
+        "undamaged scores; it should be positive; – if no text can be damaged so. largest_edit: the greatest mean "
+        "absolute change under an edit that should change nothing, in the same unit; 0 is best."
+    )
+    return Table("Audit of all metrics", caption, rows)
+
+
+def write_summary(path: Path, table: Table, synthetic: bool) -> None:
+    """Writes the table as a page of the documentation; every metric is a link to its card."""
+    rows = [{**row, "metric": f"[{row['metric']}]({row['metric']}.md)"} for row in table.rows]
+    parts = ["# Metric cards", "What each metric of this repository reacts to, on built-in texts."]
+    if synthetic:
+        parts.append(
+            "The texts, the damage and the small models are synthetic: this project generated or trained them. The "
+            "figures show how a metric works; they do not show how good it is with real models on real text."
+        )
+    parts += [table.caption, to_markdown(rows).rstrip()]
+    with written_aside(path) as file:
+        file.write("\n\n".join(parts) + "\n")
