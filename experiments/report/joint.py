@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from experiments.report.plots import trade_off
 from meta_eval.bootstrap import Estimate
 
+MARKERS, LINES = "os^D", ("-", "--", ":", "-.")
+
 Columns = Mapping[str, Sequence[str]]  # the names of a metric in results.json by column
 
 
@@ -82,7 +84,7 @@ def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figu
     places = list(dict.fromkeys((row["set"], row["aspect"]) for row in rows))
     first, *others = varied
     levels = sorted({str(row[first]) for row in rows}, key=_in_order)
-    figure = Figure(figsize=(8, 4.2 * len(places)), layout="constrained")
+    figure = Figure(figsize=(10, 4.2 * len(places)), layout="constrained")
     for panel, place in zip(figure.subplots(len(places), squeeze=False)[:, 0], places, strict=True):
         lines: dict[str, list[tuple[int, Estimate]]] = {}
         for row in rows:
@@ -97,11 +99,12 @@ def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figu
             x = [at + (i / len(lines) - 0.5) * 0.2 for at, _ in points]
             y = [estimate.value for _, estimate in points]
             errors = [[e.value - e.low for _, e in points], [e.high - e.value for _, e in points]]
-            panel.errorbar(x, y, yerr=errors, marker="o", capsize=2, linewidth=1, label=name)
+            style = {"marker": MARKERS[i // 10 % len(MARKERS)], "linestyle": LINES[i // 10 % len(LINES)]}
+            panel.errorbar(x, y, yerr=errors, capsize=2, linewidth=1, label=name, **style)  # ten colours, then again
         panel.set_xticks(range(len(levels)), levels)
         panel.set(xlabel=first, ylabel="Spearman (95 % interval)", title=" · ".join(place))
         panel.axhline(0, color="black", linewidth=0.6)
-        panel.legend(fontsize=7)
+        panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return figure
 
 

@@ -44,12 +44,14 @@ def trade_off(lines: Mapping[str, Sequence[tuple[str, Estimate, Estimate]]], x: 
     return figure
 
 
-def scores_against_ratings(scored: ScoredSet) -> Figure:
+def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figure:
     """One panel per metric: scores by rating, with jittered points and a colour for each of a few systems.
 
-    A line joins the mean scores of the ratings if a rating has five texts or more on average.
+    A line joins the mean scores of the ratings if a rating has five texts or more on average. Without `aspect` the
+    first rated one is shown. A metric that scores this aspect by name is shown with it, others with their first aspect.
     """
-    aspect = next(iter(scored.rated.examples[0].ratings))
+    if aspect is None:
+        aspect = next(aspect for example in scored.rated.examples for aspect in example.ratings)
     ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
     columns = min(4, len(scored.scores))
     rows = -(-len(scored.scores) // columns)
@@ -61,7 +63,7 @@ def scores_against_ratings(scored: ScoredSet) -> Figure:
     named = np.array([example.system or "" for example in scored.rated.examples])
     systems = list(dict.fromkeys(named)) if len(set(named)) <= SYSTEMS else [""]
     for panel, (metric, scores) in zip(panels, scored.scores.items(), strict=False):
-        values = next(iter(scores.values.values()))
+        values = scores.values.get(aspect, next(iter(scores.values.values())))
         for i, system in enumerate(systems):
             at = named == system if len(systems) > 1 else np.full(len(named), True)
             label, size = (system or "no system", 10) if len(systems) > 1 else (None, 6)
@@ -69,8 +71,9 @@ def scores_against_ratings(scored: ScoredSet) -> Figure:
                 ratings[at] + jitter[at], values[at], s=size, alpha=0.35, linewidths=0, color=f"C{i}", label=label
             )
         if counts.mean() >= PER_LEVEL:
-            means = [np.nanmean(values[ratings.round(6) == level]) for level in levels]
-            panel.plot(levels, means, color="black" if len(systems) > 1 else "C1")
+            known = [level for level in levels if not np.isnan(values[ratings.round(6) == level]).all()]
+            means = [np.nanmean(values[ratings.round(6) == level]) for level in known]
+            panel.plot(known, means, color="black" if len(systems) > 1 else "C1")
         panel.set_title(metric, fontsize=9)
         panel.tick_params(labelsize=7)
     for panel in panels[len(scored.scores) :]:

@@ -97,6 +97,16 @@ def format_cell(cell: Any) -> str:
     return format_number(cell) if isinstance(cell, float) else str(cell)
 
 
+def collect_reasons(row: Mapping[str, Any]) -> str:
+    """Why estimates of a row, or their intervals, are undefined; each reason once.
+
+    >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
+    'too few'
+    """
+    reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
 def shorten(text: str, longest: int) -> str:
     """The beginning of a text of more than `longest` characters.
 

@@ -15,6 +15,7 @@ from core.faults import InputFaults, fault, shown
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.report.plots import intervals
+from experiments.report.tables import collect_reasons
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
 from meta_eval.correlation import Floats
@@ -176,13 +177,13 @@ def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparis
     for name, pairs in found.items():
         adjusted = holm([each.randomisation_p for each in pairs.values()])
         for ((a, b), each), p in zip(pairs.items(), adjusted, strict=True):
-            rows.append(
+            row: dict[str, Any] = (
                 {"metric": name, "system_a": a, "system_b": b, "n": each.n, "missing": each.missing}
                 | {"difference": each.difference, "effect": each.effect, "win_rate": each.win_rate}
                 | {"wins": each.wins, "ties": each.ties, "losses": each.losses}
                 | {"p_value": each.randomisation_p, "holm": float(p), "bootstrap_p": each.bootstrap_p}
-                | {"reason": each.reason or ""}
             )
+            rows.append(row | {"reason": collect_reasons(row)})
     caption = (
         "Positive where system_a scores higher. effect: mean difference over its standard deviation; win_rate counts "
         "ties half. p_value: approximate randomisation, two-sided; holm adjusts it for all pairs under a metric."

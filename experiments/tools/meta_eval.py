@@ -17,7 +17,7 @@ from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
 from data.rated import RatedSet
 from data.scored import ScoredFile
-from experiments.report.plots import intervals
+from experiments.report.plots import intervals, scores_against_ratings
 from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.tools.meta_eval_tables import (
     POWER,
@@ -153,6 +153,7 @@ def meta_eval(
     statistic, grouping = comparison.statistic, comparison.grouping
     scored = score_file(run, file, metrics)
     scores = flatten(scored)
+    rated = ScoredSet(RatedSet(file.path.name, file.examples, synthetic=False), scored)
     samples = aspect_samples(file, scores)
     with run.timed("correlations"):
         found = [
@@ -189,8 +190,9 @@ def meta_eval(
             )
             for sample in samples
             if any(each.aspect == sample.aspect for each in chosen)
-        },
-        scored=[ScoredSet(RatedSet(file.path.name, file.examples, synthetic=False), scored)],
+        }
+        | {f"scores_{sample.aspect}": scores_against_ratings(rated, sample.aspect) for sample in samples},
+        scored=[rated],
         notes=notes,
     )
 
@@ -293,12 +295,14 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
         )
 
     estimate, values = grouped_bootstrap(difference, layout, resampling)
-    williams, detectable = math.nan, math.nan
+    williams, detectable, undetermined = math.nan, math.nan, None
     if grouping == "global":
         tested = williams_test(high, low, y, of)
-        williams = tested.p_value
+        williams, undetermined = tested.p_value, tested.reason
         if tested.reason is None:
             detectable = detectable_difference(tested.r_a, tested.r_ab, tested.n, power=POWER, level=comparison.level)
+            if math.isnan(detectable):
+                undetermined = f"{tested.n} examples would detect no difference with a power of {POWER:g}"
     return MetricPair(
         sample.aspect,
         better,
@@ -309,7 +313,7 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
         bootstrap_p=bootstrap_p_value(values) if len(values) else math.nan,
         williams_p=williams,
         detectable=detectable,
-        reason=estimate.reason,
+        reason="; ".join(reason for reason in (estimate.reason, undetermined) if reason) or None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.scored import ScoredFile
+from experiments.report.tables import collect_reasons
 from experiments.runner.contracts import Table
 from meta_eval.agreement import Estimate
 from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
@@ -47,7 +48,7 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
         row |= {statistic: grouped.estimate for statistic, grouped in each.statistics.items()}
         row |= {"calibrated_accuracy": each.calibrated.estimate, "epsilon": each.epsilon}
         row |= {"soft_accuracy": each.soft_accuracy or Estimate(math.nan, math.nan, math.nan)}
-        row |= {"unscored": each.unscored, "reason": first.estimate.reason or ""}
+        row |= {"unscored": each.unscored, "reason": collect_reasons(row)}
         rows.append(row)
     caption = (
         "Agreement of scores with ratings; higher is better. kendall is tau-b. accuracy is pairwise accuracy with "
@@ -146,7 +147,8 @@ def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling
         row: dict[str, Any] = {"aspect": aspect, "raters": len(table)}
         for scale in ("nominal", "ordinal", "interval"):
             row[f"{scale}_alpha"] = krippendorff_alpha(table, scale, over_inputs)
-        rows.append(row | {"leave_one_out": ceiling.estimate, "reason": ceiling.estimate.reason or ""})
+        row["leave_one_out"] = ceiling.estimate
+        rows.append(row | {"reason": collect_reasons(row)})
     caption = (
         "Krippendorff's alpha (1: full agreement, 0: chance) and the mean correlation of each rater with the mean of "
         "the others: what a person reaches, a ceiling for metrics."
