@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from typing import Any, get_args
@@ -88,9 +89,12 @@ class LLMJudge:
     @property
     def requires(self) -> tuple[Field, ...]:
         """The fields that some prompt names."""
-        templates = read_prompts(self.prompts, self.aspects)
-        named = {name for template in templates.values() for name in names_in(template)}
-        return tuple(name for name in get_args(Field) if name in named)
+        return fields_in(read_prompts(self.prompts, self.aspects))
+
+    @cached_property
+    def templates(self) -> dict[str, str]:
+        """The prompt of each aspect, read once, so that all texts get the same question."""
+        return read_prompts(self.prompts, self.aspects)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """One aspect per prompt; NaN with a reason where the model gave no number.
@@ -98,17 +102,16 @@ class LLMJudge:
         Raises ExampleFaults where no example has the fields that the prompts name, SettingFault where the endpoint
         refuses the key or the model.
         """
-        return score_complete(examples, self.requires, "llm_judge", self._score)
+        return score_complete(examples, fields_in(self.templates), "llm_judge", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        templates = read_prompts(self.prompts, self.aspects)
         questions = [
-            fill_prompt(template, example, self.scale) for template in templates.values() for example in examples
+            fill_prompt(template, example, self.scale) for template in self.templates.values() for example in examples
         ]
         with ThreadPoolExecutor(self.parallel) as pool:
             answers = list(pool.map(self._rate, questions))
         n = len(examples)
-        rated = {aspect: answers[i * n : (i + 1) * n] for i, aspect in enumerate(templates)}
+        rated = {aspect: answers[i * n : (i + 1) * n] for i, aspect in enumerate(self.templates)}
         values = {
             aspect: np.array([math.nan if isinstance(found, str) else found for found, _ in rows], np.float64)
             for aspect, rows in rated.items()
@@ -128,7 +131,7 @@ class LLMJudge:
         return signature(
             "llm_judge",
             model=self.chat.name.replace("|", " "),
-            prompts=fingerprint(read_prompts(self.prompts, self.aspects)),
+            prompts=fingerprint(self.templates),
             scale=f"{self.scale[0]}-{self.scale[1]}",
             source=fingerprint(self.chat.depends),
         )
@@ -186,6 +189,12 @@ def read_prompts(folder: str | None, aspects: Sequence[str]) -> dict[str, str]:
         if unknown := sorted(set(names_in(templates[aspect])) - known):
             raise SettingFault(f"{file}: a prompt may name {', '.join(sorted(known))} in braces, but has {unknown}")
     return templates
+
+
+def fields_in(templates: Mapping[str, str]) -> tuple[Field, ...]:
+    """The fields of an Example that some prompt names, apart from the text."""
+    named = {name for template in templates.values() for name in names_in(template)}
+    return tuple(name for name in get_args(Field) if name in named)
 
 
 def names_in(template: str) -> list[str]:

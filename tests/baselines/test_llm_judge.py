@@ -96,6 +96,16 @@ def test_fields_that_the_prompts_name_are_required(tmp_path: Path) -> None:
     assert LLMJudge(chat, ("style",), str(tmp_path)).requires == ("label",)
 
 
+def test_prompts_are_read_once(tmp_path: Path) -> None:
+    chat = Scripted(lambda _: Reply("3", [], 0, 0))
+    (tmp_path / "style.txt").write_text("{text}, old?")
+    judge = LLMJudge(chat, ("style",), str(tmp_path))
+    for prompt in ("{text}, new?", "{label}, new?"):
+        judge.score([Example("a", text="x")])
+        (tmp_path / "style.txt").write_text(prompt)
+    assert chat.asked == ["x, old?", "x, old?"]
+
+
 def test_the_signature_changes_with_model_prompts_and_scale(tmp_path: Path) -> None:
     chat, other = (Scripted(lambda _: Reply("3", [], 0, 0), depends={"weights": w}) for w in "ab")
     (tmp_path / "coherence.txt").write_text("{text}?")
