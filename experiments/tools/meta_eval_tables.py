@@ -72,6 +72,7 @@ def ranking_table(
                 "cluster": cluster[each.metric],
                 "metric": each.metric,
                 statistic: each.statistics[statistic].estimate,
+                "reason": each.statistics[statistic].estimate.reason or "",
             }
             for each in sorted(of_aspect, key=lambda each: (cluster[each.metric], -_rank_value(each, statistic)))
         ]
