@@ -1,0 +1,44 @@
+"""+exp=kept_stages through the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.stages import Stages
+
+
+@pytest.fixture
+def stages(tmp_path: Path) -> Path:
+    """Two stages in the folder of the runs."""
+    kept = Stages(tmp_path / "outputs" / "stages")
+    for name in ("amateur", "expert"):
+        kept.get(name, {"a": 1}, lambda folder: (folder / "model").write_bytes(bytes(2_000_000)) and None, version=1)
+    return kept.root
+
+
+def test_chosen_stages_are_listed_copied_and_removed(
+    run_here: Callable[..., int], stages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("+exp=kept_stages", "run_dir=listed") == 0
+    rows = json.loads((tmp_path / "listed" / "results.json").read_text("utf-8"))["table"]
+    assert [(row["stage"].split("-")[0], row["state"], row["MB"], row["version"]) for row in rows] == [
+        ("amateur", "whole", 2.0, 1),
+        ("expert", "whole", 2.0, 1),
+    ]
+    assert "amateur" in capsys.readouterr().out
+    assert run_here("+exp=kept_stages", "stage=amateur", "copy_to=other", "run_dir=copied") == 0
+    assert [path.name.split("-")[0] for path in (tmp_path / "other").iterdir()] == ["amateur"]
+    assert run_here("+exp=kept_stages", "stage=amateur*", "older_than=1", "remove=true", "run_dir=none") == 0
+    assert run_here("+exp=kept_stages", "larger_than=3", "remove=true", "run_dir=none") == 0
+    assert len([path for path in stages.iterdir() if path.is_dir()]) == 2
+    assert run_here("+exp=kept_stages", "stage=amateur*", "remove=true", "run_dir=removed") == 0
+    assert [path.name.split("-")[0] for path in stages.iterdir() if path.is_dir()] == ["expert"]
+
+
+def test_copying_and_removing_at_once_is_refused(
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("+exp=kept_stages", "remove=true", "copy_to=other") == 2
+    assert "copy first, then remove" in capsys.readouterr().err
