@@ -1,8 +1,8 @@
-# The targets run, test, check and bench first set up .venv from the lock file. PYTHON=python3.12 chooses another interpreter.
+# The targets first set up .venv from the lock file. PYTHON=python3.12 chooses another interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models test test-all check bench setup clean
+.PHONY: run models test test-all check bench gpu setup clean
 setup: .venv/ready
 
 .venv/ready: requirements.lock pyproject.toml
@@ -31,6 +31,9 @@ check: setup
 
 bench: setup
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
+
+gpu: setup
+	$(BIN)/python benchmarks/gpu.py
 
 clean:
 	rm -rf .venv outputs build *.egg-info

@@ -1,0 +1,95 @@
+"""The whole program (`make run`): the seconds of every stage against the limit that the machine's matrix speed sets.
+
+The limit of a stage is the number of operations in its matrix products, divided by the speed of large products. The
+program runs twice: once as a user runs it, for the seconds, and once with every product counted.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from experiments.run import main as run  # noqa: E402
+from experiments.runner.contracts import Run  # noqa: E402
+
+GOAL, LONG = 2.5, 10  # times the limit, for stages of at least so many seconds
+
+
+def matrix_speed() -> float:
+    """Operations per second of large float32 products."""
+    a = torch.randn(2048, 2048)
+    torch.mm(a, a)
+    start = time.perf_counter()
+    for _ in range(8):
+        torch.mm(a, a)
+    return 8 * 2 * 2048**3 / (time.perf_counter() - start)
+
+
+def count_products(settings: list[str], folder: Path) -> dict[str, int]:
+    """The operations in matrix products of every stage."""
+    counts: dict[str, int] = {}
+    timed = Run.timed
+
+    @contextlib.contextmanager
+    def counted(self: Run, step: str) -> Iterator[None]:
+        with timed(self, step), FlopCounterMode(display=False) as counter:
+            yield
+        counts[step] = counts.get(step, 0) + counter.get_total_flops()
+
+    Run.timed = counted
+    try:
+        if run([*settings, f"outputs={folder}", f"run_dir={folder}/run"]):
+            raise SystemExit("the run failed")
+    finally:
+        Run.timed = timed
+    return counts
+
+
+def measure_seconds(settings: list[str], folder: Path) -> dict[str, float]:
+    """The seconds of every stage in a process of its own, as the program reports them."""
+    program = [
+        sys.executable,
+        str(ROOT / "experiments/run.py"),
+        *settings,
+        f"outputs={folder}",
+        f"run_dir={folder}/run",
+    ]
+    subprocess.run(program, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "run/results.json").read_text("utf-8"))["timings"]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("settings", nargs="*", default=["+exp=cdm_dialogue"], help="of the run")
+    settings = [*arguments.parse_args().settings, "logger=none"]
+    speed = matrix_speed()
+    print(
+        f"{torch.get_num_threads()} threads, load {os.getloadavg()[0]:.1f} at the start, "
+        f"{speed / 1e9:.0f} GFLOP/s in large products"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = measure_seconds(settings, Path(folder) / "timed")
+        counts = count_products(settings, Path(folder) / "counted")
+    print(f"{'stage':44}{'seconds':>9}{'GFLOP':>10}{'limit':>8}{'ratio':>8}")
+    for stage, taken in sorted(seconds.items(), key=lambda each: -each[1]):
+        limit = counts.get(stage, 0) / speed
+        ratio = taken / limit if limit else float("inf")
+        above = "  above the goal" if taken >= LONG and ratio > GOAL else ""
+        print(f"{stage:44}{taken:9.1f}{counts.get(stage, 0) / 1e9:10.0f}{limit:8.1f}{ratio:8.1f}{above}")
+    print(f"{'together':44}{sum(seconds.values()):9.1f}")
+
+
+if __name__ == "__main__":
+    main()
