@@ -13,7 +13,7 @@ from torch import Tensor
 from cdm.momentum import degraded_log_probabilities, keep_plausible
 from cdm.pair import Pair
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
-from language_models.batching import batches_by_budget
+from language_models.batching import batches_by_budget, halve_when_out_of_memory
 
 
 @checked_dataclass
@@ -89,7 +89,9 @@ def sample_segments(
         lm.model.eval()
     segments: list[list[int]] = [[] for _ in sources]
     for batch in batches_by_budget([len(source) for source in sources], token_budget):
-        drawn = _sample_batch(pair, [sources[i] for i in batch], sampling, uniforms[batch], forbidden)
+        drawn = halve_when_out_of_memory(
+            lambda rows: _sample_batch(pair, [sources[i] for i in rows], sampling, uniforms[rows], forbidden), batch
+        )
         for i, segment in zip(batch, drawn, strict=True):
             segments[i] = segment
     return segments

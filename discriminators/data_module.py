@@ -78,7 +78,7 @@ def split_by_group(
 
 
 class RowBatches(Dataset[ClassifierBatch]):
-    """Rows by lists of indices: an item is a padded batch."""
+    """Rows by lists of indices: an item is a padded batch. No index gives a row of no weight."""
 
     def __init__(self, rows: Sequence[TokenRow], labels: NDArray[np.float32], pad: int):
         self.rows = rows
@@ -89,14 +89,14 @@ class RowBatches(Dataset[ClassifierBatch]):
         return len(self.rows)
 
     def __getitem__(self, indices: list[int]) -> ClassifierBatch:
-        rows = [self.rows[i] for i in indices]
+        rows = [self.rows[i] for i in indices or [0]]
         ids, mask = pad_rows(rows, self.pad)
         texts = torch.tensor([row.text for row in rows])
         return {
             "ids": ids,
             "mask": mask,
             "labels": torch.from_numpy(self.labels[texts.numpy()]),
-            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
+            "weights": torch.tensor([row.weight if indices else 0.0 for row in rows], dtype=torch.float32),
             "texts": texts,
         }
 
@@ -105,8 +105,9 @@ class BatchOrder(Sampler[list[int]]):
     """The batches of one process in one part of one pass over the rows.
 
     With `parts` above 1 a pass is cut into that many epochs of Lightning, so that each ends with a validation and a
-    checkpoint. Which batches an epoch has depends on (seed, epoch) only, and every process has equally many: where they
-    do not divide, the first ones of the pass are read again. Without a seed rows are in the order of length.
+    checkpoint; where the batches do not divide, the first ones of the pass are read again. Which batches an epoch has
+    depends on (seed, epoch) only. Several processes share the rows of every batch, so that they train as one; a process
+    without a row gets an empty list. Without a seed rows are in the order of length.
     """
 
     def __init__(
@@ -132,14 +133,13 @@ class BatchOrder(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return -(-self.total // (self.parts * self.world_size))
+        return -(-self.total // self.parts)
 
     def __iter__(self) -> Iterator[list[int]]:
         whole, part = divmod(self.epoch, self.parts) if self.seed is not None else (0, 0)
         batches = batches_by_budget(self.lengths, self.token_budget, self._generator(whole))
-        first = part * len(self) * self.world_size + self.rank
-        for i in range(first, first + len(self) * self.world_size, self.world_size):
-            yield batches[i % len(batches)]
+        for i in range(part * len(self), (part + 1) * len(self)):
+            yield batches[i % len(batches)][self.rank :: self.world_size]
 
     def _generator(self, whole: int) -> np.random.Generator | None:
         return None if self.seed is None else np.random.default_rng((self.seed, whole))

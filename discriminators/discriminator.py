@@ -21,7 +21,7 @@ from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, clean, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
-from language_models.batching import batches_by_budget
+from language_models.batching import batches_by_budget, halve_when_out_of_memory
 from language_models.encoders import load_encoder
 from language_models.identity import tokenizer_fingerprint, weights_fingerprint
 from language_models.loading import load_pretrained
@@ -80,10 +80,14 @@ class Discriminator:
         training = self.network.training
         self.network.eval()
         logits = np.zeros((len(texts), len(self.labels) or 1))
+
+        def read_batch(batch: list[int]) -> list[NDArray[np.float64]]:
+            ids, mask = pad_rows([rows[i] for i in batch], self.tokens.layout.pad)
+            return list(self.network(ids.to(device), mask.to(device)).double().cpu().numpy().reshape(len(batch), -1))
+
         for batch in tqdm(batches, desc="discriminator", delay=3, leave=False, disable=None):
             chosen = [rows[i] for i in batch]
-            ids, mask = pad_rows(chosen, self.tokens.layout.pad)
-            found = self.network(ids.to(device), mask.to(device)).double().cpu().numpy().reshape(len(chosen), -1)
+            found = np.stack(halve_when_out_of_memory(read_batch, batch))
             np.add.at(logits, [row.text for row in chosen], found * np.array([[row.weight] for row in chosen]))
         self.network.train(training)
         return logits if self.labels else logits[:, 0], dropped

@@ -1,6 +1,7 @@
 """Training of a discriminator by Lightning: cross-entropy, best weights by held-out loss or AUC, resumable."""
 
 import json
+import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from pytorch_lightning.callbacks import Timer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from core.settings import Count, Fraction, NonNegative, Positive, Share, checked_dataclass
 from core.stages import fingerprint
@@ -27,6 +29,8 @@ from language_models.learning_curve import LearningCurve
 
 VERSION = 2  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
 ORIGIN = "training.json"
+
+log = logging.getLogger(__name__)
 
 
 @checked_dataclass
@@ -115,8 +119,8 @@ class DiscriminatorTraining(LightningModule):
     """The steps of training; the network is the discriminator's own and is trained in place.
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
-    weighs the same, though batches of long texts hold fewer. Dropout is seeded by (seed, epoch, batch, process), so
-    that a resumed run draws what an unbroken one would have drawn.
+    weighs the same, though batches of long texts hold fewer. Several processes share the texts of a batch. Dropout is
+    seeded by (seed, epoch, batch, process), so that a resumed run draws what an unbroken one would have drawn.
 
     Args:
         network: `forward(ids, mask) -> logits`.
@@ -141,6 +145,8 @@ class DiscriminatorTraining(LightningModule):
         self.settings = settings
         self.texts_per_batch = texts_per_batch
         self.seed = seed
+        self.parts = 1  # in which a batch is read; more after a batch did not fit into memory
+        self.skipped = 0  # batches that did not fit into memory
         self.register_buffer("labels", torch.tensor(held_out_labels, dtype=torch.float32), persistent=False)
         self.register_buffer("found", torch.zeros(len(held_out_labels), outputs + 1), persistent=False)
         self.labels: Tensor
@@ -175,14 +181,60 @@ class DiscriminatorTraining(LightningModule):
         entropy = (self.seed, self.current_epoch, batch_idx, self.global_rank)
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
-    def training_step(self, batch: ClassifierBatch) -> Tensor:
-        logits = self.network(batch["ids"], batch["mask"])
+    def training_step(self, batch: ClassifierBatch) -> Tensor | None:
+        if (logits := self._read(batch["ids"], batch["mask"])) is None:
+            return None  # Lightning leaves the weights as they are
         loss = discriminator_loss(logits, batch["labels"], batch["weights"])
         texts = batch["weights"].sum()
         self.log(
-            "train/loss", loss.detach() / texts, on_step=True, on_epoch=True, batch_size=len(logits), sync_dist=True
+            "train/loss",
+            loss.detach() / texts.clamp(min=1e-6),
+            on_step=True,
+            on_epoch=True,
+            batch_size=len(logits),
+            sync_dist=True,
         )
-        return loss / self.texts_per_batch
+        return loss * self.trainer.world_size / self.texts_per_batch  # gradients are averaged over processes
+
+    def _read(self, ids: Tensor, mask: Tensor) -> Tensor | None:
+        """The logits of a batch. One that does not fit into memory is read in parts, as later batches are.
+
+        Of the parts only the logits are kept; the backward pass reads them again. None if not even one row fits.
+        """
+        while True:
+            parts = min(self.parts, len(ids))
+            try:
+                if parts == 1:
+                    return self.network(ids, mask)
+                pairs = zip(ids.tensor_split(parts), mask.tensor_split(parts), strict=True)
+                return torch.cat([checkpoint(self.network, *pair, use_reentrant=False) for pair in pairs])
+            except torch.OutOfMemoryError:
+                if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
+                    raise
+            torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
+            if parts == len(ids):
+                self._note_skipped()
+                return None
+            self._halve()
+
+    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """A batch that runs out of memory here is skipped and counted; later ones are read in more parts."""
+        try:
+            super().backward(loss, *args, **kwargs)
+        except torch.OutOfMemoryError:
+            if self.trainer.world_size > 1:
+                raise
+            self.zero_grad()
+            self._note_skipped()
+            self._halve()
+
+    def _halve(self) -> None:
+        self.parts *= 2
+        log.warning("out of memory: from now on a batch is read in %d parts", self.parts)
+
+    def _note_skipped(self) -> None:
+        self.skipped += 1
+        log.warning("a batch does not fit into memory: %d batches skipped", self.skipped)
 
     def on_validation_epoch_start(self) -> None:
         self.found.zero_()

@@ -64,7 +64,7 @@ def fit_best(
         warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
         trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
     kept = trainer.strategy.checkpoint_io.load_checkpoint(checkpoints / "best.ckpt")["state_dict"]
-    module.cpu().load_state_dict(kept)
+    module.cpu().load_state_dict(kept, strict=module.strict_loading)
     module.eval()
     trainer.strategy.barrier()  # every process has read the weights before they are removed
     if trainer.is_global_zero:

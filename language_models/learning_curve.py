@@ -27,6 +27,8 @@ class LearningCurve(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         self.seen += 1
+        if self.training not in trainer.callback_metrics:  # the first batches were skipped
+            return
         self.waiting.append(float(trainer.callback_metrics[self.training]))
         if len(self.waiting) == self.every:
             self.points.append({"step": self.seen, self.training: sum(self.waiting) / self.every})

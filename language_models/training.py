@@ -1,32 +1,40 @@
 """Training of a language model by Lightning: tasks of a source and a target, best weights by held-out loss, resumable.
 
 The same training serves encoder-decoder models (the source is encoded), causal models (the source precedes the target)
-and masked models (the source has masks).
+and masked models (the source has masks). Several processes share the rows of every batch, so that they train as one.
 """
 
+import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.strategies import FSDPStrategy
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader
 
 from core.faults import SettingFault
 from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
-from language_models.batching import pad
+from language_models.batching import halve_when_out_of_memory, pad
+from language_models.devices import free_memory
 from language_models.fitting import fit_best
 from language_models.learning_curve import LearningCurve
+from language_models.lora import Lora, add_lora, merge_lora
 from language_models.muon import Muon
 from language_models.seq2seq import decoder_inputs
 
 VERSION = 2  # of trained language models: raised whenever the same model, tasks and schedule would give other weights
 NOT_LEARNED = -100  # torch's cross-entropy ignores it
-Batch = dict[str, torch.Tensor]
+Batch = dict[str, torch.Tensor]  # the first axis of every tensor is the rows
+
+log = logging.getLogger(__name__)
 
 
 class Trainable(Protocol):
@@ -63,6 +71,10 @@ class Schedule:
             reaches the same loss with Muon in half the time. Pretrained models do better with AdamW.
         warm_up: the share of steps in which the learning rates rise.
         weight_decay: of AdamW.
+        token_budget: padded tokens that the device holds at once. A batch that has more is read in parts, whose
+            gradients add up. None reads every batch whole.
+        checkpointing: whether activations are computed again in the backward pass: less memory, a third more time.
+        lora: trains small matrices beside the frozen weights; None trains all weights.
     """
 
     epochs: Count
@@ -71,6 +83,13 @@ class Schedule:
     muon: Positive | None = None
     warm_up: Share = 0.05
     weight_decay: NonNegative = 0.01
+    token_budget: Count | None = None
+    checkpointing: bool = False
+    lora: Lora | None = None
+
+    def __post_init__(self) -> None:
+        if self.lora is not None and self.muon is not None:
+            raise ValueError("lora trains with AdamW alone, but muon is set: set muon=null")
 
 
 def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
@@ -108,6 +127,23 @@ def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     }
 
 
+def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
+    """The rows that one of several processes reads, and `learned`, the learned tokens of the whole batch.
+
+    A process without a row of its own reads one from which nothing is learned.
+
+    >>> batch = {"labels": torch.tensor([[1], [2], [3]])}
+    >>> [share_of_batch(batch, process, 2)["labels"].flatten().tolist() for process in (0, 1)]
+    [[1, 3], [2]]
+    """
+    learned = (batch["labels"] != NOT_LEARNED).sum()
+    rows = len(batch["labels"])
+    share = {name: tensor[process::processes] if process < rows else tensor[:1] for name, tensor in batch.items()}
+    if process >= rows:
+        share["labels"] = torch.full_like(share["labels"], NOT_LEARNED)
+    return {**share, "learned": learned}
+
+
 class Tasks(pl.LightningDataModule):
     """New tasks in every epoch, the same for the same seed and epoch; batches of similar length in random order."""
 
@@ -133,7 +169,11 @@ class Tasks(pl.LightningDataModule):
         batches = [ordered[i : i + self.batch_size] for i in range(0, len(ordered), self.batch_size)]
         if shuffle_seed is not None:
             random.Random(shuffle_seed).shuffle(batches)
-        collate = partial(self.as_batch, self.model)
+        process, processes = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+
+        def collate(tasks: Sequence[Task]) -> Batch:
+            return share_of_batch(self.as_batch(self.model, tasks), process, processes)
+
         return DataLoader(batches, batch_size=None, collate_fn=collate, shuffle=False)  # type: ignore[arg-type]
 
     def train_dataloader(self) -> DataLoader[Batch]:
@@ -151,53 +191,132 @@ class LanguageModelTraining(pl.LightningModule):
     def __init__(self, model: Any, schedule: Schedule, seed: int) -> None:
         super().__init__()
         self.automatic_optimization = False  # two optimizers step on one loss
+        self.strict_loading = False  # checkpoints hold what is learned
         self.model = model
         self.schedule = schedule
         self.seed = seed
+        self.token_budget = schedule.token_budget
+        self.skipped = 0  # batches of which not even one row fits into memory
+        self.register_buffer("held_out", torch.zeros(2), persistent=False)
+        self.held_out: torch.Tensor  # the sum of the held-out cross-entropy in nats, and the number of its tokens
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The weights without frozen ones."""
+        frozen = {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
+        return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
     def loss(self, batch: Batch) -> torch.Tensor:
-        """Cross-entropy of the learned tokens in nats per token."""
-        inputs = {name: tensor for name, tensor in batch.items() if name != "labels"}
-        logits = self.model(**inputs, use_cache=False).logits
+        """Cross-entropy of the learned tokens, summed, in nats."""
+        inputs = {name: tensor for name, tensor in batch.items() if name not in ("labels", "learned")}
+        logits = self.model(**inputs, use_cache=False).logits.float()
         return torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=NOT_LEARNED
+            logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=NOT_LEARNED, reduction="sum"
         )
 
     def on_fit_start(self) -> None:
-        """Raises SettingFault for float16, whose gradients are scaled when they are clipped."""
+        """Raises SettingFault for what would go wrong in the first step or later.
+
+        float16 is refused: its gradients are scaled when they are clipped. FSDP cuts matrices, which Muon needs whole.
+        """
         if str(self.trainer.precision).startswith("16"):
             raise SettingFault(
                 "trainer.precision must be 32-true or bf16-mixed for language models, but is "
                 f"{self.trainer.precision}: gradients would be clipped before they are unscaled"
             )
+        is_split = isinstance(self.trainer.strategy, FSDPStrategy)
+        if is_split and self.schedule.muon is not None:
+            raise SettingFault("muon must be null with trainer.strategy=fsdp, which cuts the matrices that Muon needs")
+        learned = sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
+        free = None if is_split else free_memory(self.device)
+        if free is not None and 3 * learned > free:
+            raise SettingFault(
+                f"gradients and the optimizer's moments of {self.device} need {3 * learned / 1e9:.1f} GB beside the "
+                f"weights, but {free / 1e9:.1f} GB are free: set schedule.lora, a smaller model, or trainer=fsdp"
+            )
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        # Dropout of a batch is the same in a resumed run.
-        torch.manual_seed((self.seed * 100_003 + self.current_epoch) * 1_000_003 + batch_idx)
+        # Dropout of a batch is the same in a resumed run, and differs between processes.
+        seed = (self.seed * 100_003 + self.current_epoch) * 1_000_003 + batch_idx
+        torch.manual_seed(seed + self.global_rank * 2**40)
 
     def training_step(self, batch: Batch, _: int) -> None:
         optimizers = self.optimizers()
         schedulers = self.lr_schedulers()
-        loss = self.loss(batch)
-        self.manual_backward(loss)
-        torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
-        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
-            optimizer.step()
+        several = optimizers if isinstance(optimizers, list) else [optimizers]
+        loss = self._add_gradients(batch)
+        if loss is not None:
+            self._clip()
+            for optimizer in several:
+                optimizer.step()
+            self.log("train_nll", loss, prog_bar=True, batch_size=len(batch["labels"]), sync_dist=True)
+        for optimizer in several:
             optimizer.zero_grad()
         for scheduler in schedulers if isinstance(schedulers, list) else [schedulers]:
             scheduler.step()  # pyright: ignore[reportCallIssue, reportOptionalMemberAccess, reportAttributeAccessIssue]
-        self.log("train_nll", loss.detach(), prog_bar=True, batch_size=len(batch["labels"]))
+
+    def _add_gradients(self, batch: Batch) -> torch.Tensor | None:
+        """Adds the gradients of a batch, part by part; returns its loss in nats per token.
+
+        Parts that do not fit into memory are halved, for later batches too. None if not even one row fits.
+        """
+        rows, width = len(batch["labels"]), batch["labels"].shape[1] + batch["input_ids"].shape[1]
+        while True:
+            size = rows if self.token_budget is None else max(1, min(rows, self.token_budget // width))
+            try:
+                return self._add_parts(batch, size)
+            except torch.OutOfMemoryError:
+                if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
+                    raise
+            self.zero_grad()
+            torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
+            if size == 1:
+                self.skipped += 1
+                log.warning("a row of %d tokens does not fit into memory: %d batches skipped", width, self.skipped)
+                return None
+            self.token_budget = width * (size // 2)
+            log.warning("out of memory: from now on at most %d tokens at once", self.token_budget)
+
+    def _add_parts(self, batch: Batch, size: int) -> torch.Tensor:
+        rows, learned = len(batch["labels"]), batch["learned"]
+        total = torch.zeros((), device=self.device)
+        for start in range(0, rows, size):
+            part = {name: batch[name][start : start + size] for name in batch if name != "learned"}
+            wrapped = self.trainer.strategy.model
+            is_last = start + size >= rows
+            waits = isinstance(wrapped, DistributedDataParallel) and not is_last
+            with wrapped.no_sync() if waits else nullcontext():
+                loss = self.loss(part) * self.trainer.world_size / learned  # gradients are averaged over processes
+                self.manual_backward(loss)
+            total += loss.detach()
+        return total
+
+    def _clip(self) -> None:
+        wrapped = self.trainer.strategy.model
+        if isinstance(wrapped, FullyShardedDataParallel):
+            wrapped.clip_grad_norm_(1.0)  # the norm over all processes
+        else:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+
+    def on_validation_epoch_start(self) -> None:
+        self.held_out.zero_()
 
     def validation_step(self, batch: Batch, _: int) -> None:
-        tokens = int((batch["labels"] != NOT_LEARNED).sum())
-        self.log("held_out_nll", self.loss(batch), batch_size=tokens, prog_bar=True, sync_dist=True)
+        def losses(rows: list[int]) -> list[torch.Tensor]:
+            return [self.loss({name: batch[name][rows] for name in batch if name != "learned"})]
+
+        self.held_out[0] += sum(halve_when_out_of_memory(losses, list(range(len(batch["labels"])))))
+        self.held_out[1] += (batch["labels"] != NOT_LEARNED).sum()
+
+    def on_validation_epoch_end(self) -> None:
+        nats, tokens = self.trainer.strategy.reduce(self.held_out.clone(), reduce_op="sum")
+        self.log("held_out_nll", (nats / tokens).float(), prog_bar=True)
 
     def configure_optimizers(self) -> Any:
         decay = self.schedule.weight_decay
         muon = self.schedule.muon
         hidden = [p for name, p in self.model.named_parameters() if muon is not None and _is_hidden_matrix(name, p)]
         chosen = {id(p) for p in hidden}
-        others = [p for p in self.model.parameters() if id(p) not in chosen]
+        others = [p for p in self.model.parameters() if p.requires_grad and id(p) not in chosen]
         optimizers: list[torch.optim.Optimizer] = [
             torch.optim.AdamW(others, self.schedule.learning_rate, betas=(0.9, 0.98), weight_decay=decay, fused=True)
         ]
@@ -247,9 +366,18 @@ def train_language_model(
             `masked_batch`.
     """
     as_batch = as_batch or (seq2seq_batch if lm.model.config.is_encoder_decoder else causal_batch)
+    learner = lm.model if schedule.lora is None else add_lora(lm.model, schedule.lora, seed)
+    if schedule.checkpointing:
+        lm.model.activation_checkpointing_enable({"use_reentrant": False})
     lm.model.train()
+
+    def save(folder: Path) -> None:
+        if schedule.lora is not None:
+            merge_lora(learner)
+        lm.save_pretrained(folder)
+
     fit_best(
-        LanguageModelTraining(lm.model, schedule, seed),
+        LanguageModelTraining(learner, schedule, seed),
         Tasks(lm.model, train, held_out, schedule.batch_size, seed, as_batch),
         folder,
         make_trainer,
@@ -257,7 +385,8 @@ def train_language_model(
         curve=LearningCurve("train_nll", ["held_out_nll"]),
         monitor="held_out_nll",
         mode="min",
-        save=lm.save_pretrained,
+        save=save,
         max_epochs=schedule.epochs,
         reload_dataloaders_every_n_epochs=1,
+        use_distributed_sampler=False,  # the processes share the rows of a batch, not the batches
     )

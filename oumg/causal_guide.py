@@ -136,6 +136,7 @@ class PrefixBatches(RowBatches):
 
     def __getitem__(self, indices: list[int]) -> ClassifierBatch:
         batch = super().__getitem__(indices)
+        indices = indices or [0]
         counts = torch.from_numpy(self.counts[indices])
         numbers = [np.arange(self.first[i], self.first[i] + self.counts[i]) for i in indices]
         return {

@@ -11,6 +11,7 @@ from transformers import set_seed as set_transformers_seed
 
 from core.faults import SettingFault
 from core.settings import Count, check
+from language_models.batching import halve_when_out_of_memory
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.songnet import SongNet, generation_inputs
 
@@ -122,21 +123,26 @@ def generate_poems(
         advance: called with the number of poems after each batch.
         generation: settings of `generate()`, which samples by default.
     """
-    poems: list[str] = []
-    for start in range(0, len(inputs), batch_size):
-        batch = inputs[start : start + batch_size]
+
+    def write(rows: list[int]) -> list[str]:
+        batch = [inputs[i] for i in rows]
         forms = [form for _, form in batch]
         arguments = generation_inputs(songnet, [songnet.prompt(tune, form) for tune, form in batch], forms)
         width = arguments["input_ids"].shape[1]
         constraint = FormConstraint(songnet, forms, width)
         with torch.random.fork_rng():
-            set_transformers_seed(seed + start)
-            rows = songnet.model.generate(
+            set_transformers_seed(seed + rows[0])
+            written = songnet.model.generate(
                 **arguments,
                 max_new_tokens=max(map(len, forms)) + 1,
                 logits_processor=LogitsProcessorList([constraint, ContentOnly(constraint, content())]),
                 **{"do_sample": True, "top_k": 0, **generation},
             )
-        poems += [songnet.decode(row[width:].tolist()) for row in rows]
+        return [songnet.decode(row[width:].tolist()) for row in written]
+
+    poems: list[str] = []
+    for start in range(0, len(inputs), batch_size):
+        batch = list(range(len(inputs)))[start : start + batch_size]
+        poems += halve_when_out_of_memory(write, batch)  # halves have other draws than the whole batch
         advance(len(batch))
     return poems

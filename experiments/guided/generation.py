@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import LogitsProcessorList
 
 from core.faults import InputFaults
+from language_models.batching import halve_when_out_of_memory
 from language_models.causal import CausalLM
 from oumg.guidance import Guidance
 
@@ -35,17 +36,20 @@ def continue_prompts(
     """The new tokens of each prompt, `samples` draws of each in turn, up to and with the end token.
 
     Without guidance the generator samples from its k likeliest tokens. The same seed gives the same draws; with a
-    strength of 0 the tokens are those without guidance.
+    strength of 0 the tokens are those without guidance. A batch that does not fit into memory is halved, which gives
+    other draws.
     """
-    found: list[list[int]] = []
-    size = max(1, batch_size // samples)
-    for start in range(0, len(prompts), size):
+
+    def draw(batch: list[int]) -> list[list[int]]:
         with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
-            torch.manual_seed(int(np.random.default_rng((seed, start)).integers(2**62)))
+            torch.manual_seed(int(np.random.default_rng((seed, batch[0])).integers(2**62)))
             chosen = None if guidance is None else guidance()
-            rows = _generate(lm, prompts[start : start + size], k, chosen, samples, max_new_tokens=new_tokens)
-        found += [_until_end(row, lm.tokenizer.eos_token_id) for row in rows.tolist()]
-    return found
+            rows = _generate(lm, [prompts[i] for i in batch], k, chosen, samples, max_new_tokens=new_tokens)
+        return [_until_end(row, lm.tokenizer.eos_token_id) for row in rows.tolist()]
+
+    size = max(1, batch_size // samples)
+    batches = [list(range(len(prompts)))[start : start + size] for start in range(0, len(prompts), size)]
+    return [row for batch in batches for row in halve_when_out_of_memory(draw, batch)]
 
 
 def _until_end(row: list[int], end: object) -> list[int]:

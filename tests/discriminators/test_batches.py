@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discriminators.batches import pad_rows
-from discriminators.data_module import BatchOrder
+from discriminators.data_module import BatchOrder, RowBatches
 from discriminators.segments import TokenRow
 
 
@@ -30,14 +30,25 @@ def test_order_depends_on_seed_and_epoch_only():
     assert order(None, 0) == order(None, 7)
 
 
-@pytest.mark.parametrize("shard", [{"parts": 3}, {"world_size": 2}, {"parts": 2, "world_size": 3}])
-def test_parts_and_processes_share_one_pass(shard: dict[str, int]):
-    parts, world = shard.get("parts", 1), shard.get("world_size", 1)
+@pytest.mark.parametrize("parts", [1, 3])
+def test_parts_share_one_pass(parts: int):
     whole = order(5, 2)
-    shares = [
-        order(5, 2 * parts + part, parts=parts, world_size=world, rank=r) for part in range(parts) for r in range(world)
-    ]
+    shares = [order(5, 2 * parts + part, parts=parts) for part in range(parts)]
     assert len({len(s) for s in shares}) == 1
     found = [tuple(b) for s in shares for b in s]
     assert set(found) == {tuple(b) for b in whole}
-    assert len(found) - len(whole) < parts * world
+    assert len(found) - len(whole) < parts
+
+
+def test_processes_share_the_rows_of_every_batch():
+    whole = order(5, 2)
+    shares = [order(5, 2, world_size=3, rank=rank) for rank in range(3)]
+    for batch, *parts in zip(whole, *shares, strict=True):
+        assert sorted(batch) == sorted(row for part in parts for row in part)
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_no_index_gives_a_row_of_no_weight():
+    rows = [TokenRow(np.array([5, 6, 7]), 0, 1.0), TokenRow(np.array([8]), 1, 1.0)]
+    batch = RowBatches(rows, np.array([1.0, 0.0], np.float32), pad=0)[[]]
+    assert (batch["ids"].tolist(), batch["weights"].tolist()) == ([[5, 6, 7]], [0.0])

@@ -95,5 +95,5 @@ def test_float16_training_is_refused() -> None:
     module._trainer = SimpleNamespace(precision="16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(SettingFault, match="must be 32-true or bf16-mixed for language models, but is 16-mixed"):
         module.on_fit_start()
-    module._trainer = SimpleNamespace(precision="bf16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
+    module._trainer = SimpleNamespace(precision="bf16-mixed", strategy=None)  # pyright: ignore[reportAttributeAccessIssue]
     module.on_fit_start()

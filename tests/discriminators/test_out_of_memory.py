@@ -1,0 +1,78 @@
+"""Batches that do not fit into memory: halved when a discriminator judges and trains, and counted where one is lost."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pytorch_lightning import LightningModule, Trainer
+
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import Discriminator
+from discriminators.segments import Segments
+from discriminators.training import TrainingSettings, train_discriminator
+
+Builds = dict[str, Callable[..., Discriminator]]
+SETTINGS = TrainingSettings(epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.2)
+
+
+def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> Discriminator:
+    """The network has memory for this many padded tokens, when gradients are kept or when they are not."""
+    forward = discriminator.network.forward
+
+    def limited(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if ids.numel() > tokens and torch.is_grad_enabled() == training:
+            raise torch.OutOfMemoryError("too large")
+        return forward(ids, mask)
+
+    discriminator.network.forward = limited
+    return discriminator
+
+
+def test_judging_halves_a_batch(builds: Builds, toy_texts: list[LabelledText]) -> None:
+    texts = [t.segments for t in toy_texts[:20]]
+    discriminator = builds["bilstm"](texts)
+    expected, _ = discriminator.logits(texts)
+    found, _ = refuse_above(discriminator, 60, training=False).logits(texts)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_training_reads_a_batch_in_parts(
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    make_trainer: Callable[..., Trainer],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def build(texts: Sequence[Segments]) -> Discriminator:
+        return refuse_above(builds["bilstm"](texts), 200, training=True)
+
+    trained = train_discriminator(build, toy_texts, tmp_path, make_trainer, SETTINGS)
+    assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
+    assert "from now on a batch is read in 4 parts" in caplog.text
+    assert "skipped" not in caplog.text
+
+
+def test_a_batch_that_is_lost_is_counted(
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    make_trainer: Callable[..., Trainer],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+
+    def fail_once(self: LightningModule, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("too large")
+        backward(self, loss, *args, **kwargs)
+
+    backward = LightningModule.backward
+    monkeypatch.setattr(LightningModule, "backward", fail_once)
+    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, SETTINGS)
+    assert "a batch does not fit into memory: 1 batches skipped" in caplog.text
+    assert len(calls) > 2

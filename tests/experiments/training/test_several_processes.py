@@ -1,0 +1,73 @@
+"""Two processes train every kind of model to the results of one."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """
+import sys
+from functools import partial
+from pathlib import Path
+
+import torch
+from pytorch_lightning import Trainer
+
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import new_bert, new_bilstm
+from discriminators.training import TrainingSettings, train_discriminator
+from language_models.tiny import TinyGPT2
+from language_models.training import Schedule, Task, train_language_model
+from oumg.causal_guide import GuideShape, train_causal_guide
+
+folder, devices, encoder = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+torch.set_num_threads(1)
+trainer = partial(
+    Trainer, accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto", enable_progress_bar=False
+)
+words = "the cat sat on a mat and ran".split()
+texts = [" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3) for i in range(16)]
+labelled = [LabelledText((text,), int("cat" in text), str(i)) for i, text in enumerate(texts)]
+
+lm = TinyGPT2(300, 16, 2, 1, 32, longest=32).build(texts, (), seed=0)
+tasks = [Task([1], row) for row in lm.tokenizer(texts)["input_ids"]]  # 7 batches, of which the last has 1 or 2 rows
+schedule = Schedule(epochs=2, batch_size=5, learning_rate=0.01, muon=0.01, token_budget=40)
+train_language_model(lm, lambda seed: tasks[1:], tasks[:9], schedule, folder / "language_model", trainer)
+
+settings = TrainingSettings(epochs=2, learning_rate=0.01, token_budget=40, held_out=0.3)
+bilstm = partial(new_bilstm, tokens="words", embedding_dim=8, hidden_dim=8, dropout=0.0)
+train_discriminator(bilstm, labelled, folder / "bilstm", trainer, settings)
+train_discriminator(partial(new_bert, encoder=encoder, dropout=0.0), labelled, folder / "bert", trainer, settings)
+train_causal_guide(labelled, lm.tokenizer, folder / "guide", trainer, settings, GuideShape(8, 8, 0.0, 64))
+"""
+KINDS = {"language_model": "held_out_nll", "bilstm": "val/loss", "bert": "val/loss", "guide": "val/loss"}
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
+    encoder = saved_bert(["the", "cat", "sat", "on", "a", "mat", "and", "ran"], dimension=16, layers=1, longest=32)
+    config = json.loads((encoder / "config.json").read_text("utf-8"))
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}  # dropout differs between processes
+    (encoder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
+    for devices in ("1", "2"):
+        command = [sys.executable, str(tmp_path / "train.py"), str(tmp_path / devices), devices, str(encoder)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    for kind, measure in KINDS.items():
+        one, two = (
+            [
+                point[measure]
+                for point in json.loads((tmp_path / n / kind / "curve.json").read_text("utf-8"))
+                if measure in point
+            ]
+            for n in ("1", "2")
+        )
+        assert two == pytest.approx(one, abs=1e-4), kind
+        assert one[-1] != one[0]
