@@ -52,14 +52,19 @@ class MoverScore:
 
     @classmethod
     def from_pretrained(
-        cls, encoder: str = "offline", documents: str | Path | None = None, device: str = "cpu", **settings: Any
+        cls,
+        encoder: str = "offline",
+        documents: str | Path | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        **settings: Any,
     ) -> "MoverScore":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder, and a corpus file (`read_documents`).
 
         Raises MissingModel where neither a folder nor a reachable hub has the encoder.
         """
         corpus = None if documents is None else read_documents(documents)
-        return cls(Encoder.from_pretrained(encoder, device), corpus, **settings)
+        return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references.

@@ -54,10 +54,15 @@ class SentenceMover:
 
     @classmethod
     def from_pretrained(
-        cls, encoder: str = "offline", static: bool = False, truncation: Truncation = "window", device: str = "cpu"
+        cls,
+        encoder: str = "offline",
+        static: bool = False,
+        truncation: Truncation = "window",
+        device: str = "cpu",
+        dtype: str = "float32",
     ) -> "SentenceMover":
         """An encoder's name or folder, or a file of word vectors; see `load_embedder`."""
-        return cls(load_embedder(encoder, static, device, truncation=truncation))
+        return cls(load_embedder(encoder, static, device, dtype, truncation))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references, and where a sentence has no vector.

@@ -67,8 +67,12 @@ class Pair:
     def from_pretrained(
         cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
     ) -> "Pair":
-        """Loads two infilling models that learned `Gaps`; `longest` and `given` are saved with the amateur."""
-        first, second = (load_conditional(name, device, dtype) for name in (amateur, expert))
+        """Loads two infilling models that learned `Gaps`; `longest` and `given` are saved with the amateur.
+
+        A model that is both is loaded once.
+        """
+        first = load_conditional(amateur, device, dtype)
+        second = first if amateur == expert else load_conditional(expert, device, dtype)
         return cls(first, second, first.tokenizer.model_max_length, first.model.config.given_turns)
 
     @property

@@ -78,5 +78,5 @@ def load_embedder(
     if Path(name).is_file():
         return WordVectors.load(name)
     if static:
-        return WordVectors.of_encoder(name)
+        return WordVectors.of_encoder(name, device, dtype)
     return Encoder.from_pretrained(name, device, dtype, truncation=truncation, token_budget=token_budget)

@@ -27,6 +27,7 @@ OFFSET_POSITIONS = {
 # LED numbers what its encoder and its decoder read apart.
 POSITIONS = ("max_position_embeddings", "max_encoder_position_embeddings", "max_decoder_position_embeddings")
 UNLIMITED = 10**6  # tokens: models without position embeddings state no limit, and tokenizers state 1e30
+READ_AT_ONCE = 16_384  # tokens, at most: some models state 131,072 or 1e30, which no memory holds in one row
 
 
 def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
@@ -53,8 +54,8 @@ def count_positions(config: Any) -> int:
 
 
 def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
-    """The number of tokens, special ones included, that a model can read, or write, at once."""
-    return min(tokenizer.model_max_length, count_positions(config))
+    """The number of tokens, special ones included, that a model reads, or writes, at once: at most READ_AT_ONCE."""
+    return min(tokenizer.model_max_length, count_positions(config), READ_AT_ONCE)
 
 
 class Float32Linear(nn.Linear):
@@ -98,6 +99,11 @@ class LanguageModel:
     @property
     def device(self) -> torch.device:
         return self.model.device
+
+    @property
+    def dtype(self) -> str:
+        """The precision of the weights, for signatures."""
+        return str(self.model.dtype).removeprefix("torch.")
 
     @property
     def longest(self) -> int:

@@ -77,10 +77,11 @@ class WordVectors:
         return cls(row_of, np.stack(vectors), path.name)
 
     @classmethod
-    def of_encoder(cls, name: str = "offline") -> "WordVectors":
+    def of_encoder(cls, name: str = "offline", device: str = "cpu", dtype: str = "float32") -> "WordVectors":
         """The input embeddings of an encoder, its tokens as words; special tokens have none."""
-        encoder = Encoder.from_pretrained(name)
-        table, tokenizer = encoder.model[0].auto_model.get_input_embeddings().weight.detach().numpy(), encoder.tokenizer
+        encoder = Encoder.from_pretrained(name, device, dtype)
+        weights, tokenizer = encoder.model[0].auto_model.get_input_embeddings().weight, encoder.tokenizer
+        table = weights.detach().float().cpu().numpy()
         special = set(tokenizer.all_special_tokens)
         row_of = {token: row for token, row in tokenizer.get_vocab().items() if token not in special}
         return cls(row_of, table, f"static:{name}", tokenizer.tokenize)

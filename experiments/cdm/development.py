@@ -49,15 +49,15 @@ def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: De
         plan: the models and what they learn from.
         development: how the development set is made.
     """
-    data = replace(data, rated=(development_set(run, data, development),))
+    data = replace(data, rated=(development_set(run, data, development, plan.device, plan.dtype),))
     return present(run, data, plan, find_cdm(run, data, plan), lambda _: {})
 
 
-def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan) -> RatedSet:
+def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan, device: str, dtype: str) -> RatedSet:
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number."""
     held_out = HeldOut.of(data)
     third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
-    pair = Pair.from_pretrained(third.source, third.source)
+    pair = Pair.from_pretrained(third.source, third.source, device, dtype)
     sampling = replace(plan.sampling, gamma=0.0)  # one model alone
     written = {0: dict(enumerate(held_out.developing[: plan.dialogues]))}
     with run.timed("writing machine turns"):

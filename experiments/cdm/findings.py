@@ -50,6 +50,7 @@ class CdmPlan:
         pooler: what the classifier pooler learns from.
         rules: earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too.
         device: where the trained models score and sample; the trainer's settings say where they train.
+        dtype: of the weights of the pair while it scores and samples.
         chosen: how the default settings were chosen, a phrase that stands beside every result.
     """
 
@@ -60,6 +61,7 @@ class CdmPlan:
     pooler: PoolerPlan
     rules: Sequence[Rule]
     device: str
+    dtype: str
     chosen: str
 
 
@@ -121,7 +123,7 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     train, held_out = turns_of(data.train), HeldOut.of(data)
     weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
     stronger = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
-    pair = Pair.from_pretrained(weaker.source, stronger.source, device=plan.device)
+    pair = Pair.from_pretrained(weaker.source, stronger.source, plan.device, plan.dtype)
     trained = TrainedPair(weaker, stronger, pair)
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))

@@ -79,6 +79,7 @@ class TrainedPair:
             "expert": self.expert.identity,
             "longest": self.pair.longest,
             "given": self.pair.given,
+            "dtype": self.pair.expert.dtype,
         }
 
 

@@ -95,6 +95,7 @@ def make_baselines(
     bart: str | None,
     bleurt: str | None,
     device: str,
+    dtype: str,
 ) -> dict[str, Callable[[], Metric]]:
     """How to make each baseline; one that is not asked for is left out.
 
@@ -107,16 +108,16 @@ def make_baselines(
         return metric.lm
 
     found: dict[str, Callable[[], Metric]] = {
-        "perplexity": lambda: Perplexity.from_pretrained(causal.source, device),
+        "perplexity": lambda: Perplexity.from_pretrained(causal.source, device, dtype),
         "perplexity_backbone": lambda: InfillingPerplexity(
             backbone_model(), metric.convention, backbone.source, metric.longest
         ),
         "bartscore_backbone": lambda: BartScore(backbone_model(), backbone.source, source="prefix"),
     }
     if bart:
-        found["bartscore"] = lambda: BartScore.from_pretrained(bart, device, source="prefix")
+        found["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
     if bleurt:
-        found["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, reference="prefix")
+        found["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
     if judges:
         found["discriminator"] = lambda: DisScore(
             DiscriminatorScore.from_pretrained(judges.quality.source, device),

@@ -50,6 +50,7 @@ def ctrleval(
     iwf_tokenizer: str | None = None,
     pattern_functions: bool = False,
     device: str = "cpu",
+    dtype: str = "float32",
 ) -> Outcome:
     """CTRLEval, other weights and pattern functions (Table 5), and baselines (Tables 3-4), on rated sets.
 
@@ -67,7 +68,7 @@ def ctrleval(
         iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
         pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
             target begins with the source) with the same backbone, as in Table 5.
-        device: where the baselines run.
+        device, dtype: of the baselines; discriminators stay in float32.
 
     Raises InputFaults for a rated set without the example to show.
     """
@@ -87,7 +88,7 @@ def ctrleval(
             "ctrleval_bartscore_pf": replace(usual, convention=usual.convention.without_mask()),
             "ctrleval_ppl_pf": replace(usual, convention=usual.convention.with_source_first()),
         }
-    baselines = make_baselines(usual, backbone, language_model, judges, bart, bleurt, device)
+    baselines = make_baselines(usual, backbone, language_model, judges, bart, bleurt, device, dtype)
     findings = _find(run, data, usual, exchanged, baselines, analyses)
     models = {"infiller": backbone, "causal": language_model}
     return _outcome(run, data, findings, models, judges, weighted=table is not None)

@@ -68,6 +68,7 @@ def guided_demo(
     guide_folder: str | None = None,
     share: float = 0.5,
     device: str = "cpu",
+    dtype: str = "float32",
 ) -> Outcome:
     """A table of every step, and the text beside the one that the same draws give without guidance.
 
@@ -81,13 +82,14 @@ def guided_demo(
         guide_folder: a trained guide, in place of `guide`.
         share: of the training texts for a generator that is trained here.
         device: where models generate.
+        dtype: of the weights of the generator.
     """
     label = choose_label(data, show.label, guide_folder)
     if guide_folder is not None:
         check_guide(guide_folder)
     trains = isinstance(generator, LanguageModelPlan) or guide_folder is None
     parts = split_parts(data, generator_share(generator, share), run.seed) if trains else TextParts()
-    writer = load_generator(run, generator, parts.generator, data, device)
+    writer = load_generator(run, generator, parts.generator, data, device, dtype)
     lm = writer.lm
     check_candidates([show.k], len(lm.tokenizer))
     prompt = str(show.prompt).strip()

@@ -56,12 +56,17 @@ def generator_share(plan: LanguageModelPlan | Pretrained, share: float) -> float
 
 
 def load_generator(
-    run: Run, plan: LanguageModelPlan | Pretrained, texts: Sequence[Example], data: LabelledData, device: str
+    run: Run,
+    plan: LanguageModelPlan | Pretrained,
+    texts: Sequence[Example],
+    data: LabelledData,
+    device: str,
+    dtype: str,
 ) -> TextGenerator:
     """A pretrained generator, or one that learns these texts without their labels."""
     learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
     trained = find_or_train_language_model(run, "generator", plan, learned, held_out)
-    return TextGenerator(trained, CausalLM.from_pretrained(trained.source, device))
+    return TextGenerator(trained, CausalLM.from_pretrained(trained.source, device, dtype))
 
 
 def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:

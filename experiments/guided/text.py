@@ -35,6 +35,7 @@ def guided_text(
     sampling: TextSampling,
     share: float = 0.5,
     device: str = "cpu",
+    dtype: str = "float32",
 ) -> Outcome:
     """A generator steered to each label, at every strength and k.
 
@@ -48,6 +49,7 @@ def guided_text(
         sampling: how texts are sampled.
         share: of the training texts for a generator that is trained here.
         device: where models generate and judge.
+        dtype: of the weights of the generator; guides and judges are small and stay in float32.
     """
     labels = list(data.labels if steering.labels is None else steering.labels)
     if unknown := [label for label in labels if label not in data.labels]:
@@ -56,7 +58,7 @@ def guided_text(
         check_candidates(steering.ks, generator.model.vocabulary)
     prompts, from_texts = choose_prompts(data, sampling)
     parts = split_parts(data, generator_share(generator, share), run.seed)
-    writer = load_generator(run, generator, parts.generator, data, device)
+    writer = load_generator(run, generator, parts.generator, data, device, dtype)
     check_candidates(steering.ks, len(writer.lm.tokenizer))
     rows = encode_prompts(writer.lm, prompts, sampling.new_tokens)
     trained_guides = {label: train_label_guide(run, guide, writer.lm, label, parts.guide) for label in labels}

@@ -86,7 +86,7 @@ def mars_planning(
     make = metric.load(run.stages.root / "augmented_references")
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     model = find_or_train_language_model(run, "language_model", language_model, *texts)
-    lm = CausalLM.from_pretrained(model.source, metric.device)
+    lm = CausalLM.from_pretrained(model.source, metric.device, metric.dtype)
     rated = development.rated[0]
     usual = make(SelfPlanningAugmenter(lm, metric.augmentation, metric.token_budget), model.source)
     with run.timed("augmentation and similarity"):

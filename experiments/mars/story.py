@@ -70,10 +70,10 @@ def mars(
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     fluent = find_or_train_language_model(run, "language_model", language_model, *texts)
     filler = None if masked is None else find_or_train_language_model(run, "masked", masked, *texts)
-    lm = CausalLM.from_pretrained(fluent.source, metric.device)
+    lm = CausalLM.from_pretrained(fluent.source, metric.device, metric.dtype)
     others["perplexity"] = perplexity(lm, fluent.source)
     variants = make_variants(metric, make, lm, fluent.source, None if filler is None else filler.source)
-    findings = [_findings(run, rated, variants, others, analyses) for rated in data.rated]
+    findings = [_findings(run, rated, variants, others, analyses, metric) for rated in data.rated]
     scored = [texts for found in findings for texts in found.sets]
     models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}
     return Outcome(
@@ -101,6 +101,7 @@ def _findings(
     variants: Mapping[str, MARS],
     baselines: Mapping[str, Metric],
     analyses: Analyses,
+    metric: MetricPlan,
 ) -> MarsFindings:
     """Scores the rated texts, and adversaries in their place, by every metric, and measures what the tables show."""
     if analyses.clean:
@@ -109,7 +110,7 @@ def _findings(
     compared_originals = []
     for kind, texts in {"": rated, **(_adversaries(rated, run.seed) if analyses.adversaries else {})}.items():
         with run.timed(f"augmentation and similarity {rated.name}"):
-            scores, compared = score_variants(variants, texts, analyses)
+            scores, compared = score_variants(variants, texts, analyses, metric)
         with run.timed(f"baselines {rated.name}"):
             scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
             scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])

@@ -37,7 +37,7 @@ class MetricPlan:
         augmentation: how self-planning fills blanks.
         tagger: `builtin`, `nltk` or `spacy:MODEL`.
         token_budget: padded tokens in a batch.
-        device: of the models.
+        device, dtype: of the models.
     """
 
     encoder: str = "offline"
@@ -49,13 +49,15 @@ class MetricPlan:
     tagger: str = "builtin"
     token_budget: Count = 8192
     device: str = "cpu"
+    dtype: str = "float32"
 
     def load(self, kept: Path) -> MetricMaker:
         """Loads everything but the language model; augmented references are kept in `kept`.
 
         Raises InputFaults for a tagger, an encoder or a corpus that is missing.
         """
-        tagger, embedder = load_tagger(self.tagger), Remembered(load_embedder(self.encoder, device=self.device))
+        tagger = load_tagger(self.tagger)
+        embedder = Remembered(load_embedder(self.encoder, device=self.device, dtype=self.dtype))
         documents = None if self.documents is None else load_documents(self.documents)
         ratios = tuple(map(float, self.ratios))
 
@@ -98,13 +100,13 @@ def make_variants(
         settings = replace(plan.augmentation, **change)
         found[row] = make(SelfPlanningAugmenter(lm, settings, plan.token_budget), language_model)
     if masked is not None:
-        filler = MaskedLM.from_pretrained(masked, plan.device)
+        filler = MaskedLM.from_pretrained(masked, plan.device, plan.dtype)
         found["mars_naive"] = make(NaiveAugmenter(filler, plan.augmentation.use_context, plan.token_budget), masked)
     return found
 
 
 def score_variants(
-    variants: Mapping[str, MARS], rated: RatedSet, analyses: Analyses
+    variants: Mapping[str, MARS], rated: RatedSet, analyses: Analyses, plan: MetricPlan
 ) -> tuple[dict[str, Scores], list[Compared]]:
     """The scores of all rows, and the cosines of `mars` at all ratios of Table 5."""
     usual = variants["mars"]
@@ -112,7 +114,7 @@ def score_variants(
     # Each variant compares anew: at the wider ratios above, some references may be too long.
     found = {row: variant.score(rated.examples) for row, variant in variants.items()}
     if analyses.static_encoder is not None:
-        static = load_embedder(analyses.static_encoder, static=True)
+        static = load_embedder(analyses.static_encoder, True, plan.device, plan.dtype)
         found["mars_static"] = replace(usual, embedder=static).score(rated.examples)
     for largest in analyses.largest_ratios:
         up_to = replace(usual, ratios=tuple(ratio for ratio in analyses.largest_ratios if ratio <= largest))

@@ -116,3 +116,11 @@ def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> N
     pair.expert.save_pretrained(tmp_path / "expert")
     loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
     assert (loaded.longest, loaded.given) == (60, 1)
+
+
+def test_a_model_that_is_amateur_and_expert_is_loaded_once(pair: Pair, tmp_path: Path) -> None:
+    pair.amateur.model.config.given_turns = 0
+    pair.amateur.save_pretrained(tmp_path)
+    loaded = Pair.from_pretrained(tmp_path, tmp_path, dtype="bfloat16")
+    assert loaded.amateur is loaded.expert
+    assert loaded.amateur.dtype == "bfloat16"

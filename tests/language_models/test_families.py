@@ -1,6 +1,7 @@
 """Every family with a known infilling convention loads, scores the same alone and in a batch, and knows its limit."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from transformers import (
 )
 
 from language_models.infilling import OF_MODEL_TYPE, convention_of, encode_infills
+from language_models.model import READ_AT_ONCE, readable_tokens
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
 from language_models.tiny import train_tokenizer
 
@@ -33,6 +35,14 @@ POSITIONS = {"max_encoder_position_embeddings": 64, "max_decoder_position_embedd
 @pytest.fixture(scope="module")
 def tokenizer() -> PreTrainedTokenizerFast:
     return train_tokenizer(TEXTS, 400, ("<mask>", "<mask_1>"))
+
+
+@pytest.mark.parametrize("positions", [131_072, None])
+def test_a_limit_that_no_memory_holds_is_capped(positions: int | None, tokenizer: PreTrainedTokenizerFast) -> None:
+    config: Any = SimpleNamespace(model_type="llama", max_position_embeddings=positions)
+    unlimited: Any = SimpleNamespace(model_max_length=10**30)
+    assert readable_tokens(config, unlimited) == READ_AT_ONCE
+    assert readable_tokens(config, tokenizer) == tokenizer.model_max_length
 
 
 def configure(model_type: str, vocabulary: int) -> Any:

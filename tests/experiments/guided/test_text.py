@@ -108,7 +108,7 @@ def test_sentiment_and_a_demonstration_with_its_models(
 def test_topics_and_a_generator_by_its_folder(run_here: Callable[..., int], tmp_path: Path, lm: CausalLM) -> None:
     lm.save_pretrained(tmp_path / "writer")
     settings = [s for s in TOY if "generator" not in s]
-    more = (f"generator={tmp_path}/writer", "rule=fudge", "labels=[science,politics]")
+    more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
     command = ("+exp=guided_topic", *settings, *more, *SMALL)
     own = ("sampling.prompts=[the cat,a dog]",)
     assert run_here(*command, *own, f"run_dir={tmp_path}/run") == 0
