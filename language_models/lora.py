@@ -1,5 +1,6 @@
 """LoRA through peft (extra `peft`): small matrices that are trained beside frozen weights, and merged when saved."""
 
+import warnings
 from typing import Any
 
 import torch
@@ -29,7 +30,8 @@ def add_lora(model: Any, lora: Lora, seed: int) -> Any:
     from peft import LoraConfig, get_peft_model  # an extra
 
     config = LoraConfig(r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules="all-linear")  # pyright: ignore[reportArgumentType]
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.* is deprecated", category=FutureWarning)
         torch.manual_seed(seed)
         return get_peft_model(model, config)
 
