@@ -94,7 +94,6 @@ class BartScore:
             source=self.source if self.direction == "source_to_text" else None,
             references=self.references if self.requires == ("references",) else None,
             truncation=self.truncation,
-            dtype=self.lm.dtype,
         )
         reasons = [None if several else NO_TOKENS for several in pairs]
         return Scores({"quality": quality}, line, reasons, dropped)

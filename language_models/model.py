@@ -102,7 +102,7 @@ class LanguageModel:
 
     @property
     def dtype(self) -> str:
-        """The precision of the weights, for signatures."""
+        """The precision of the weights, such as float32."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
