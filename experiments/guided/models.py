@@ -61,7 +61,7 @@ def load_generator(
     texts: Sequence[Example],
     data: LabelledData,
     device: str,
-    dtype: str,
+    dtype: str = "float32",
 ) -> TextGenerator:
     """A pretrained generator, or one that learns these texts without their labels."""
     learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
