@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models test test-all check bench gpu setup clean
+.PHONY: run models test test-all check bench gpu setup clean docs
 setup: .venv/ready
 
 .venv/ready: requirements.lock pyproject.toml
@@ -16,6 +16,9 @@ run: setup
 
 models: setup
 	$(BIN)/python experiments/run.py +exp=models
+
+docs: setup
+	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet
 
 test: setup
 	$(BIN)/python -m pytest
