@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,7 +78,7 @@ def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]
                     is_empty = False
                     yield from blank
                     blank = []
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
     if is_empty:
         raise InputFaults([fault(path, 0, f"the file is empty, found {path.stat().st_size} bytes that say nothing")])

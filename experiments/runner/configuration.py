@@ -92,7 +92,9 @@ def compose_settings(
                 for key in added:
                     if key not in known:
                         raise _unknown_key(key, known, folders)
-        except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        except SettingFault:
+            raise
+        except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
             raise explain(error, folders) from error
     return config
 
@@ -149,7 +151,9 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
                         f"{override.get_key_element()}=VALUE,VALUE"
                     )
             return BasicSweeper.split_arguments(parsed, None)[0]
-        except (HydraException, OmegaConfBaseException, YAMLError) as error:
+        except SettingFault:
+            raise
+        except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
             raise explain(error, folders) from error
 
 

@@ -1,0 +1,217 @@
+"""Random input: a reader returns examples or raises the faults of the user's file, and never anything else.
+
+`FUZZ=1000000 pytest tests/trust/test_fuzz.py -s` tries so many files per reader and prints the number; `FUZZ_SEED`
+chooses others.
+"""
+
+import gzip
+import json
+import math
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselines.bleu import Bleu
+from baselines.meteor import Meteor
+from baselines.rouge import Rouge
+from baselines.word_count import WordCount
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from core.scores import Metric
+from data.dialogue_files import read_utt_lines
+from data.documents import read_documents
+from data.files import read_examples, write_examples
+from data.scored import read_scored
+from data.text_files import read_texts
+from experiments.runner.configuration import compose_run
+from language_models.word_vectors import WordVectors
+
+CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
+NAMES = ["id", "text", "turns", "context", "prefix", "label", "references", "system", "group", "ratings", "scores", "x"]
+STRANGE = [
+    *("", " ", "a", "a b c", "\x00", "\x1f\x7f\x85", "\u2028\u2029", "\ufeff", "\u202e\u2066x\u2069", "e\u0301"),
+    *("é", "中文", "\U0001f600", "\U000e0001", '"', '""', "'", "\\", "\\u", "\t", ",", ";", "\r", "None", "</UTT>"),
+    *("a</UTT>b</UTT>", "<script>alert(1)</script>", "../../x", "%s{0}${a}", "x" * 300, "word " * 200),
+]
+NUMBERS = ["0", "-1", "1.5", "NaN", "Infinity", "-Infinity", "1e999", "1_0", "0x1", "true", "null"]
+NUMBERS += ["1" + "0" * 400, "9" * 5000]
+BROKEN = [b"\xff", b"\xfe\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x00", b"\r\n", b"\n\n", b"\r"]
+BROKEN += [b'"', b"{", b"]", b"\t"]
+
+
+def draw_text(rng: random.Random) -> str:
+    """A JSON string, sometimes with half a character or a control character in it."""
+    text = json.dumps("".join(rng.choices(STRANGE, k=rng.choice((1, 1, 2, 3)))), ensure_ascii=rng.random() < 0.5)
+    return text.replace('"', '"\\ud83d', 1) if rng.random() < 0.03 else text
+
+
+def draw_value(rng: random.Random, depth: int = 0) -> str:
+    """A JSON value, or what looks like one."""
+    match rng.randrange(9 if depth < 3 else 5):
+        case 0 | 1 | 2:
+            return draw_text(rng)
+        case 3:
+            return rng.choice(NUMBERS)
+        case 4:
+            return "[" * rng.choice((1, 5, 3000)) if rng.random() < 0.05 else "null"
+        case 5 | 6:
+            return f"[{','.join(draw_value(rng, depth + 1) for _ in range(rng.randrange(4)))}]"
+        case _:
+            return draw_object(rng, depth + 1)
+
+
+def draw_object(rng: random.Random, depth: int = 0) -> str:
+    """A JSON object with names of fields, at times twice the same."""
+    names = rng.choices(NAMES, k=rng.randrange(1, 5))
+    pairs = [
+        f"{json.dumps(name)}: {draw_value(rng, depth)}" for name in (["text"] if rng.random() < 0.7 else []) + names
+    ]
+    return "{" + ", ".join(pairs) + "}"
+
+
+def draw_jsonl(rng: random.Random) -> bytes:
+    """Lines of JSON objects."""
+    lines = [draw_object(rng) if rng.random() < 0.9 else draw_value(rng) for _ in range(rng.randrange(4))]
+    return rng.choice(("\n", "\r\n")).join(lines).encode("utf-8", "surrogatepass")
+
+
+def draw_table(delimiter: str, rng: random.Random) -> bytes:
+    """A header and rows, with quotes that may not fit."""
+    header = ["text", *rng.sample([*NAMES, "rating:a", "rating:", "scores.b"], rng.randrange(3))]
+    rows = [delimiter.join(header)]
+    for _ in range(rng.randrange(4)):
+        cells = [rng.choice([*STRANGE, *NUMBERS, draw_value(rng)]) for _ in range(len(header) + (rng.random() < 0.05))]
+        rows.append(delimiter.join(quote(cell, rng) for cell in cells))
+    return rng.choice(("\n", "\r\n")).join(rows).encode("utf-8", "surrogatepass")
+
+
+def quote(cell: str, rng: random.Random) -> str:
+    return '"' + cell.replace('"', '""') + '"' if rng.random() < 0.7 else cell
+
+
+def draw_lines(rng: random.Random) -> bytes:
+    """Lines of plain text, numbers and utterances."""
+    parts = [*STRANGE, *NUMBERS, "</UTT>", " ", "the 0.1 0.2", "cat 1 2"]
+    return "\n".join("".join(rng.choices(parts, k=rng.randrange(5))) for _ in range(rng.randrange(5))).encode("utf-8")
+
+
+def damage(content: bytes, rng: random.Random) -> bytes:
+    """The content, in one of three files with some bytes more or less."""
+    if rng.random() < 0.67:
+        return content
+    at = rng.randrange(len(content) + 1)
+    return content[:at] + rng.choice(BROKEN) + content[at + rng.randrange(3) :]
+
+
+def read_and_write(path: Path) -> None:
+    """Reads examples; what was read can be written and read again as the same."""
+    examples = read_examples(path)
+    assert all(math.isfinite(rating) for example in examples for rating in example.ratings.values())
+    if path.suffix == ".jsonl" and len(examples) == 1:
+        write_examples(path.with_name("again.jsonl"), examples)
+        assert read_examples(path.with_name("again.jsonl")) == examples
+
+
+Draw = Callable[[random.Random], bytes]
+READERS: dict[str, tuple[str, Draw, Callable[[Path], Any]]] = {
+    "JSONL": ("in.jsonl", draw_jsonl, read_and_write),
+    "compressed JSONL": ("in.jsonl.gz", lambda rng: gzip.compress(draw_jsonl(rng), 1, mtime=0), read_and_write),
+    "CSV": ("in.csv", lambda rng: draw_table(",", rng), read_and_write),
+    "TSV": ("in.tsv", lambda rng: draw_table("\t", rng), read_and_write),
+    "scores in files": ("in.jsonl", draw_jsonl, lambda path: read_scored(str(path))),
+    "utterances": ("in.txt", draw_lines, lambda path: read_utt_lines(path, scored=True)),
+    "lines": ("in.txt", draw_lines, read_texts),
+    "documents": ("in.csv", lambda rng: draw_table(",", rng), read_documents),
+    "word vectors": ("in.txt", draw_lines, WordVectors.load),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_reads_or_names_the_faults(name: str, tmp_path: Path) -> None:
+    file, draw, read = READERS[name]
+    path, rng, began, refused, slowest = tmp_path / file, random.Random(f"{name} {SEED}"), time.monotonic(), 0, 0.0
+    for case in range(CASES):
+        content = damage(draw(rng), rng)
+        path.write_bytes(content)
+        before = time.process_time()
+        try:
+            read(path)
+        except InputFaults as faults:
+            refused += 1
+            str(faults).encode("utf-8")  # can be printed
+        except Exception as error:
+            raise AssertionError(f"case {case} of {name}, seed {SEED}: {content!r}") from error
+        slowest = max(slowest, time.process_time() - before)
+    print(f"{name}: {CASES} files, {refused} refused, slowest {slowest:.3f} s, all {time.monotonic() - began:.0f} s")
+    assert slowest < 5
+
+
+METRICS: dict[str, Callable[[], Metric]] = {
+    "word_count": WordCount,
+    "bleu": Bleu,
+    "bleu of characters": lambda: Bleu(tokenizer="char"),
+    "rouge": Rouge,
+    "rouge of any script": lambda: Rouge(tokens="unicode"),
+    "meteor": lambda: Meteor(False),
+}
+
+
+def draw_examples(rng: random.Random) -> list[Example]:
+    """Examples of strange texts; some have references."""
+    texts: Sequence[str] = [s for s in STRANGE if s.strip()]
+
+    def draw(most: int) -> str:
+        return " ".join(rng.choices(texts, k=rng.randrange(1, most)))
+
+    return [
+        Example(str(i), draw(4), references=[draw(4) for _ in range(rng.randrange(3))] if i else ("a b", draw(3)))
+        for i in range(rng.randrange(1, 4))
+    ]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_scores_any_text_or_says_why_not(name: str) -> None:
+    metric, rng = METRICS[name](), random.Random(f"{name} {SEED}")
+    for _ in range(CASES // 10):
+        examples = draw_examples(rng)
+        scores = metric.score(examples)
+        alone = [metric.score([example]) for example in examples if example.references]
+        values = [float(v) for e, v in zip(examples, scores.values["quality"], strict=True) if e.references]
+        assert [float(each.values["quality"][0]) for each in alone] == pytest.approx(values, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "word " * 20_000, "\u0301" * 100_000, "中" * 50_000, "a\n" * 50_000])
+@pytest.mark.parametrize("name", ["word_count", "bleu", "meteor"])
+def test_a_long_text_is_scored(name: str, text: str) -> None:
+    scores = METRICS[name]().score([Example("a", text, references=("a b c",))])
+    assert len(scores) == 1
+
+
+def test_strange_settings_are_refused(tmp_path: Path) -> None:
+
+    rng = random.Random(SEED)
+    keys = [
+        "metric",
+        "data.path",
+        "seed",
+        "chunk",
+        "+x",
+        "metric.x",
+        "run_dir",
+        "engine",
+        "+exp",
+        "~metric",
+        "hydra.x",
+        "",
+    ]
+    for _ in range(max(10, CASES // 40)):
+        settings = [f"{rng.choice(keys)}={rng.choice([*STRANGE, *NUMBERS])}" for _ in range(rng.randrange(1, 3))]
+        try:
+            compose_run(["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl", *settings])
+        except SettingFault as refused:
+            str(refused).encode("utf-8")
