@@ -29,6 +29,7 @@ ROOMS = (
     "oumg",
 )
 QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb")
+OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
@@ -82,6 +83,10 @@ def journal() -> Iterator[Journal]:
     root.setLevel(logging.INFO)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in OWN_HANDLERS:
+        library = logging.getLogger(name)
+        library.handlers.clear()
+        library.propagate = True
     logging.captureWarnings(True)
     try:
         yield kept
