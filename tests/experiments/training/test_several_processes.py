@@ -58,7 +58,7 @@ def test_two_processes_train_as_one(saved_bert: Callable[..., Path], tmp_path: P
     for devices in ("1", "2"):
         command = [sys.executable, str(tmp_path / "train.py"), str(tmp_path / devices), devices, str(encoder)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment, cwd=tmp_path)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     for kind, measure in KINDS.items():
         one, two = (
