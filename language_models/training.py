@@ -202,7 +202,8 @@ class LanguageModelTraining(pl.LightningModule):
 
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The weights without frozen ones."""
-        frozen = {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
+        named = self.named_parameters(remove_duplicate=False)  # tied weights have several names
+        frozen = {name for name, parameter in named if not parameter.requires_grad}
         return {name: value for name, value in super().state_dict(*args, **kwargs).items() if name not in frozen}
 
     def loss(self, batch: Batch) -> torch.Tensor:
@@ -283,8 +284,7 @@ class LanguageModelTraining(pl.LightningModule):
             part = {name: batch[name][start : start + size] for name in batch if name != "learned"}
             wrapped = self.trainer.strategy.model
             is_last = start + size >= rows
-            waits = isinstance(wrapped, DistributedDataParallel) and not is_last
-            with wrapped.no_sync() if waits else nullcontext():
+            with wrapped.no_sync() if isinstance(wrapped, DistributedDataParallel) and not is_last else nullcontext():
                 loss = self.loss(part) * self.trainer.world_size / learned  # gradients are averaged over processes
                 self.manual_backward(loss)
             total += loss.detach()
