@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pooch
 
@@ -14,6 +14,9 @@ from data.originals import LICENCES, NEEDED_FIRST, ORIGINALS, ORIGINS, Origin
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 30.0  # without an answer or another byte
+
+
+MOST_BYTES = 2**30  # of a download; the largest public file here has less
 
 
 class DownloadFault(Exception):  # noqa: N818, named as InputFaults is
@@ -47,8 +50,8 @@ def fetch(
     The download gets its final name only if its checksum is right, so a failure leaves no file of that name. A progress
     bar is shown on a terminal.
 
-    Raises DownloadFault for an unknown origin, an unreachable server, an error such as 404, an interrupted transfer and
-    a wrong checksum.
+    Raises DownloadFault for an unknown origin, an unreachable server, an error such as 404, an interrupted transfer, a
+    file of more than `MOST_BYTES` and a wrong checksum.
     """
     import requests  # slow to import, and only needed to fetch something
 
@@ -58,7 +61,7 @@ def fetch(
     if name not in origins:
         raise DownloadFault(f"{name} has no origin with a known checksum.\n{explain_download(name, root)}")
     origin = origins[name]
-    downloader: Any = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=timeout)
+    downloader = _LimitedDownloader(progressbar=sys.stderr.isatty(), timeout=timeout)
     pooch.get_logger().setLevel("WARNING")  # this module logs the same
     log.info("fetching %s to %s (licence: %s)", origin.url, target, LICENCES[name.split("/")[0]])
     try:
@@ -77,6 +80,8 @@ def fetch(
         cause = f"the transfer was cut off ({error})"
     except requests.exceptions.RequestException as error:
         cause = str(error)
+    except _TooLong:
+        cause = f"it has more than {MOST_BYTES} bytes"
     except ValueError as error:  # pooch names both checksums
         cause = f"wrong checksum: {error}"
     else:
@@ -85,6 +90,34 @@ def fetch(
         f"{origin.url} could not be fetched: {cause}.\n"
         f"Run again later with data.download=true, or place the file by hand at {target} and leave data.download out."
     )
+
+
+class _TooLong(Exception):  # noqa: N818
+    """A download has more bytes than allowed."""
+
+
+class _LimitedFile:
+    """A file that refuses to grow beyond `MOST_BYTES`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.left = file, MOST_BYTES
+
+    def write(self, content: bytes) -> None:
+        self.left -= len(content)
+        if self.left < 0:
+            raise _TooLong
+        self.file.write(content)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+class _LimitedDownloader(pooch.HTTPDownloader):
+    """Stops a download that is too long, whatever the server said about its length."""
+
+    def __call__(self, url: str, output_file: Any, pooch: Any, check_only: bool = False) -> bool | None:
+        with Path(output_file).open("wb") as file:
+            return super().__call__(url, _LimitedFile(file), pooch, check_only)
 
 
 def explain_download(name: str, root: Path | str) -> str:

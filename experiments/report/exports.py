@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.report.results import replace_folder
+from experiments.report.results import file_name, replace_folder
 from experiments.report.tables import flat_cells, format_cell, group_rows, row_cells, shown_columns
 from experiments.runner.contracts import Outcome
 
@@ -32,13 +32,13 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     for name, rows in named.items():
-        with (aside / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        with (aside / file_name(name, ".csv")).open("w", encoding="utf-8", newline="") as file:
             flat = [flat_cells(row) for row in rows]
             writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(flat)
-        (aside / f"{name}.md").write_text(to_markdown(rows), encoding="utf-8")
-        (aside / f"{name}.tex").write_text(to_latex(rows), encoding="utf-8")
+        (aside / file_name(name, ".md")).write_text(to_markdown(rows), encoding="utf-8")
+        (aside / file_name(name, ".tex")).write_text(to_latex(rows), encoding="utf-8")
     replace_folder(aside, folder / "tables")
 
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 
 from data.text_files import written_aside
 from experiments.report.disagreements import find_disagreements
-from experiments.report.results import Circumstances, is_synthetic, library_versions
+from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
 from experiments.report.tables import format_interval, format_number, group_rows, shown_columns
 from experiments.runner.contracts import AgreementRow, Outcome
 from meta_eval.bootstrap import Estimate
@@ -32,7 +32,9 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
-    pictures = {name: base64.b64encode((plots / f"{name}.png").read_bytes()).decode("ascii") for name in outcome.plots}
+    pictures = {
+        name: base64.b64encode((plots / file_name(name, ".png")).read_bytes()).decode("ascii") for name in outcome.plots
+    }
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         run=circumstances,
         started=datetime.fromisoformat(circumstances.started).isoformat(" ", "minutes"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from core.faults import SettingFault
-from core.stages import FILES
+from core.stages import FILES, fingerprint
 from data.text_files import written_aside
 from experiments.report.tables import group_rows, json_cells, row_cells
 from experiments.runner.contracts import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
+LONGEST_NAME = 200  # bytes
 WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models")
 
 
@@ -170,8 +172,20 @@ def write_models(outcome: Outcome, folder: Path) -> None:
     replace_folder(aside, folder / "models")
 
 
+def file_name(name: str, ending: str) -> str:
+    """A file name for a plot or table whose name may hold words of the user's data, such as an aspect.
+
+    >>> file_name("scores_fluency", ".png"), file_name("scores_../a:b", ".png")
+    ('scores_fluency.png', 'scores_..%2Fa%3Ab.png')
+    """
+    safe = re.sub(r"[^\w .,()+-]", lambda found: f"%{ord(found[0]):02X}", name)
+    if len(safe.encode()) > LONGEST_NAME:
+        safe = f"{safe[: LONGEST_NAME // 8]}-{fingerprint(name)}"
+    return safe + ending
+
+
 def write_plots(outcome: Outcome, folder: Path) -> None:
-    """Draws the plots into `plots/name.png` and closes them."""
+    """Draws the plots into `plots/` (see `file_name`) and closes them."""
     if not outcome.plots:
         return
     from matplotlib import pyplot
@@ -180,7 +194,7 @@ def write_plots(outcome: Outcome, folder: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     for name, figure in outcome.plots.items():
-        figure.savefig(aside / f"{name}.png", dpi=150, bbox_inches="tight", facecolor="white")
+        figure.savefig(aside / file_name(name, ".png"), dpi=150, bbox_inches="tight", facecolor="white")
         pyplot.close(figure)
     replace_folder(aside, folder / "plots")
 

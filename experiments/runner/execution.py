@@ -25,6 +25,7 @@ from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, journal, quiet_libraries
+from experiments.runner.redaction import redact
 from experiments.runner.trust import check_trusted
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -58,7 +59,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HYDRA_FULL_ERROR"):
-        print(trace, file=sys.stderr)
+        print(redact(trace), file=sys.stderr)
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
@@ -127,12 +128,13 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
     check_trainer(trainer, str(config.trainer.precision))
     experiment = instantiate(config.experiment)  # reads the input and raises its faults
 
+    shown_config = redact(OmegaConf.to_yaml(config))
     first = is_first_process()
     if first:
         _begin(folder, kept)
         with (folder / "config.yaml").open("w", encoding="utf-8") as file:
-            file.write(OmegaConf.to_yaml(config))
-    command = ("python", "experiments/run.py", *overrides)
+            file.write(shown_config)
+    command = ("python", "experiments/run.py", *map(redact, overrides))
     log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
     run = Run(
         name=config.name,
@@ -151,7 +153,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         precision=str(config.trainer.precision),
     )
     exit_code = FAILED
-    tracking.open(folder, config.name, plain)
+    tracking.open(folder, config.name, OmegaConf.to_container(OmegaConf.create(shown_config)))
     try:
         outcome = experiment(run)
         if not isinstance(outcome, Outcome):
@@ -166,7 +168,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             started=started.isoformat(timespec="seconds"),
             seconds=time.perf_counter() - clock,
             timings=run.timings,
-            config=OmegaConf.to_yaml(config),
+            config=shown_config,
         )
         if first:
             results.write_plots(outcome, folder)
@@ -209,7 +211,7 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
 
 
 def _say(message: str, exit_code: int) -> int:
-    print(message, file=sys.stderr)
+    print(redact(message), file=sys.stderr)
     return exit_code
 
 

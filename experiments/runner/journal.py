@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.logging import RichHandler
 
 from experiments.runner import terminal
+from experiments.runner.redaction import RedactingFormatter
 
 ROOMS = (
     "baselines",
@@ -43,7 +44,7 @@ class Journal:
     def write_to(self, path: Path) -> None:
         """Writes all messages so far to `path`, and later messages as they arrive."""
         self.file = logging.FileHandler(path, encoding="utf-8")
-        self.file.setFormatter(logging.Formatter(LINE))
+        self.file.setFormatter(RedactingFormatter(LINE))
         self.waiting.setTarget(self.file)
         self.waiting.flush()
         root = logging.getLogger()
@@ -99,11 +100,13 @@ def journal() -> Iterator[Journal]:
 
 def _terminal_handler() -> logging.Handler:
     if terminal.is_watched():  # rich prints log lines above a progress bar
-        return RichHandler(
+        rich = RichHandler(
             console=terminal.console(stderr=True), show_path=False, show_level=False, log_time_format="%H:%M:%S"
         )
+        rich.setFormatter(RedactingFormatter("%(message)s"))
+        return rich
     plain = logging.StreamHandler()
-    plain.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    plain.setFormatter(RedactingFormatter("%(asctime)s %(message)s", "%H:%M:%S"))
     return plain
 
 

@@ -15,6 +15,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
 from core.faults import SettingFault
+from experiments.report.results import file_name
 from experiments.report.tables import flat_cells, row_cells
 from experiments.runner.contracts import Outcome
 
@@ -114,7 +115,9 @@ class WandbTracking:
             return
         import wandb
 
-        plots = {f"plots/{name}": wandb.Image(str(folder / "plots" / f"{name}.png")) for name in outcome.plots}
+        plots = {
+            f"plots/{name}": wandb.Image(str(folder / "plots" / file_name(name, ".png"))) for name in outcome.plots
+        }
         tables = {"results": [row_cells(row) for row in outcome.rows]}
         tables |= {f"tables/{table.title}": table.rows for table in outcome.tables}
         flat = {name: [flat_cells(row) for row in rows] for name, rows in tables.items() if rows}

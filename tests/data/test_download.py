@@ -89,6 +89,13 @@ def test_cut_off_transfer(server: str, tmp_path: Path):
     assert "the transfer was cut off" in fault_of(tmp_path, f"{server}/cut")
 
 
+def test_a_file_that_does_not_end_is_not_fetched_whole(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("data.download.MOST_BYTES", 1000)
+    assert "it has more than 1000 bytes" in fault_of(tmp_path, f"{server}/x")
+
+
 def test_not_found(server: str, tmp_path: Path):
     assert "the server answered 404" in fault_of(tmp_path, f"{server}/missing")
 

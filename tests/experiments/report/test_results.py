@@ -220,3 +220,33 @@ def test_a_sweep_shows_rows_of_other_tables(capsys: pytest.CaptureFixture[str], 
     assert ["job", "alpha", "judge", "n", "ur"] in lines
     assert ["0", "1", "<bilstm>", "3", "0.750"] in lines
     assert ["1", "2", "failed", "(1)"] in lines
+
+
+EVIL = "<script>alert(1)</script>../../x|y"
+
+
+def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path: Path) -> None:
+    rated = RatedSet(EVIL, (Example(EVIL, EVIL, system=EVIL, ratings={EVIL: 1.0}),), synthetic=False)
+    scored = ScoredSet(rated, {EVIL: Scores({EVIL: np.array([0.5])}, EVIL, explanations=[{EVIL: EVIL}])})
+    figure = Figure()
+    outcome = Outcome(
+        EVIL,
+        rows=[row(EVIL, 0.5, set=EVIL, aspect=EVIL)],
+        tables=[Table(EVIL * 20, EVIL, [{EVIL: EVIL}])],
+        scored=[scored],
+        plots={f"scores_{EVIL}": figure, "x" * 300: Figure()},
+        notes=[EVIL],
+        figures={EVIL: 1.0},
+    )
+    folder = tmp_path / "inner" / "run"
+    folder.mkdir(parents=True)
+    results.write_plots(outcome, folder)
+    write_tables(outcome, folder)
+    results.write_scores(outcome, folder)
+    page = render(outcome, circumstances(), folder / "plots")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert [path.name for path in tmp_path.iterdir()] == ["inner"]
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]
+    assert len(list((folder / "plots").iterdir())) == 2
+    assert len(list((folder / "tables").iterdir())) == 6
