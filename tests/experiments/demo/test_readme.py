@@ -1,0 +1,35 @@
+"""The commands of the README that use the models of `make models` run as they stand."""
+
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.repository.test_docs import PAGES
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+ROOT = Path(__file__).resolve().parents[3]
+README = PAGES[0].read_text(encoding="utf-8").replace("\\\n", " ")
+COMMANDS = [
+    line.removeprefix("python experiments/run.py ")
+    for line in README.splitlines()
+    if line.startswith("python experiments/run.py ") and "outputs/tiny" in line
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_on_the_tiny_models_runs(
+    run_here: Callable[..., int], tmp_path: Path, tiny_run: Path, command: str
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "tiny").symlink_to(tiny_run)
+    assert run_here(*shlex.split(command), "run_dir=here") == 0
+    assert (tmp_path / "here" / "report.html").is_file()
+
+
+def test_the_readme_is_short_and_has_such_commands() -> None:
+    assert len(COMMANDS) >= 4
+    assert len(README.splitlines()) <= 250
