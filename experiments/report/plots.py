@@ -62,13 +62,14 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
     named = np.array([example.system or "" for example in scored.rated.examples])
     systems = list(dict.fromkeys(named)) if len(set(named)) <= SYSTEMS else [""]
+    size, alpha = np.clip(2000 / len(ratings), 6, 30), np.clip(70 / len(ratings), 0.35, 0.8)  # few points stand out
     for panel, (metric, scores) in zip(panels, scored.scores.items(), strict=False):
         values = scores.values.get(aspect, next(iter(scores.values.values())))
         for i, system in enumerate(systems):
             at = named == system if len(systems) > 1 else np.full(len(named), True)
-            label, size = (system or "no system", 10) if len(systems) > 1 else (None, 6)
+            label = (system or "no system") if len(systems) > 1 else None
             panel.scatter(
-                ratings[at] + jitter[at], values[at], s=size, alpha=0.35, linewidths=0, color=f"C{i}", label=label
+                ratings[at] + jitter[at], values[at], s=size, alpha=alpha, linewidths=0, color=f"C{i}", label=label
             )
         if counts.mean() >= PER_LEVEL:
             known = [level for level in levels if not np.isnan(values[ratings.round(6) == level]).all()]
@@ -87,7 +88,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
 
 
 def intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
-    """One estimate per line with its interval, the highest first. An undefined estimate has no mark."""
+    """One estimate per line with its interval, the highest first. An undefined estimate is named so."""
     figure = Figure(figsize=(7, 1.2 + 0.35 * len(estimates)), layout="constrained")
     axes = figure.subplots()
     names = sorted(estimates, key=lambda name: -np.nan_to_num(estimates[name].value, nan=-np.inf))
@@ -96,7 +97,8 @@ def intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
         axes.plot([estimate.low, estimate.high], [place, place], color="C0", linewidth=2)
         axes.plot(estimate.value, place, marker="o", color="C0")
     axes.axvline(0, color="black", linewidth=0.6)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
+    labels = [f"{name} (undefined)" if np.isnan(estimates[name].value) else name for name in names]
+    axes.set_yticks(range(len(names)), labels, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x", linewidth=0.3)
     axes.set_title(title, fontsize=10)
