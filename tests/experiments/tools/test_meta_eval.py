@@ -12,7 +12,8 @@ import yaml
 from scipy import stats
 
 from data.scored import read_scored
-from experiments.tools.meta_eval import Comparison, aspect_samples, compare_metrics, list_groupings
+from experiments.tools.meta_eval import Comparison, Sample, aspect_samples, compare_metrics, list_groupings
+from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 
 Here = Callable[..., int]
@@ -194,10 +195,20 @@ def test_a_study_without_variation_has_reasons_and_no_warnings(
     assert rows["flat"]["spearman"] is None
     assert rows["few"]["spearman"] == 1
     assert rows["few"]["reason"] == "an interval over inputs needs at least 5 of them, but there are 4"
+    ranking = {row["metric"]: row for row in table if "cluster" in row}
+    assert ranking["flat"]["reason"] == rows["flat"]["reason"]
     (pair,) = [row for row in table if "better" in row]
     assert pair["p_value"] is None
     assert "all 4 scores of examples are 1" in pair["reason"]
     assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
+
+
+def test_metrics_that_rank_alike_have_no_williams_test() -> None:
+    scores = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
+    sample = Sample("q", {"a": scores, "b": 2 * scores}, np.arange(6.0), np.arange(6.0), lay_out(6))
+    (pair,) = compare_metrics(sample, Comparison("spearman", "global", 99, 0.05), Resampling(resamples=50))
+    assert math.isnan(pair.williams_p)
+    assert pair.reason == "the two metrics rank all examples alike"
 
 
 def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -> None:
