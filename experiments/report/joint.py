@@ -79,28 +79,40 @@ def plot_trade_off(rows: Sequence[Mapping[str, Any]], varied: Sequence[str], col
 def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figure:
     """A panel per set and aspect: Spearman with its interval against the first varied setting.
 
-    Every column and every choice of the other varied settings has a line.
+    Every column and every choice of the other varied settings has a line; a column has a colour, a choice has a style.
     """
     places = list(dict.fromkeys((row["set"], row["aspect"]) for row in rows))
     first, *others = varied
     levels = sorted({str(row[first]) for row in rows}, key=_in_order)
     figure = Figure(figsize=(10, 4.2 * len(places)), layout="constrained")
     for panel, place in zip(figure.subplots(len(places), squeeze=False)[:, 0], places, strict=True):
-        lines: dict[str, list[tuple[int, Estimate]]] = {}
+        lines: dict[tuple[str, str], list[tuple[int, Estimate]]] = {}
         for row in rows:
             if (row["set"], row["aspect"]) == place:
                 choice = ", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in others)
                 for column, cell in row.items():
                     if isinstance(cell, Estimate):
-                        name = f"{column}, {choice}" if choice else column
-                        lines.setdefault(name, []).append((levels.index(str(row[first])), cell))
-        for i, (name, points) in enumerate(lines.items()):
+                        lines.setdefault((column, choice), []).append((levels.index(str(row[first])), cell))
+        columns = list(dict.fromkeys(column for column, _ in lines))
+        choices = list(dict.fromkeys(choice for _, choice in lines))
+        for i, ((column, choice), points) in enumerate(lines.items()):
             points.sort(key=lambda point: point[0])
             x = [at + (i / len(lines) - 0.5) * 0.2 for at, _ in points]
             y = [estimate.value for _, estimate in points]
             errors = [[e.value - e.low for _, e in points], [e.high - e.value for _, e in points]]
-            style = {"marker": MARKERS[i // 10 % len(MARKERS)], "linestyle": LINES[i // 10 % len(LINES)]}
-            panel.errorbar(x, y, yerr=errors, capsize=2, linewidth=1, label=name, **style)  # ten colours, then again
+            hue = columns.index(column)
+            style = (hue // 10 + choices.index(choice)) % len(MARKERS)  # there are ten colours
+            panel.errorbar(
+                x,
+                y,
+                yerr=errors,
+                capsize=2,
+                linewidth=1,
+                color=f"C{hue % 10}",
+                marker=MARKERS[style],
+                linestyle=LINES[style],
+                label=f"{column}, {choice}" if choice else column,
+            )
         panel.set_xticks(range(len(levels)), levels)
         panel.set(xlabel=first, ylabel="Spearman (95 % interval)", title=" · ".join(place))
         panel.axhline(0, color="black", linewidth=0.6)
