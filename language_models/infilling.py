@@ -7,7 +7,8 @@ from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault
 from language_models.causal import CausalLM
-from language_models.model import LanguageModel, special_frame
+from language_models.conditional import ConditionalLM
+from language_models.model import special_frame
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Infilling:
         return [*self.before, *segment, *self.after]
 
 
-def segment_infilling(lm: LanguageModel) -> Infilling:
+def segment_infilling(lm: ConditionalLM) -> Infilling:
     """How an encoder-decoder model reads one gap and writes the segment that belongs there.
 
     T5 and its kind have sentinels. Others have a mask token (PEGASUS `<mask_1>`, BART `<mask>`, BERT `[MASK]`): their

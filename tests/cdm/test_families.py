@@ -203,7 +203,7 @@ def warm(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair
 
 
 def test_the_rest_of_a_word_begins_a_turn_without_its_mark(warm: Pair) -> None:
-    ids = warm.amateur.tokenizer.convert_tokens_to_ids(["##a", "##b", "a", "?"])
+    ids = [warm.amateur.tokenizer.get_vocab()[piece] for piece in ("##a", "##b", "a", "?")]
     assert decode_dialogues(warm.amateur, [[ids]]) == [("ab a?",)]
 
 

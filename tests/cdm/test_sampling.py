@@ -10,7 +10,7 @@ import torch
 from cdm.momentum import contrastive_momentum, degraded_log_probabilities
 from cdm.pair import SEPARATOR, Pair
 from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
-from language_models.seq2seq import Seq2SeqLM
+from language_models.conditional import ConditionalLM
 from language_models.tiny import TinyT5
 
 
@@ -65,7 +65,7 @@ def test_bad_settings_are_refused(wrong: dict[str, float]) -> None:
 
 
 def plainly(
-    models: Sequence[Seq2SeqLM],
+    models: Sequence[ConditionalLM],
     pair: Pair,
     source: list[int],
     sampling: Sampling,
