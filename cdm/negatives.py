@@ -12,13 +12,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from cdm.amr import Graphs, amr_gap, letters
 from cdm.content import content_gap
 from cdm.infilling import TokenisedDialogues
 from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Gap, Place, Strategy, Turns, fill, manipulations, random_gap
+from core.faults import SettingFault
 
-VERSION = 4  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
+VERSION = 5  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
 
 
@@ -53,16 +55,26 @@ def sample_negatives(
     attempts: int = 3,
     token_budget: int = 16_384,
     advance: Callable[[int], None] = lambda rows: None,
+    graphs: Graphs | None = None,
 ) -> Negatives:
     """A negative for every dialogue: `strategy` says how often and how much of it is drawn again.
 
     A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
     at another place, at most `attempts` times. In the last attempt a segment that does not end is cut and counted. A
     negative depends on its dialogue, its index, the seed and the longest length, not on the other dialogues' words.
-    `advance` hears how many manipulations are done.
+    `advance` hears how many manipulations are done. `graphs` are those of `amr-multi`.
+
+    Raises SettingFault for `amr-multi` where no turn has a graph with a place.
     """
     tokenised = pair.tokenise(dialogues)
     positives = decode_dialogues(pair.amateur, tokenised.dialogues)
+    if strategy == "amr-multi" and not any(
+        graphs is not None and graphs.places(letters(turn)) for turns in positives for turn in turns
+    ):
+        raise SettingFault(
+            "strategy amr-multi needs AMR graphs of the dialogues' sentences, but no turn has one with places: "
+            "parse the sentences with an AMR parser that aligns (such as amrlib), or use content-multi"
+        )
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
     unclosed = dropped = 0
@@ -82,6 +94,7 @@ def sample_negatives(
                 sampling,
                 longest_segment,
                 token_budget,
+                graphs,
             )
             before = decode_dialogues(pair.amateur, [current[i] for i in waiting])
             after = decode_dialogues(pair.amateur, [draw.turns for draw in draws])
@@ -166,10 +179,11 @@ def _draw(
     sampling: Sampling,
     longest_segment: int,
     token_budget: int,
+    graphs: Graphs | None,
 ) -> list[_Draw]:
     """Each dialogue with one random gap drawn again."""
     gaps = [
-        tokenised.fillable(turns, _gap(tokenised, turns, place, rng, longest_segment))
+        tokenised.fillable(turns, _gap(tokenised, turns, place, rng, longest_segment, graphs))
         for turns, place, rng in zip(dialogues, places, rngs, strict=True)
     ]
     tasks = [tokenised.task(turns, gap) for turns, gap in zip(dialogues, gaps, strict=True)]
@@ -184,11 +198,21 @@ def _draw(
     return draws
 
 
-def _gap(tokenised: TokenisedDialogues, turns: Turns, place: Place, rng: random.Random, longest_segment: int) -> Gap:
-    """A random gap at a place; a dialogue without content words gets a random segment."""
-    if place == "content" and (found := content_gap(tokenised.spell(turns), rng, tokenised.given)):
-        return found
-    return random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given)
+def _gap(
+    tokenised: TokenisedDialogues,
+    turns: Turns,
+    place: Place,
+    rng: random.Random,
+    longest_segment: int,
+    graphs: Graphs | None,
+) -> Gap:
+    """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment."""
+    found = None
+    if place == "content":
+        found = content_gap(tokenised.spell(turns), rng, tokenised.given)
+    elif place == "amr" and graphs is not None:
+        found = amr_gap(tokenised.spell(turns), graphs, rng, longest_segment, tokenised.given)
+    return found or random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given)
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

@@ -13,8 +13,8 @@ from core.settings import check
 from language_models.batching import join_ids
 from language_models.infilling import Infilling
 
-Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi"]
-Place = Literal["segment", "utterance", "content"]
+Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi", "amr-multi"]
+Place = Literal["segment", "utterance", "content", "amr"]
 Turns = Sequence[Sequence[int]]
 
 
@@ -57,7 +57,7 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
     """For each manipulation of one dialogue, what it takes (section 4.1.1).
 
     The single strategies manipulate once, the multi ones one to four times, uniformly. `content-multi` takes content
-    words and their neighbours; it stands in for the paper's AMR-Multi, which needs an AMR parser.
+    words and their neighbours; it stands in for `amr-multi`, which needs AMR graphs.
 
     Raises SettingFault for an unknown strategy.
     """
@@ -70,6 +70,8 @@ def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
             return ["utterance"]
         case "content-multi":
             return ["content"] * times
+        case "amr-multi":
+            return ["amr"] * times
         case _:
             return ["utterance" if rng.random() < 0.5 else "segment" for _ in range(times)]
 

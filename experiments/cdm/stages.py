@@ -10,12 +10,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cdm import discriminative, negatives
+from cdm.amr import Graphs
 from cdm.discriminative import ClassifierPooler, Steps, dialogue_steps, load_steps, save_steps
 from cdm.negatives import Negatives, join_negatives, sample_negatives
 from cdm.pair import Pair, decode_dialogues
 from cdm.rules import Rule, rule_negatives
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
+from core.faults import InputFaults
 from core.settings import Count, Number, Positive, checked_dataclass
 from core.stages import fingerprint
 from experiments.runner.contracts import Run
@@ -31,6 +33,7 @@ class NegativesPlan:
         sampling: how segments are drawn from the degraded distribution.
         mixture: sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is
             a gamma (negatives of graded badness), a name a rule of `cdm.rules`.
+        graphs: for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`).
         dialogues: how many training dialogues get a negative.
         turns: longer dialogues are cut into windows of at most this many turns; None keeps them whole.
     """
@@ -40,6 +43,23 @@ class NegativesPlan:
     dialogues: Count
     turns: Annotated[int, Field(ge=2)] | None = None
     mixture: Sequence[Number | Rule] = ()
+    graphs: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.strategy == "amr-multi") != (self.graphs is not None):
+            raise ValueError(
+                "graphs must be a file of AMR graphs for amr-multi, as a parser such as amrlib writes it (see "
+                "cdm/amr.py), and null for any other strategy, but the strategy is "
+                f"{self.strategy} and graphs is {self.graphs}"
+            )
+
+    def read_graphs(self) -> Graphs | None:
+        """What the file `graphs` holds. Raises InputFaults for a missing file."""
+        if self.graphs is None:
+            return None
+        if not Path(self.graphs).is_file():
+            raise InputFaults([f"{self.graphs}: model.negatives.graphs must name a file, but there is none"])
+        return Graphs.read(Path(self.graphs))
 
     @property
     def sources(self) -> list[Sampling | Rule]:
@@ -103,6 +123,7 @@ def kept_negatives(
         **trained.identity,
         "strategy": plan.strategy,
         "sources": plan.sources,
+        "graphs": fingerprint(plan.read_graphs()),
         "dialogues": fingerprint(chosen),
         "seed": run.seed,
     }
@@ -124,7 +145,7 @@ def mixed_negatives(
         places = range(k, len(dialogues), len(sources))
         own = [dialogues[i] for i in places]
         if isinstance(source, Sampling):
-            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance)
+            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=plan.read_graphs())
         else:
             found = rule_negatives(decode_dialogues(pair.amateur, pair.tokenise(own).dialogues), source, seed)
             advance(len(own))
@@ -142,7 +163,8 @@ def kept_pooler(
     chosen = windows(held_out, None, run.seed)[: plan.dialogues]
 
     def build(folder: Path) -> None:
-        found = sample_negatives(trained.pair, chosen, sampled.strategy, sampled.sampling, run.seed)
+        graphs = sampled.read_graphs()
+        found = sample_negatives(trained.pair, chosen, sampled.strategy, sampled.sampling, run.seed, graphs=graphs)
         good, damaged = (dialogue_steps(trained.pair, texts) for texts in (found.positives, found.negatives))
         ClassifierPooler.fit(good, damaged, plan.strength).save(folder / "pooler.json")
 
@@ -151,6 +173,7 @@ def kept_pooler(
         "strength": plan.strength,
         "strategy": sampled.strategy,
         "sampling": sampled.sampling,
+        "graphs": fingerprint(sampled.read_graphs()),
         "negatives version": negatives.VERSION,
         "held_out": fingerprint(chosen),
         "seed": run.seed,

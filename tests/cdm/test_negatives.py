@@ -7,6 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from cdm.amr import Graphs, letters
 from cdm.generative import labelled
 from cdm.negatives import Negatives, join_negatives, sample_negatives
 from cdm.pair import Pair
@@ -20,7 +21,8 @@ SAMPLING = Sampling(longest=6)
 def test_negatives_differ_in_as_many_turns_as_were_manipulated(
     pair: Pair, dialogues: list[tuple[str, ...]], strategy: Strategy
 ) -> None:
-    found = sample_negatives(pair, dialogues[:20], strategy, SAMPLING, seed=1)
+    graphs = Graphs({letters(turn): [(0, 4)] for turns in dialogues for turn in turns})
+    found = sample_negatives(pair, dialogues[:20], strategy, SAMPLING, seed=1, graphs=graphs)
     assert len(found.positives) == len(found.negatives) == len(found.indices) == 20 - found.failures
     for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
         assert positive == dialogues[i]

@@ -105,9 +105,10 @@ def test_strategies() -> None:
     times = Counter(len(manipulations("mixed-multi", rng)) for _ in range(4000))
     assert sorted(times) == [1, 2, 3, 4]
     assert all(count == pytest.approx(1000, abs=110) for count in times.values())
-    assert len(get_args(Strategy)) == 5
-    with pytest.raises(ValueError, match="amr-multi"):
-        manipulations("amr-multi", rng)  # pyright: ignore[reportArgumentType]
+    assert set(manipulations("amr-multi", rng)) == {"amr"}
+    assert len(get_args(Strategy)) == 6
+    with pytest.raises(ValueError, match="amr-single"):
+        manipulations("amr-single", rng)  # pyright: ignore[reportArgumentType]
 
 
 def test_given_turns_have_no_gap() -> None:

@@ -1,0 +1,135 @@
+"""Where a dialogue relates things by its AMR graphs: the places of AMR-Multi (CDM, section 4.1.1, after DEAM).
+
+Graphs come from a file in PENMAN notation with alignments to tokens, as AMR parsers write it. Blank lines separate
+them:
+
+    # ::tok The boy wants to sing .
+    (w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4 :ARG0 b))
+
+A sentence and its graph meet by their letters, so tokenizers may differ. Known to be missing: variables that stand for
+an earlier concept (`:ARG0 b`).
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+
+from cdm.segments import Gap
+from core.faults import InputFaults, fault
+
+Span = tuple[int, int]
+PIECE = re.compile(r'(?P<open>\()|(?P<close>\))|(?P<node>/\s*[^\s()~]+|"[^"]*")(?:~(?:e\.)?(?P<token>\d+))?')
+
+
+def letters(text: str) -> str:
+    """The ASCII letters and digits of a text in lower case: what all tokenizers agree on.
+
+    >>> letters("Ġdon't ▁Worry!")
+    'dontworry'
+    """
+    return "".join(c for c in text.lower() if c.isascii() and c.isalnum())
+
+
+def related_tokens(graph: str) -> Iterator[Span]:
+    """For each aligned concept, the tokens [start, stop) from it to the concept that it belongs to.
+
+    >>> list(related_tokens("(w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4))"))
+    [(2, 3), (1, 3), (2, 5)]
+    """
+    above: list[int | None] = [None]  # the token of every concept that is still open
+    for piece in PIECE.finditer(graph):
+        if piece["open"]:
+            above.append(None)
+        elif piece["close"]:
+            above.pop()
+        elif piece["token"] is not None:
+            token = int(piece["token"])
+            is_concept = piece["node"].startswith("/")
+            owner = above[-2 if is_concept else -1]
+            ends = [token] if owner is None else [token, owner]
+            yield min(ends), max(ends) + 1
+            if is_concept:
+                above[-1] = token
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The places of sentences: spans of letters, by the letters of the sentence."""
+
+    spans: Mapping[str, Sequence[Span]]
+
+    @classmethod
+    def read(cls, path: Path) -> "Graphs":
+        """Reads a file of graphs.
+
+        Raises InputFaults for graphs without tokens or with alignments to tokens that do not exist.
+        """
+        spans: dict[str, list[Span]] = {}
+        faults: list[str] = []
+        line = 1
+        for block in re.split(r"(\n\s*\n)", path.read_text("utf-8")):
+            if "(" in block:
+                found = re.search(r"^# ::tok (.*)$", block, re.MULTILINE)
+                graph = "\n".join(row for row in block.splitlines() if not row.startswith("#"))
+                tokens = [letters(token) for token in found[1].split()] if found else []
+                ends = [0, *accumulate(map(len, tokens))]
+                related = list(related_tokens(graph))
+                most = max((stop for _, stop in related), default=1)
+                if len(tokens) < most:
+                    what = f"a graph needs a line # ::tok with its {most} or more tokens, found {len(tokens)}"
+                    faults.append(fault(path, line, what))
+                else:
+                    spans["".join(tokens)] = [(ends[start], ends[stop]) for start, stop in related]
+            line += block.count("\n")
+        if faults:
+            raise InputFaults(faults)
+        return cls(spans)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Of the sentences in letters, the longest first."""
+        return sorted({len(sentence) for sentence in self.spans if sentence}, reverse=True)
+
+    def places(self, turn: str) -> list[Span]:
+        """The spans of a turn of one or more known sentences, all in its letters; sentences without a graph are passed.
+
+        >>> Graphs({"hi": [], "iask": [(1, 4)]}).places("hiiask")
+        [(3, 6)]
+        """
+        places: list[Span] = []
+        at = 0
+        while at < len(turn):
+            length = next((n for n in self.lengths if turn[at : at + n] in self.spans), 0)
+            places += [(at + start, at + stop) for start, stop in self.spans.get(turn[at : at + length], ())]
+            at += max(length, 1)
+        return places
+
+
+def amr_gap(
+    turns: Sequence[Sequence[str]], graphs: Graphs, rng: random.Random, longest_segment: int, given: int = 0
+) -> Gap | None:
+    """A random place of at most `longest_segment` tokens that a graph names; None without one.
+
+    Args:
+        turns: tokens as the vocabulary writes them; the first `given` turns have no gap.
+        graphs: of the dialogue's sentences.
+        rng: chooses.
+        longest_segment: in tokens.
+
+    >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
+    >>> amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)
+    Gap(turn=1, start=1, stop=4)
+    """
+    gaps: list[Gap] = []
+    for t, turn in enumerate(turns):
+        if t >= given:
+            ends = [0, *accumulate(len(letters(token)) for token in turn)]
+            for start, stop in graphs.places(letters("".join(turn))):
+                inside = [i for i in range(len(turn)) if ends[i] < stop and ends[i + 1] > start]
+                if inside and inside[-1] + 1 - inside[0] <= longest_segment:
+                    gaps.append(Gap(t, inside[0], inside[-1] + 1))
+    return rng.choice(gaps) if gaps else None
