@@ -12,6 +12,7 @@ from data.sets.songci import VerseData
 from experiments.oumg import forms, tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
 from experiments.oumg.gallery import format_gallery
+from experiments.oumg.misjudged import find_misjudged
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, Poet, find_or_train_songnet
 from experiments.report import plots
 from experiments.runner.contracts import Outcome, Run, Table
@@ -116,6 +117,7 @@ class PoemStudy:
             ),
             tables=[table, Table("Form", forms.CAPTION, forms.form_rows(found.forms))],
             scored=tables.scored_sets(found.compared, self.data.synthetic),
+            shown=[find_misjudged(found.compared, self.device, self.data.synthetic)],
             plots={
                 **tables.logit_plots(found.compared),
                 "training_curve": plots.training_curves({"generator": found.generator.curve}),

@@ -11,6 +11,7 @@ from data.builtin.reviews import REVIEWS
 from data.sentences import split_english
 from experiments.oumg import tables
 from experiments.oumg.findings import DiscriminatorGrid, compare_systems
+from experiments.oumg.misjudged import find_misjudged
 from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import PairSettings, TextSet, pair_texts
 
@@ -58,6 +59,7 @@ def oumg_summary(
         ),
         tables=[Table("Summaries with and without their source", tables.CAPTION, rows)],
         scored=tables.scored_sets(found[True], synthetic=True),
+        shown=[find_misjudged(found[True], device, synthetic=True)],
         plots=tables.logit_plots(found[True]),
         models=tables.model_folders(found[True]),
         notes=tables.comparison_notes(found[True]) + tables.comparison_notes(found[False], "without the source: "),

@@ -91,7 +91,7 @@ def scored_sets(found: SystemFindings, synthetic: bool) -> list[ScoredSet]:
         ScoredSet(
             RatedSet(name, tuple(examples), synthetic),
             {
-                f"{kind}_seed_{seed}": Scores({"logit": logits}, _logit_signature(trained))
+                f"{kind}_seed_{seed}": Scores({"logit": logits}, logit_signature(trained))
                 for kind, each in found.kinds.items()
                 for (seed, trained), logits in zip(each.discriminators.items(), logits_of(each.judged), strict=True)
             },
@@ -100,7 +100,8 @@ def scored_sets(found: SystemFindings, synthetic: bool) -> list[ScoredSet]:
     ]
 
 
-def _logit_signature(discriminator: Trained) -> str:
+def logit_signature(discriminator: Trained) -> str:
+    """The signature of a discriminator's logits."""
     return signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=discriminator.identity)
 
 

@@ -7,6 +7,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from experiments.oumg import tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
+from experiments.oumg.misjudged import find_misjudged
 from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import Comparison, PairSettings, label_pairs, read_comparison
 
@@ -50,6 +51,7 @@ def two_systems(
         signature=_signature(run, [found, *with_anchor]),
         tables=shown,
         scored=tables.scored_sets(found, synthetic=False),
+        shown=[find_misjudged(found, device, synthetic=False)],
         plots=tables.logit_plots(found),
         models=tables.model_folders(found),
         notes=notes,

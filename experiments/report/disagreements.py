@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from experiments.report.explanations import LONGEST, Line, read_explanation
@@ -51,22 +52,32 @@ def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapp
     ratings = np.array([example.ratings.get(aspect, np.nan) for example in examples])
     for metric, scores in scored.scores.items():
         values = scores.values.get(aspect, next(iter(scores.values.values())))
-        known = np.flatnonzero(~np.isnan(values + ratings))
-        if len(known) < 2 or np.ptp(values[known]) == 0 or np.ptp(ratings[known]) == 0:
-            continue
-        ranks = [(rankdata(each[known]) - 1) / (len(known) - 1) for each in (ratings, values)]
-        worst = np.argsort(-np.abs(ranks[1] - ranks[0]), kind="stable")[:count]
-        found[metric] = [
-            Disagreement(
-                examples[i].id,
-                shorten(examples[i].full_text, LONGEST),
-                shorten(examples[i].context or "", LONGEST),
-                float(ratings[i]),
-                float(values[i]),
-                float(ranks[0][at]),
-                float(ranks[1][at]),
-                read_explanation(scores.explanations[i], aspect) if scores.explanations else [],
-            )
-            for at, i in zip(worst, known[worst], strict=True)
-        ]
+        if worst := find_worst(ratings, values, count):
+            found[metric] = [
+                Disagreement(
+                    examples[i].id,
+                    shorten(examples[i].full_text, LONGEST),
+                    shorten(examples[i].context or "", LONGEST),
+                    float(ratings[i]),
+                    float(values[i]),
+                    *ranks,
+                    read_explanation(scores.explanations[i], aspect) if scores.explanations else [],
+                )
+                for i, *ranks in worst
+            ]
     return aspect, found
+
+
+def find_worst(
+    ratings: NDArray[np.float64], values: NDArray[np.float64], count: int = COUNT
+) -> list[tuple[int, float, float]]:
+    """The index of each of the worst disagreements with its ranks in the ratings and in the values.
+
+    Empty if the ratings or the values of the examples with both are all equal.
+    """
+    known = np.flatnonzero(~np.isnan(values + ratings))
+    if len(known) < 2 or np.ptp(values[known]) == 0 or np.ptp(ratings[known]) == 0:
+        return []
+    ranks = [(rankdata(each[known]) - 1) / (len(known) - 1) for each in (ratings, values)]
+    worst = np.argsort(-np.abs(ranks[1] - ranks[0]), kind="stable")[:count]
+    return [(int(known[at]), float(ranks[0][at]), float(ranks[1][at])) for at in worst]

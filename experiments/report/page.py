@@ -45,7 +45,9 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         synthetic=is_synthetic(outcome),
         pictures=pictures,
         axis=axis,
-        disagreements=[(scored.rated.name, *find_disagreements(scored)) for scored in outcome.scored],
+        disagreements=[
+            (scored.rated.name, *find_disagreements(scored)) for scored in (*outcome.scored, *outcome.shown)
+        ],
         versions=library_versions(),
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )

@@ -133,6 +133,7 @@ class Outcome:
         rows: the agreement of metrics with ratings.
         tables: tables other than agreement with ratings.
         scored: every score of every example (`scores.jsonl`).
+        shown: sets that are not in `scores.jsonl`, whose worst disagreements the page shows too.
         plots: matplotlib figures by name (`plots/name.png`).
         models: folders in HF form (`save_pretrained`) by name; the runner puts them into `models/name`.
         notes: warnings, shown with every table.
@@ -145,6 +146,7 @@ class Outcome:
     rows: Sequence[AgreementRow] = ()
     tables: Sequence[Table] = ()
     scored: Sequence[ScoredSet] = ()
+    shown: Sequence[ScoredSet] = ()
     plots: Mapping[str, Figure] = field(default_factory=dict)
     models: Mapping[str, Path] = field(default_factory=dict)
     notes: Sequence[str] = ()

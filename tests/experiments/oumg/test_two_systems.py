@@ -95,6 +95,8 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert {path.stem for path in (first / "plots").iterdir()} == {"logits_bilstm", "logits_bert"}
     page = (first / "report.html").read_text("utf-8")
     assert "<h2>Two systems</h2>" in page
+    assert "Worst disagreements: human or machine · human" in page
+    assert 'class="explained"' in page
     stages = times(tmp_path / "outputs/stages")
     assert len(stages) == 4
     assert run_here(*command, "run_dir=second") == 0
