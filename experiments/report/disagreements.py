@@ -60,10 +60,11 @@ def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapp
                     shorten(examples[i].context or "", LONGEST),
                     float(ratings[i]),
                     float(values[i]),
-                    *ranks,
+                    rating_rank,
+                    score_rank,
                     read_explanation(scores.explanations[i], aspect) if scores.explanations else [],
                 )
-                for i, *ranks in worst
+                for i, rating_rank, score_rank in worst
             ]
     return aspect, found
 
