@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models test test-all check bench gpu setup clean docs
+.PHONY: run models test test-all check coverage bench gpu setup clean docs
 setup: .venv/ready
 
 .venv/ready: requirements.lock pyproject.toml
@@ -31,6 +31,11 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(BIN)/vulture
+
+coverage: setup # branches that the tests run, by file
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report --skip-covered --skip-empty
 
 bench: setup
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done

@@ -95,7 +95,7 @@ def test_pre_commit_and_make_check_run_the_same_tools_without_network():
     assert all(hook["language"] == "system" and hook["entry"].startswith(".venv/bin/") for hook in hooks)
     tools = {hook["entry"].removeprefix(".venv/bin/").split(" --")[0] for hook in hooks}
     checks = {command.removeprefix("$(BIN)/").split(" --")[0].removesuffix(" .") for command in make_targets()["check"]}
-    assert tools == checks == {"ruff check", "ruff format", "basedpyright", "lint-imports"}
+    assert tools == checks == {"ruff check", "ruff format", "basedpyright", "lint-imports", "vulture"}
 
 
 def test_pre_commit_reads_its_configuration():
