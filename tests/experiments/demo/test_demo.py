@@ -1,0 +1,47 @@
+"""What the demo refuses: a port in use, a missing extra, texts that are blank or too long."""
+
+import socket
+import sys
+
+import pytest
+
+from core.faults import SettingFault
+from experiments.demo.demo import check_port
+from experiments.demo.page import import_gradio, make_example
+
+
+def test_a_port_that_another_program_uses_is_refused() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingFault, match=rf"cannot listen on 127.0.0.1:{port} .*: set demo.port or demo.host"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+def test_without_gradio_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gradio", None)
+    with pytest.raises(SettingFault, match=r"judging-generated-text\[demo\]"):
+        import_gradio()
+
+
+def test_the_lines_of_a_dialogue_are_its_turns() -> None:
+    assert make_example("dialogue", "Hi!\n\n Hello. \n", "x", "", "", "", 99).turns == ("Hi!", "Hello.")
+    text = make_example("text", " A text. ", "A", "", "", "", 99)
+    assert (text.text, text.prefix, text.label) == ("A text.", "A", None)
+    compared = make_example("text and references", "A", "", "", "one\n\ntwo\n", " ", 99)
+    assert (compared.references, compared.context) == (("one", "two"), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "references", "message"),
+    [
+        (" ", "", "text must not be blank"),
+        ("x" * 11, "", "text must have at most 10 characters, but has 11"),
+        ("x", "y" * 12, "references must have at most 10 characters, but has 12"),
+    ],
+)
+def test_texts_that_are_blank_or_too_long_are_refused(text: str, references: str, message: str) -> None:
+    with pytest.raises(SettingFault, match=message):
+        make_example("text and references", text, "", "", references, "", 10)
