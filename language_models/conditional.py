@@ -43,6 +43,9 @@ class ConditionalLM(Protocol):
     def device(self) -> torch.device: ...
 
     @property
+    def dtype(self) -> str: ...
+
+    @property
     def parameters(self) -> int: ...
 
     def save_pretrained(self, folder: Path) -> None:

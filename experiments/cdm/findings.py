@@ -190,7 +190,7 @@ def rank_average(name: str, first: Scores, second: Scores) -> Scores:
     [0.25, 0.75]
     """
     scored = [scores.values["quality"] for scores in (first, second)]
-    known = ~np.isnan(scored).any(axis=0)
+    known = ~np.isnan(scored[0] + scored[1])
     values = np.full(len(known), np.nan)
     values[known] = np.mean([(rankdata(each[known]) - 0.5) / known.sum() for each in scored], axis=0)
     reasons = [None if is_known else "one of the two metrics has no score" for is_known in known]
