@@ -25,7 +25,7 @@ VOCABULARY = 50_257
 PROMPT = 16
 GOAL = {32: 1.10, 200: 1.15}  # maximum overhead of the causal guide by k, for batches of 8 and more
 ALPHA = 4.0
-SIZES: dict[str, dict[str, int]] = {"124m": {}, "1b": {"n_embd": 1536, "n_head": 16, "n_layer": 33}}
+SIZES: dict[str, dict[str, Any]] = {"124m": {}, "1b": {"n_embd": 1536, "n_head": 16, "n_layer": 33}}
 
 
 def seconds(work: Callable[[], Any], device: str) -> float:

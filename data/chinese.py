@@ -17,7 +17,7 @@ def _segmenter() -> jieba.Tokenizer:
     folder = Path(pooch.os_cache("judging-generated-text"))
     folder.mkdir(parents=True, exist_ok=True)
     segmenter = jieba.Tokenizer()
-    segmenter.tmp_dir = str(folder)
+    segmenter.tmp_dir = str(folder)  # pyright: ignore[reportAttributeAccessIssue]; jieba's class says None
     return segmenter
 
 

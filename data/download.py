@@ -66,7 +66,11 @@ def fetch(
     log.info("fetching %s to %s (licence: %s)", origin.url, target, LICENCES[name.split("/")[0]])
     try:
         pooch.retrieve(
-            origin.url, f"sha256:{origin.sha256}", fname=target.name, path=target.parent, downloader=downloader
+            origin.url,
+            f"sha256:{origin.sha256}",
+            fname=target.name,
+            path=target.parent,
+            downloader=downloader,  # pyright: ignore[reportArgumentType]
         )
     except requests.exceptions.HTTPError as error:
         cause = f"the server answered {error}"

@@ -46,6 +46,9 @@ class ConditionalLM(Protocol):
     def dtype(self) -> str: ...
 
     @property
+    def identity(self) -> str: ...
+
+    @property
     def parameters(self) -> int: ...
 
     def save_pretrained(self, folder: Path) -> None:

@@ -115,9 +115,13 @@ class LanguageModel:
         """A fingerprint of the weights, computed once: they must not change afterwards."""
         return weights_fingerprint(self.model)
 
-    @cached_property
+    @property
     def identity(self) -> str:
         """A fingerprint of model and tokenizer for signatures, computed once: they must not change afterwards."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
         return model_fingerprint(self.model, self.tokenizer)
 
     @property

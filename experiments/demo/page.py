@@ -155,9 +155,7 @@ def _steer_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
     shown = gr.HTML()
     state = gr.State(SideBySide())
 
-    def on_write(
-        prompt: str, label: str, strength: float, k: int, tokens: int, seed: int
-    ) -> Iterator[tuple[Any, Any, SideBySide, str]]:
+    def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
         with refusals():
             check_length(prompt, settings.characters, "prompt")
             request = SteeringRequest(prompt, label, float(strength), int(k), int(tokens), int(seed))
@@ -166,7 +164,7 @@ def _steer_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
                 yield (*sides, found, "")
 
     def on_select(side: str) -> Any:
-        def show(found: SideBySide, label: str, event: gr.SelectData) -> str:
+        def show(found: SideBySide, label: str, event: gr.SelectData) -> str:  # pyright: ignore[reportInvalidTypeForm]
             return show_candidates(found, side, event.index, label)
 
         return show

@@ -75,7 +75,7 @@ def write_side_by_side(steerer: Steerer, request: SteeringRequest) -> Iterator[S
     prompt = request.prompt.strip()
     if not prompt:
         raise SettingFault("prompt must not be blank")
-    if request.label not in steerer.guides:
+    if request.label is None or request.label not in steerer.guides:
         raise InputFaults([f"label must be one of {', '.join(steerer.guides)}, but is {request.label!r}"])
     check_candidates([request.k], len(steerer.lm.tokenizer))
     (row,) = encode_prompts(steerer.lm, [prompt], request.new_tokens)

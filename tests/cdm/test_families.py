@@ -203,7 +203,8 @@ def warm(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair
 
 
 def test_the_rest_of_a_word_begins_a_turn_without_its_mark(warm: Pair) -> None:
-    ids = [warm.amateur.tokenizer.get_vocab()[piece] for piece in ("##a", "##b", "a", "?")]
+    vocabulary: dict[str, int] = warm.amateur.tokenizer.get_vocab()
+    ids = [vocabulary[piece] for piece in ("##a", "##b", "a", "?")]
     assert decode_dialogues(warm.amateur, [[ids]]) == [("ab a?",)]
 
 

@@ -38,7 +38,8 @@ def test_stages_are_listed_with_what_they_were_made_from(root: Path) -> None:
     assert amateur.depends == ()
     assert 3000 < amateur.bytes < 4000
     assert amateur.days < 0.01
-    os.utime(amateur.path, (time.time() - 86_400 * 3,) * 2)
+    three_days_ago = time.time() - 86_400 * 3
+    os.utime(amateur.path, (three_days_ago, three_days_ago))
     assert list_stages(root)[0].days == pytest.approx(3, abs=0.01)
 
 

@@ -20,7 +20,7 @@ def test_the_offline_encoder_is_the_default() -> None:
 
 def test_remembered_texts_are_read_once() -> None:
     class Lengths:
-        name = "lengths"
+        name = identity = "lengths"
         asked: ClassVar[list[str]] = []
 
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -169,7 +169,7 @@ def draw_examples(rng: random.Random) -> list[Example]:
         return " ".join(rng.choices(texts, k=rng.randrange(1, most)))
 
     return [
-        Example(str(i), draw(4), references=[draw(4) for _ in range(rng.randrange(3))] if i else ("a b", draw(3)))
+        Example(str(i), draw(4), references=tuple(draw(4) for _ in range(rng.randrange(3))) if i else ("a b", draw(3)))
         for i in range(rng.randrange(1, 4))
     ]
 

@@ -109,7 +109,8 @@ FAMILIES: dict[str, Family] = {
     "meteor": lambda e, _: [Meteor(False)],
     "bertscore": lambda e, _: [
         *(replace(BertScore.from_pretrained(str(folder)), model="toy") for folder in e),
-        *(replace(BertScore.from_pretrained(str(e[0]), **s), model="toy") for s in ({"layers": 1}, {"part": "recall"})),
+        replace(BertScore.from_pretrained(str(e[0]), layers=1), model="toy"),
+        replace(BertScore.from_pretrained(str(e[0]), part="recall"), model="toy"),
     ],
     "bleurt": lambda e, _: [*map(bleurt, e), replace(bleurt(e[0]), reference="context")],
     "sentence_mover": lambda e, _: [

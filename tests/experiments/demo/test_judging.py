@@ -1,5 +1,7 @@
 """One text under several metrics, and how it is shown."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ class Halves:
 
     requires = fields()
 
-    def score(self, examples: list[Example]) -> Scores:
+    def score(self, examples: Sequence[Example]) -> Scores:
         parts = [["good", 0.5], [HOSTILE, -1.0]]
         return Scores({"quality": np.array([0.25])}, "halves", explanations=[{"parts": parts}])
 

@@ -31,7 +31,7 @@ def make_outcome() -> Outcome:
     turns = [{"turn": 0, "momentum": 1.0, "tokens": [[HOSTILE, 1.0], ["bad", -1.0]]}]
     scores = Scores({"q": np.array([3.0, 2, 1, 0])}, "m", explanations=[{"turns": turns}] * 4)
     scored = ScoredSet(RatedSet("toys", examples, synthetic=False), {"m": scores})
-    return Outcome("sig", rows, [table], [scored], {"a_plot": Figure(figsize=(4, 3))}, notes=[HOSTILE])
+    return Outcome("sig", rows, [table], [scored], plots={"a_plot": Figure(figsize=(4, 3))}, notes=[HOSTILE])
 
 
 @pytest.fixture(scope="module")

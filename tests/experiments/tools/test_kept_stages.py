@@ -13,8 +13,12 @@ from core.stages import Stages
 def stages(tmp_path: Path) -> Path:
     """Two stages in the folder of the runs."""
     kept = Stages(tmp_path / "outputs" / "stages")
+
+    def build(folder: Path) -> None:
+        (folder / "model").write_bytes(bytes(2_000_000))
+
     for name in ("amateur", "expert"):
-        kept.get(name, {"a": 1}, lambda folder: (folder / "model").write_bytes(bytes(2_000_000)) and None, version=1)
+        kept.get(name, {"a": 1}, build, version=1)
     return kept.root
 
 
