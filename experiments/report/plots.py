@@ -101,5 +101,5 @@ def intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
     axes.set_yticks(range(len(names)), labels, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x", linewidth=0.3)
-    axes.set_title(title, fontsize=10)
+    figure.suptitle(title, fontsize=10)  # over the names too, which leave little room over the axes
     return figure
