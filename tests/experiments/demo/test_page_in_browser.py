@@ -113,7 +113,7 @@ def test_a_text_is_scored_again_after_a_change(address: str, visit: Callable[...
     page.get_by_role("button", name="Score").click()
     page.locator("td.down").first.wait_for()
     assert page.locator("tr", has_text="word count").locator("td").nth(1).inner_text() == "4.000"
-    page.get_by_label("dialogue").check()
+    page.get_by_role("radio", name="dialogue").check()
     text.fill("Hi!\nHello, how are you?\nFine.")
     page.get_by_role("button", name="Score").click()
     page.locator("td", has_text="CDM, discriminative").wait_for()
