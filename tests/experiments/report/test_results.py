@@ -137,6 +137,14 @@ def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) 
     assert page.index("<td>best") < page.index("<td>none")
 
 
+def test_a_column_of_reasons_is_shown_only_where_one_is_given(tmp_path: Path) -> None:
+    given, none = Table("A", "", [{"n": 1, "reason": "too few"}]), Table("B", "", [{"n": 1, "reason": ""}])
+    page = render(Outcome("sig", tables=[given, none, Table("C", "", [{"n": 1}])]), circumstances(), tmp_path)
+    assert page.count(">reason</button>") == 1
+    assert page.count(">n</button>") == 3
+    assert ">too few</td>" in page
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(59.94, "59.9 s"), (60, "1 min 00 s"), (3599.6, "1 h 00 min")])
 def test_durations_are_rounded_once(seconds: float, text: str) -> None:
     assert duration(seconds) == text
