@@ -33,6 +33,7 @@ from language_models.word_vectors import WordVectors
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = ["id", "text", "turns", "context", "prefix", "label", "references", "system", "group", "ratings", "scores", "x"]
+FITTING = {"turns": '["a", "b"]', "references": '["a", "é"]', "ratings": '{"a": 1}', "scores": '{"b": 0.5}'}
 STRANGE = [
     *("", " ", "a", "a b c", "\x00", "\x1f\x7f\x85", "\u2028\u2029", "\ufeff", "\u202e\u2066x\u2069", "e\u0301"),
     *("é", "中文", "\U0001f600", "\U000e0001", '"', '""', "'", "\\", "\\u", "\t", ",", ";", "\r", "None", "</UTT>"),
@@ -67,11 +68,12 @@ def draw_value(rng: random.Random, depth: int = 0) -> str:
 
 def draw_object(rng: random.Random, depth: int = 0) -> str:
     """A JSON object with names of fields, at times twice the same."""
-    names = rng.choices(NAMES, k=rng.randrange(1, 5))
-    pairs = [
-        f"{json.dumps(name)}: {draw_value(rng, depth)}" for name in (["text"] if rng.random() < 0.7 else []) + names
-    ]
-    return "{" + ", ".join(pairs) + "}"
+    if rng.random() < 0.8:  # what a reader takes, most of the time
+        names = ["text", *rng.sample(NAMES[2:10] + ["scores"][: rng.random() < 0.3], rng.randrange(3))]
+        pairs = [(name, FITTING.get(name) or json.dumps(f"a{rng.choice(STRANGE)}")) for name in names]
+    else:
+        pairs = [(name, draw_value(rng, depth)) for name in rng.choices(NAMES, k=rng.randrange(1, 5))]
+    return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in pairs) + "}"
 
 
 def draw_jsonl(rng: random.Random) -> bytes:
@@ -96,8 +98,12 @@ def quote(cell: str, rng: random.Random) -> str:
 
 def draw_lines(rng: random.Random) -> bytes:
     """Lines of plain text, numbers and utterances."""
-    parts = [*STRANGE, *NUMBERS, "</UTT>", " ", "the 0.1 0.2", "cat 1 2"]
-    return "\n".join("".join(rng.choices(parts, k=rng.randrange(5))) for _ in range(rng.randrange(5))).encode("utf-8")
+    parts = [*STRANGE, *NUMBERS, "</UTT>", " "]
+    if rng.random() < 0.5:  # lines of one reader
+        whole = [["a</UTT>b</UTT>0.5", "é</UTT>中文</UTT>-1e3"], ["the 0.1 0.2", "cat 1 2"]][rng.randrange(2)]
+        return "\n".join(rng.choices(whole, k=rng.randrange(1, 4))).encode("utf-8")
+    lines = ["".join(rng.choices(parts, k=rng.randrange(5))) for _ in range(rng.randrange(5))]
+    return "\n".join(lines).encode("utf-8")
 
 
 def damage(content: bytes, rng: random.Random) -> bytes:
