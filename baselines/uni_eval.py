@@ -85,6 +85,7 @@ class UniEval:
                 "uni_eval",
                 libraries=MODEL_LIBRARIES,
                 model=self.model,
+                identity=self.lm.identity,
                 longest=self.longest,
                 **{f"question_{aspect}": question for aspect, question in self.questions.items()},
             ),

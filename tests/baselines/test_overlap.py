@@ -136,6 +136,9 @@ def test_meteor_matches_synonyms_where_wordnet_is_there(monkeypatch: pytest.Monk
         def ensure_loaded(self) -> None:
             pass
 
+        def get_version(self) -> str:
+            return "3.0"
+
         def synsets(self, word: str) -> list[SimpleNamespace]:
             same = {"big": "great", "great": "big"}.get(word)
             lemmas = [SimpleNamespace(name=lambda: same)] if same else []
@@ -168,4 +171,4 @@ def test_signatures_name_the_settings() -> None:
     assert line(Bleu()).startswith("bleu|lowercase=false|smoothing=exp|tokenizer=13a|sacrebleu=")
     assert line(Bleu(1)).startswith("bleu1|")
     assert line(Rouge()).startswith("rouge_l|stemmer=true|tokens=ascii|rouge-score=")
-    assert line(Meteor(synonyms=False)).startswith("meteor|synonyms=false|nltk=")
+    assert line(Meteor(synonyms=False)).startswith("meteor|synonyms=false|wordnet=none|nltk=")

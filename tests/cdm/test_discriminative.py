@@ -32,11 +32,11 @@ def test_steps_equal_one_turn_at_a_time(pair: Pair) -> None:
     dialogue = ("hi emma, how are you?", "i am fine.", "good.")
     tokenizer = pair.expert.tokenizer
     ids = [tokenizer(turn, add_special_tokens=False)["input_ids"] for turn in dialogue]
-    mask, before, after = pair.infilling.mask, list(pair.infilling.before), list(pair.infilling.after)
+    mask, before, after = list(pair.infilling.mask), list(pair.infilling.before), list(pair.infilling.after)
     separator = tokenizer.convert_tokens_to_ids(SEPARATOR)
     expected = []
     for t in range(3):
-        masked = [[mask] if i == t else turn for i, turn in enumerate(ids)]
+        masked = [mask if i == t else turn for i, turn in enumerate(ids)]
         source = [*masked[0], separator, *masked[1], separator, *masked[2], *pair.infilling.end]
         target = before + ids[t] + after
         with torch.no_grad():

@@ -123,7 +123,7 @@ def test_a_tokenizer_without_sentinels_is_refused(shared_data: Path) -> None:
 
 def test_the_real_t5_vocabulary_gets_a_separator(shared_data: Path, tmp_path: Path) -> None:
     t5 = AutoTokenizer.from_pretrained(str(shared_data.parent / "tokenizers" / "t5"))
-    assert sentinel_infilling(t5).mask == 32099
+    assert sentinel_infilling(t5).mask == (32099,)
     lm = PLAN.build(TEXTS, (), seed=0)
     lm.model.resize_token_embeddings(len(t5))
     Seq2SeqLM(lm.model, t5).save_pretrained(tmp_path)
@@ -131,5 +131,5 @@ def test_the_real_t5_vocabulary_gets_a_separator(shared_data: Path, tmp_path: Pa
     separator = built.tokenizer.get_vocab()["</UTT>"]
     assert separator == len(t5)
     assert built.model.get_input_embeddings().num_embeddings > separator
-    assert sentinel_infilling(built.tokenizer).mask == 32099
+    assert sentinel_infilling(built.tokenizer).mask == (32099,)
     assert np.isfinite(target_log_probabilities(built, [([separator, 5], [separator, 6])])[0]).all()

@@ -22,6 +22,7 @@ from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.rouge import Rouge
 from baselines.sentence_mover import SentenceMover
+from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import FEATURES, ClassifierPooler, DiscriminativeCDM
 from cdm.generative import GenerativeCDM
@@ -137,6 +138,11 @@ FAMILIES: dict[str, Family] = {
         *(BartScore(lm, "toy") for lm in (t5(), t5(1), t5(texts=TEXTS[:2]))),
         BartScore(t5(), "toy", direction="f"),
         BartScore(t5(), "toy", direction="f", references="max"),
+    ],
+    "uni_eval": lambda e, _: [
+        *(UniEval(lm, "toy", {"quality": "{response}"}) for lm in (t5(), t5(1), t5(texts=TEXTS[:2]))),
+        UniEval(t5(), "toy", {"quality": "{response} {history}"}),
+        UniEval(t5(), "toy", {"quality": "{response}"}, longest=50),
     ],
     "discriminator": lambda e, _: [
         *(DiscriminatorScore(d) for d in (bilstm(), bilstm(1), bilstm(texts=TEXTS[:1]), bilstm(max_tokens=9))),

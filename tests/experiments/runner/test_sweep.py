@@ -72,7 +72,11 @@ def test_the_slurm_configuration_composes() -> None:
     config = compose_settings(["+exp=cdm_dialogue", "hydra/launcher=slurm", "hydra.launcher.partition=big"])
     launcher: Any = OmegaConf.to_container(config.hydra.launcher, resolve=False)
     assert launcher["_target_"].endswith("SlurmLauncher")
-    assert (launcher["name"], launcher["partition"], launcher["gpus_per_node"]) == ("${name}", "big", 1)
+    assert (launcher["name"], launcher["partition"], launcher["gpus_per_node"]) == (
+        "${hydra.runtime.choices.exp}",
+        "big",
+        1,
+    )
 
 
 SBATCH = """#!/bin/bash
