@@ -61,21 +61,21 @@ class UniEval:
         return score_complete(examples, self.requires, "uni_eval", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        owners = [(i, t) for i, example in enumerate(examples) for t in range(1, len(example.turns))]
+        starts = np.cumsum([len(example.turns) - 1 for example in examples])[:-1]
         values = {aspect: np.empty(len(examples)) for aspect in self.questions}
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)
         for aspect, question in self.questions.items():
             inputs = [
-                question.format(response=examples[i].turns[t], history="\n".join(examples[i].turns[:t]))
-                for i, t in owners
+                question.format(response=example.turns[t], history="\n".join(example.turns[:t]))
+                for example in examples
+                for t in range(1, len(example.turns))
             ]
             answers, lost = self._ask(inputs)
-            for i, example in enumerate(examples):
-                own = [k for k, (owner, _) in enumerate(owners) if owner == i]
-                values[aspect][i] = answers[own].mean()
-                dropped[i] += lost[own].sum()
-                turns = zip(example.turns[1:], answers[own].tolist(), strict=True)
+            for i, (own, cut) in enumerate(zip(np.split(answers, starts), np.split(lost, starts), strict=True)):
+                values[aspect][i] = own.mean()
+                dropped[i] += cut.sum()
+                turns = zip(examples[i].turns[1:], own.tolist(), strict=True)
                 explanations[i][aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
         if self.truncation == "error":
             refuse_cut(f"the questions about a dialogue must have at most {self.longest} tokens", dropped.tolist())

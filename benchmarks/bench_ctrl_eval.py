@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from machine import matrix_speed
 from transformers import AutoTokenizer, PegasusConfig, PegasusForConditionalGeneration
 
 from core.example import Example
@@ -109,16 +110,6 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
     return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 16
 
 
-def matrix_speed() -> float:
-    """GFLOP/s of large float32 products on this machine."""
-    a = torch.randn(2048, 2048)
-    torch.mm(a, a)
-    start = time.perf_counter()
-    for _ in range(8):
-        torch.mm(a, a)
-    return 8 * 2 * 2048**3 / (time.perf_counter() - start) / 1e9
-
-
 @torch.inference_mode()
 def encoder_speed(lm: Seq2SeqLM, length: int = 96, tokens: int = 2048, batches: int = 8) -> float:
     """GFLOP/s of the encoder's products in batches of equal texts, which are as large as the metric's batches."""
@@ -178,7 +169,7 @@ def main() -> None:
             raise SystemExit("the two ways must give the same scores")
     if chosen.device != "cpu":
         return
-    whole, encoder = matrix_speed(), encoder_speed(lm)
+    whole, encoder = matrix_speed() / 1e9, encoder_speed(lm)
     print(f"encoder {encoder:.0f} GFLOP/s of {whole:.0f} GFLOP/s in large matrix products ({encoder / whole:.0%})")
 
 

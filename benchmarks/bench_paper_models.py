@@ -2,7 +2,7 @@
 
 The table of memory follows from the numbers of parameters: weights in float32 and bfloat16; training with AdamW (16
 bytes for each parameter); LoRA beside frozen bfloat16 weights. Activations come on top. With `--measure`, models with
-random weights of these widths and vocabularies score and train a batch, each in a process of its own. `--layers` makes
+random weights of these widths and vocabularies score and train a batch, each in a new process. `--layers` makes
 them shallower where memory or patience demands it.
 """
 

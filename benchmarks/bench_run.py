@@ -11,11 +11,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from machine import matrix_speed
 from torch.utils.flop_counter import FlopCounterMode
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,17 +24,8 @@ sys.path.insert(0, str(ROOT))
 from experiments.run import main as run  # noqa: E402
 from experiments.runner.contracts import Run  # noqa: E402
 
-GOAL, LONG = 2.5, 10  # times the limit, for stages of at least so many seconds
-
-
-def matrix_speed() -> float:
-    """Operations per second of large float32 products."""
-    a = torch.randn(2048, 2048)
-    torch.mm(a, a)
-    start = time.perf_counter()
-    for _ in range(8):
-        torch.mm(a, a)
-    return 8 * 2 * 2048**3 / (time.perf_counter() - start)
+GOAL = 2.5  # times the limit, for a long stage
+LONG = 10  # seconds that make a stage long
 
 
 def count_products(settings: list[str], folder: Path) -> dict[str, int]:
@@ -58,7 +49,7 @@ def count_products(settings: list[str], folder: Path) -> dict[str, int]:
 
 
 def measure_seconds(settings: list[str], folder: Path) -> dict[str, float]:
-    """The seconds of every stage in a process of its own, as the program reports them."""
+    """The seconds of every stage, as the program reports them when it runs alone in a new process."""
     program = [
         sys.executable,
         str(ROOT / "experiments/run.py"),

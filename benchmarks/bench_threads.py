@@ -54,7 +54,7 @@ def main() -> None:
     chosen = arguments.parse_args()
     cores = len(os.sched_getaffinity(0))
     rows = [(name, threads) for threads in dict.fromkeys((cores, 1)) for name in SETTINGS]
-    rows = [row for row in rows if row[1] > 1 or row[0] == "as installed"]  # one thread waits for nobody
+    rows = [row for row in rows if row[1] > 1 or row[0] == "as installed"]  # one thread never waits
     print(f"{cores} cores, load {os.getloadavg()[0]:.1f} at the start; median ms of a step")
     taken: dict[tuple[str, int, bool], list[float]] = {}
     for _ in range(chosen.repeats):

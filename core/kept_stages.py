@@ -24,7 +24,7 @@ class KeptStage:
     Attributes:
         path: its folder.
         name: the name that its maker gave it.
-        state: whole, damaged (a file is not as it was written), or unfinished (a run that was killed, or still runs).
+        state: whole, damaged (a file has changed or is missing), or unfinished (its run was killed or still runs).
         bytes: of its files.
         modified: when its folder was last changed, in seconds since 1970.
         version: of the code that made it; None if its file `depends.json` cannot be read.
@@ -56,7 +56,7 @@ def list_stages(root: Path) -> list[KeptStage]:
 def remove_stage(stage: KeptStage) -> bool:
     """Removes a stage; returns False, and removes nothing, while a run builds it.
 
-    The folder is renamed first, so that nobody takes a part of it for the whole.
+    The folder is renamed first, so that no run finds a part of it.
     """
     final = stage.path.with_name(stage.path.name.removesuffix(".partial").removesuffix(".damaged"))
     try:

@@ -13,6 +13,8 @@ from typing import Any
 
 from filelock import FileLock
 
+from core.hashing import file_sha256
+
 log = logging.getLogger(__name__)
 
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
@@ -46,7 +48,7 @@ def _parts(value: Any) -> dict[str, Any]:
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing or not as it was written; None if all are whole."""
+    """The name of a file of a finished stage that is missing or has changed; None if all are whole."""
     listed = stage / FILES
     if not listed.is_file():
         return None
@@ -60,12 +62,7 @@ def find_damage(stage: Path) -> str | None:
 
 def _digests(stage: Path) -> dict[str, str]:
     files = sorted(path for path in stage.rglob("*") if path.is_file() and path != stage / FILES)
-    return {path.relative_to(stage).as_posix(): _sha256(path) for path in files}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {path.relative_to(stage).as_posix(): file_sha256(path) for path in files}
 
 
 def _put_aside(stage: Path) -> None:

@@ -1,6 +1,5 @@
 """Checkpoints of a training: written aside and renamed, checked before they are used, and never unpickled."""
 
-import hashlib
 import logging
 from pathlib import Path
 from pickle import UnpicklingError
@@ -10,6 +9,8 @@ import torch
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 
 from core.faults import InputFaults, fault
+from core.hashing import file_sha256
+from data.text_files import temporary_path
 
 log = logging.getLogger(__name__)
 
@@ -25,12 +26,10 @@ class SealedCheckpoints(TorchCheckpointIO):
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Path | str, storage_options: Any = None) -> None:
         """Writes the checkpoint; a killed process leaves the old one or the new one, never a part."""
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.partial")
-        torch.save(checkpoint, aside)
-        with (path.parent / SEALS).open("a", encoding="utf-8") as seals:
-            seals.write(f"{_digest(aside)}\n")
-        aside.replace(path)
+        with temporary_path(path) as aside:
+            torch.save(checkpoint, aside)
+            with (path.parent / SEALS).open("a", encoding="utf-8") as seals:
+                seals.write(f"{file_sha256(aside)}\n")
 
     def load_checkpoint(
         self, path: Path | str, map_location: Any = None, weights_only: bool | None = True
@@ -48,12 +47,7 @@ def is_whole(path: Path) -> bool:
     if not path.is_file():
         return False
     seals = path.parent / SEALS
-    if seals.is_file() and _digest(path) in seals.read_text(encoding="utf-8", errors="replace").split():
+    if seals.is_file() and file_sha256(path) in seals.read_text(encoding="utf-8", errors="replace").split():
         return True
     log.warning("%s is damaged, or a training of another version wrote it: the training starts again", path)
     return False
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -16,11 +16,12 @@ from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.faults import SettingFault, shown
+from core.hashing import file_sha256
 from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
 from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from language_models.devices import check_device, check_memory
-from language_models.identity import file_sha256, model_fingerprint, weights_fingerprint
+from language_models.identity import model_fingerprint, weights_fingerprint
 from language_models.loading import load_pretrained
 from language_models.model import count_positions, plain_token_ids, special_frame
 from language_models.truncation import Truncation

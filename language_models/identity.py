@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 
+from core.hashing import file_sha256
 from core.stages import fingerprint
 
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
@@ -59,15 +59,3 @@ def folder_fingerprint(folder: Path) -> str:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()} {file_sha256(path)}\n".encode())
     return digest.hexdigest()[:16]
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file. A process reads an unchanged file once; this takes about a second for each GB."""
-    state = path.stat()
-    return _file_sha256(path, state.st_size, state.st_mtime_ns)
-
-
-@cache
-def _file_sha256(path: Path, size: int, modified: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

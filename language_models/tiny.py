@@ -10,8 +10,6 @@ from transformers import (
     AutoModelForCausalLM,
     BertConfig,
     BertForMaskedLM,
-    GPT2Config,
-    GPT2LMHeadModel,
     PretrainedConfig,
     PreTrainedTokenizerFast,
     T5Config,
@@ -126,22 +124,9 @@ class TinyGPT2:
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
-        vocabulary = tokenizer.get_vocab()
-        config = GPT2Config(
-            vocab_size=len(tokenizer),
-            n_positions=self.longest,
-            n_embd=self.n_embd,
-            n_head=self.n_head,
-            n_layer=self.n_layer,
-            n_inner=self.n_inner,
-            embd_pdrop=self.dropout,
-            attn_pdrop=self.dropout,
-            resid_pdrop=self.dropout,
-            bos_token_id=vocabulary["</s>"],
-            eos_token_id=vocabulary["</s>"],
-            pad_token_id=vocabulary["<pad>"],
-        )
-        return CausalLM(initialise_model(GPT2LMHeadModel, config, seed), tokenizer)
+        sizes = {"n_embd": self.n_embd, "n_head": self.n_head, "n_layer": self.n_layer, "n_inner": self.n_inner}
+        dropout = {"embd_pdrop": self.dropout, "attn_pdrop": self.dropout, "resid_pdrop": self.dropout}
+        return _build_causal("gpt2", tokenizer, seed, n_positions=self.longest, **sizes, **dropout)
 
 
 @checked_dataclass
@@ -166,20 +151,24 @@ class TinyCausal:
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
         tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
-        vocabulary = tokenizer.get_vocab()
-        config = AutoConfig.for_model(
+        return _build_causal(
             self.shape,
-            vocab_size=len(tokenizer),
+            tokenizer,
+            seed,
+            max_position_embeddings=self.longest,
             hidden_size=self.hidden_size,
             num_attention_heads=self.num_attention_heads,
             num_hidden_layers=self.num_hidden_layers,
             intermediate_size=self.intermediate_size,
-            max_position_embeddings=self.longest,
-            bos_token_id=vocabulary["</s>"],
-            eos_token_id=vocabulary["</s>"],
-            pad_token_id=vocabulary["<pad>"],
         )
-        return CausalLM(initialise_model(AutoModelForCausalLM.from_config, config, seed), tokenizer)
+
+
+def _build_causal(shape: str, tokenizer: PreTrainedTokenizerFast, seed: int, **sizes: float) -> CausalLM:
+    """A causal model with random weights; `sizes` are fields of its configuration."""
+    vocabulary = tokenizer.get_vocab()
+    ends = {"bos_token_id": vocabulary["</s>"], "eos_token_id": vocabulary["</s>"], "pad_token_id": vocabulary["<pad>"]}
+    config = AutoConfig.for_model(shape, vocab_size=len(tokenizer), **ends, **sizes)
+    return CausalLM(initialise_model(AutoModelForCausalLM.from_config, config, seed), tokenizer)
 
 
 @checked_dataclass

@@ -112,18 +112,18 @@ def kept_negatives(
     run: Run, trained: TrainedPair, dialogues: Sequence[Sequence[str]], plan: NegativesPlan
 ) -> Negatives:
     """The negatives of the chosen dialogues."""
-    chosen = chosen_dialogues(dialogues, plan, run.seed)
+    chosen, graphs = chosen_dialogues(dialogues, plan, run.seed), plan.read_graphs()
 
     def build(folder: Path) -> None:
         with run.progress("sampling negatives", len(chosen)) as advance:
-            found = mixed_negatives(trained.pair, chosen, plan, run.seed, advance)
+            found = mixed_negatives(trained.pair, chosen, plan, graphs, run.seed, advance)
         (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
 
     depends = {
         **trained.identity,
         "strategy": plan.strategy,
         "sources": plan.sources,
-        "graphs": fingerprint(plan.read_graphs()),
+        "graphs": fingerprint(graphs),
         "dialogues": fingerprint(chosen),
         "seed": run.seed,
     }
@@ -136,7 +136,12 @@ def kept_negatives(
 
 
 def mixed_negatives(
-    pair: Pair, dialogues: Sequence[Sequence[str]], plan: NegativesPlan, seed: int, advance: Callable[[int], None]
+    pair: Pair,
+    dialogues: Sequence[Sequence[str]],
+    plan: NegativesPlan,
+    graphs: Graphs | None,
+    seed: int,
+    advance: Callable[[int], None],
 ) -> Negatives:
     """A negative for every dialogue from its source; all texts are spelled as the pair's tokenizer writes them."""
     sources = plan.sources
@@ -145,7 +150,7 @@ def mixed_negatives(
         places = range(k, len(dialogues), len(sources))
         own = [dialogues[i] for i in places]
         if isinstance(source, Sampling):
-            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=plan.read_graphs())
+            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
         else:
             found = rule_negatives(decode_dialogues(pair.amateur, pair.tokenise(own).dialogues), source, seed)
             advance(len(own))
@@ -160,10 +165,9 @@ def kept_pooler(
 
     The dialogues are whole, as rated ones are.
     """
-    chosen = windows(held_out, None, run.seed)[: plan.dialogues]
+    chosen, graphs = windows(held_out, None, run.seed)[: plan.dialogues], sampled.read_graphs()
 
     def build(folder: Path) -> None:
-        graphs = sampled.read_graphs()
         found = sample_negatives(trained.pair, chosen, sampled.strategy, sampled.sampling, run.seed, graphs=graphs)
         good, damaged = (dialogue_steps(trained.pair, texts) for texts in (found.positives, found.negatives))
         ClassifierPooler.fit(good, damaged, plan.strength).save(folder / "pooler.json")
@@ -173,7 +177,7 @@ def kept_pooler(
         "strength": plan.strength,
         "strategy": sampled.strategy,
         "sampling": sampled.sampling,
-        "graphs": fingerprint(sampled.read_graphs()),
+        "graphs": fingerprint(graphs),
         "negatives version": negatives.VERSION,
         "held_out": fingerprint(chosen),
         "seed": run.seed,

@@ -1,6 +1,6 @@
 """Steer: a prompt continued with and without guidance, side by side and token by token."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -15,7 +15,7 @@ from experiments.guided.steps import WrittenToken, write_tokens
 from experiments.training.guides import load_guide
 from language_models.causal import CausalLM
 from oumg.causal_guide import CausalGuide
-from oumg.guidance import Guidance, GuidedStep
+from oumg.guidance import Guidance
 
 GENERATOR, GUIDE = "generator", "guide_"  # folders of models
 
@@ -82,12 +82,8 @@ def write_side_by_side(steerer: Steerer, request: SteeringRequest) -> Iterator[S
     guide, lm = steerer.guides[request.label], steerer.lm
     guidance = partial(Guidance, guide, lm.tokenizer, request.strength, request.k, "normalised", "text")
     write = partial(write_tokens, lm, row, request.new_tokens, request.k, request.seed)
-
-    def watched(watch: Callable[[GuidedStep], None]) -> Guidance:
-        return guidance(watch=watch)
-
     found = SideBySide()
-    for first, second in zip_longest(write(watched if request.strength else None), write()):
+    for first, second in zip_longest(write(guidance if request.strength else None), write()):
         found = SideBySide(
             (*found.guided, first) if first else found.guided, (*found.unguided, second) if second else found.unguided
         )

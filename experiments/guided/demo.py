@@ -113,7 +113,7 @@ def guided_demo(
         raise InputFaults([str(error)]) from error
     write = partial(write_tokens, lm, row, show.new_tokens, show.k, show.seed)
     with run.timed("generating"):
-        guided, unguided = list(write(lambda watch: guidance(watch=watch))), list(write())
+        guided, unguided = list(write(guidance)), list(write())
     named = {f"to {label}, strength {show.strength:g}": guided, "unguided": unguided}
     for name, tokens in named.items():
         print_colored(Console(highlight=False), name, prompt, tokens)

@@ -14,7 +14,6 @@ from language_models.causal import CausalLM
 from oumg.guidance import Guidance, GuidedStep
 from oumg.tokens import decode_tokens
 
-MakeWatchedGuidance = Callable[[Callable[[GuidedStep], None]], Guidance]
 INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other bytes are in the next token
 
 
@@ -68,7 +67,7 @@ def write_tokens(
     new_tokens: int,
     k: int,
     seed: int,
-    guidance: MakeWatchedGuidance | None = None,
+    guidance: Callable[..., Guidance] | None = None,
 ) -> Iterator[WrittenToken]:
     """Samples up to `new_tokens` tokens after the prompt from the k likeliest, up to and with the end token.
 
@@ -81,11 +80,11 @@ def write_tokens(
         new_tokens: the most tokens.
         k: candidates.
         seed: of the draws.
-        guidance: makes guidance with k candidates and a strength above 0, which reports its steps; None for the
-            generator alone.
+        guidance: called with `watch`, makes guidance with k candidates and a strength above 0 that reports its steps
+            there; None for the generator alone.
     """
     steps: list[GuidedStep] = []
-    made = None if guidance is None else guidance(steps.append)
+    made = None if guidance is None else guidance(watch=steps.append)
     draws = torch.Generator().manual_seed(seed)
     ids, cache = torch.tensor([list(prompt)], device=lm.device), None
     text = decode_tokens(lm.tokenizer, prompt).rstrip(INCOMPLETE)

@@ -1,7 +1,6 @@
 """Score: one metric on a user's file (`+exp=score`)."""
 
 import gzip
-import hashlib
 import json
 import logging
 import math
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import InputFaults, fault
+from core.hashing import file_sha256
 from core.scores import Field
 from core.selection import find_lack
 from core.settings import Count, check
@@ -92,9 +92,7 @@ def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
                 faults.append(fault(path, line, f"{reason} for {example.id!r}"))
     if first is None:
         raise InputFaults(faults)
-    with Path(path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return ScorableFile(Path(path), requires, rows, digest, first)
+    return ScorableFile(Path(path), requires, rows, file_sha256(Path(path)), first)
 
 
 def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
