@@ -130,10 +130,13 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def saved_bert(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Writes a random BERT with two heads and a word-piece tokenizer over `pieces`; returns its folder."""
-    import torch  # here, for the rooms that need no model
-    from transformers import BertConfig, BertModel, BertTokenizer
+    from transformers import BertConfig, BertModel, BertTokenizer  # here, for the rooms that need no model
 
-    def save(pieces: Sequence[str], dimension: int, layers: int, longest: int) -> Path:
+    from language_models.tiny import initialise_model
+
+    def save(
+        pieces: Sequence[str], dimension: int, layers: int, longest: int, seed: int = 0, deviation: float = 0.02
+    ) -> Path:
         folder = tmp_path_factory.mktemp("bert")
         vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]
         (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
@@ -145,10 +148,9 @@ def saved_bert(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             num_attention_heads=2,
             intermediate_size=2 * dimension,
             max_position_embeddings=longest,
+            initializer_range=deviation,
         )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            BertModel(config).save_pretrained(folder)
+        initialise_model(BertModel, config, seed).save_pretrained(folder)
         return folder
 
     return save

@@ -1,15 +1,16 @@
 """Encoder-decoders that start from a BERT: what they keep of it, their cut vocabulary, saving and loading."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, BertTokenizer
+from transformers import BertModel, BertTokenizer
 
 from core.faults import SettingFault
 from language_models.infilling import segment_infilling
 from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.tiny import TinyBert, initialise_model
+from language_models.tiny import TinyBert
 from language_models.warm import WarmEncoderDecoder, cut_tokenizer
 
 PIECES = [
@@ -25,27 +26,19 @@ PIECES = [
     "?",
     ",",
     "'",
-    *"abz",
-    *(f"##{c}" for c in "abz"),
+    "a",
+    "b",
+    "z",
+    "##a",
+    "##b",
+    "##z",
 ]
 TEXTS = ["I do not know, singing?", "do it"]
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bert")
-    vocabulary = {piece: i for i, piece in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES])}
-    BertTokenizer(vocabulary, model_max_length=64).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    initialise_model(BertModel, config, seed=3).save_pretrained(folder)
-    return folder
+def bert(saved_bert: Callable[..., Path]) -> Path:
+    return saved_bert(PIECES, dimension=16, layers=2, longest=64, seed=3)
 
 
 @pytest.fixture(scope="module")
