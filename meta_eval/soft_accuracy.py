@@ -45,6 +45,9 @@ def soft_pairwise_accuracy(
             f"but there are {systems} and {inputs}"
         )
         return Estimate.undefined(reason)
+    for name, values in (("ratings", human), ("scores", metric)):
+        if np.ptp(values) == 0:
+            return Estimate.undefined(f"all {values.size} {name} are {values[0, 0]:g}: they order no systems")
     rng = np.random.default_rng(seed)
     signs = rng.choice(np.array([-1.0, 1.0]), (permutations, inputs))
     value = _agreement(human, metric, signs)

@@ -44,14 +44,24 @@ def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
             found = _references(ratios)
         case {"parts": parts}:
             found = [Line("", _shade(parts, center=0.0))]
-        case {} if explanation and all(isinstance(e, Mapping) and "evaluators" in e for e in explanation.values()):
-            chosen = [explanation[aspect]] if aspect in explanation else explanation.values()
-            found = [line for each in chosen for line in _patterns(each["evaluators"])]
-        case {} if not explanation:
-            found = []
-        case _:
-            found = [Line("", (Piece(json.dumps(explanation, ensure_ascii=False, default=str)),))]
+        case _:  # by aspect
+            chosen = {aspect: explanation[aspect]} if aspect in explanation else explanation
+            found = [line for name, each in chosen.items() for line in _lines_of_aspect(name, each)]
     return _shorten(found)
+
+
+def _lines_of_aspect(aspect: str, explained: Any) -> list[Line]:
+    """CTRLEval: every pattern. An LLM as judge: its answer. UniEval: every turn with its probability of a yes."""
+    match explained:
+        case {"evaluators": evaluators}:
+            return _patterns(evaluators)
+        case {"answer": answer, "tokens": tokens}:
+            return [Line(f"{aspect}, answer of {tokens} tokens with its question", (Piece(str(answer)),))]
+        case [[str(), float()], *_]:
+            turns = _shade(explained)
+            return [Line(f"{aspect} {turn.value:.3f}", (turn,)) for turn in turns]
+        case _:
+            return [Line(aspect, (Piece(json.dumps(explained, ensure_ascii=False, default=str)),))]
 
 
 def _turns(turns: Sequence[Mapping[str, Any]]) -> list[Line]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from experiments.runner.contracts import ScoredSet
 from meta_eval.agreement import Estimate
 
+LARGEST = 1e300  # matplotlib cannot draw a range that overflows
 SYSTEMS = 6  # with more systems, all points have one colour
 PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many texts on average
 
@@ -53,6 +54,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     if aspect is None:
         aspect = next(aspect for example in scored.rated.examples for aspect in example.ratings)
     ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
+    ratings = np.clip(ratings, -LARGEST, LARGEST)
     columns = min(4, len(scored.scores))
     rows = -(-len(scored.scores) // columns)
     figure = Figure(figsize=(3.2 * columns, 2.6 * rows), layout="constrained")
@@ -64,7 +66,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     systems = list(dict.fromkeys(named)) if len(set(named)) <= SYSTEMS else [""]
     size, alpha = np.clip(2000 / len(ratings), 6, 30), np.clip(70 / len(ratings), 0.35, 0.8)  # few points stand out
     for panel, (metric, scores) in zip(panels, scored.scores.items(), strict=False):
-        values = scores.values.get(aspect, next(iter(scores.values.values())))
+        values = np.clip(scores.values.get(aspect, next(iter(scores.values.values()))), -LARGEST, LARGEST)
         for i, system in enumerate(systems):
             at = named == system if len(systems) > 1 else np.full(len(named), True)
             label = (system or "no system") if len(systems) > 1 else None

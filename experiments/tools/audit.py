@@ -18,6 +18,7 @@ from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
 from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
+from data.scored import ScoredFile
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
 from experiments.tools.meta_eval_tables import length_table
@@ -83,7 +84,7 @@ class MetricAudit:
 
 def audit(
     run: Run,
-    data: Sequence[Example] | HasRated,
+    data: ScoredFile | HasRated,
     metric: Metric,
     texts: int,
     strengths: Sequence[float],
@@ -93,14 +94,14 @@ def audit(
     """Audits a metric on at most `texts` texts, drawn by the seed.
 
     Args:
-        data: examples, or the data of an experiment, whose first rated set is used.
+        data: a file, whose scores are ignored, or the data of an experiment, whose first rated set is used.
         strengths: the shares of a text to damage, weakest first.
         card: a Markdown file to write with what the metric measures and what fools it.
 
     Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
     check_settings(texts, strengths)
-    rated = RatedSet("texts", tuple(data), synthetic=False) if isinstance(data, Sequence) else data.rated[0]
+    rated = RatedSet(data.path.name, data.examples, synthetic=False) if isinstance(data, ScoredFile) else data.rated[0]
     found = audit_metric(run, rated, metric, texts, sorted(strengths), resampling)
     tables, notes = audit_tables(found), note_weaknesses(found.aspects)
     if card is not None:

@@ -26,6 +26,7 @@ from experiments.tools.meta_eval_tables import (
     pair_table,
     ranking_table,
     rater_table,
+    soft_accuracy_table,
 )
 from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
 from meta_eval.agreement import Estimate
@@ -159,7 +160,7 @@ def meta_eval(
         found = [
             agree(sample, name, each, resampling)
             for sample in samples
-            for each in list_groupings(sample.layout)
+            for each in dict.fromkeys([*list_groupings(sample.layout), grouping])
             for name in sample.scores
         ]
     with run.timed("tests"):
@@ -173,11 +174,11 @@ def meta_eval(
             for name, values in sample.scores.items()
         }
     chosen = [each for each in found if each.grouping == grouping]
-    notes = note_gaps(file, found, grouping)
     return Outcome(
         signature=f"meta_eval|n={len(file.examples)}|{show_signatures(scored)}",
         tables=[
             agreement_table(found, file.path.name, resampling),
+            *([soft_accuracy_table(found)] if any(each.soft_accuracy for each in found) else []),
             ranking_table(chosen, pairs, statistic, comparison.level),
             pair_table([pair for each in pairs.values() for pair in each], statistic, grouping),
             length_table(lengths, "metric"),
@@ -193,7 +194,7 @@ def meta_eval(
         }
         | {f"scores_{sample.aspect}": scores_against_ratings(rated, sample.aspect) for sample in samples},
         scored=[rated],
-        notes=notes,
+        notes=note_gaps(file),
     )
 
 
@@ -251,11 +252,18 @@ def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resamplin
     )
     soft = None
     if grouping == "system_means":
-        shape = (layout.system_count, layout.input_count)
-        matrices = np.full((2, *shape), math.nan)
-        matrices[:, layout.systems, layout.inputs] = ratings, scores
-        soft = soft_pairwise_accuracy(*matrices, seed=resampling.seed)
+        soft = soft_accuracy(scores, ratings, layout, resampling.seed)
     return MetricAgreement(metric, sample.aspect, grouping, estimates, calibrated, epsilon, soft, int((~kept).sum()))
+
+
+def soft_accuracy(scores: Floats, ratings: Floats, layout: Layout, seed: int) -> Estimate:
+    """Soft pairwise accuracy; undefined if a system has several outputs for one input."""
+    cells = np.stack([layout.systems, layout.inputs], axis=1)
+    if len(np.unique(cells, axis=0)) < len(cells):
+        return Estimate.undefined("soft pairwise accuracy needs one output of each system per input")
+    matrices = np.full((2, layout.system_count, layout.input_count), math.nan)
+    matrices[:, layout.systems, layout.inputs] = ratings, scores
+    return soft_pairwise_accuracy(*matrices, seed=seed)
 
 
 def compare_metrics(sample: Sample, comparison: Comparison, resampling: Resampling) -> list[MetricPair]:
@@ -295,7 +303,8 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
         )
 
     estimate, values = grouped_bootstrap(difference, layout, resampling)
-    williams, detectable, undetermined = math.nan, math.nan, None
+    williams, detectable = math.nan, math.nan
+    undetermined: str | None = "Williams' test assumes independent outputs, so it needs grouping=global"
     if grouping == "global":
         tested = williams_test(high, low, y, of)
         williams, undetermined = tested.p_value, tested.reason
@@ -317,14 +326,9 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
     )
 
 
-def note_gaps(file: ScoredFile, found: Sequence[MetricAgreement], grouping: str) -> list[str]:
+def note_gaps(file: ScoredFile) -> list[str]:
     """Warnings for the reader of the tables."""
     notes = []
-    if not any(each.grouping == grouping for each in found):
-        notes.append(
-            f"grouping={grouping} needs several systems or several outputs per input, but the file has neither "
-            "(fields system and group)"
-        )
     for field, meaning in (
         ("system", "their systems are unknown, so they are not compared"),
         ("group", "each counts as an output for an input of its own"),

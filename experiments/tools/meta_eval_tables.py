@@ -47,15 +47,29 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
         row |= {"n": first.n, "groups": first.groups - first.undefined}
         row |= {statistic: grouped.estimate for statistic, grouped in each.statistics.items()}
         row |= {"calibrated_accuracy": each.calibrated.estimate, "epsilon": each.epsilon}
-        row |= {"soft_accuracy": each.soft_accuracy or Estimate(math.nan, math.nan, math.nan)}
         row |= {"unscored": each.unscored, "reason": collect_reasons(row)}
         rows.append(row)
     caption = (
         "Agreement of scores with ratings; higher is better. kendall is tau-b. accuracy is pairwise accuracy with "
         "ties; calibrated_accuracy counts scores within epsilon as tied; epsilon was chosen on these same ratings. "
-        f"soft_accuracy compares systems. Intervals: 95 %, {resampling.method}, drawn over {resampling.over}."
+        f"Intervals: 95 %, {resampling.method}, drawn over {resampling.over}."
     )
     return Table("Agreement with human ratings", caption, rows)
+
+
+def soft_accuracy_table(found: Sequence[MetricAgreement]) -> Table:
+    """The table of soft pairwise accuracy by metric and aspect."""
+    rows = [
+        {"metric": each.metric, "aspect": each.aspect, "soft_accuracy": each.soft_accuracy}
+        | {"reason": each.soft_accuracy.reason or ""}
+        for each in found
+        if each.soft_accuracy is not None
+    ]
+    caption = (
+        "Soft pairwise accuracy: how far a metric is as sure as people are about which of two systems is better, the "
+        "mean over all pairs of systems; from 0 to 1, higher is better."
+    )
+    return Table("Agreement about systems", caption, rows)
 
 
 def ranking_table(
@@ -127,10 +141,11 @@ def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> T
             "ratings_given_length": each.ratings_given_length,
             "length_given_ratings": each.length_given_ratings,
             "counts_words": "yes" if each.counts_words else "no",
-            "reason": each.with_length.reason or (rated and each.ratings_given_length.reason) or "",
         }
         for (name, rated), each in found.items()
     ]
+    for row, ((_, rated), each) in zip(rows, found.items(), strict=True):
+        row["reason"] = collect_reasons(row) if rated else each.with_length.reason or ""
     caption = (
         "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
         "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "

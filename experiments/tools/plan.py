@@ -11,6 +11,7 @@ import numpy as np
 from core.faults import SettingFault
 from data.scored import read_scored
 from experiments.runner.contracts import Outcome, Run, Table
+from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.planning import (
     Needed,
     Spread,
@@ -24,7 +25,8 @@ from meta_eval.planning import (
 def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, systems: Sequence[str]) -> Spread:
     """The given spread, or the spread of two systems' ratings in a pilot: a file of outputs with one or more raters.
 
-    Raises InputFaults for the file, SettingFault if the two systems share fewer than 2 rated inputs.
+    Raises InputFaults for the file, SettingFault if the two systems share fewer than 5 rated inputs, and if they differ
+    by the same amount on all of them.
     """
     if pilot is None:
         return Spread(inputs, raters)
@@ -43,9 +45,13 @@ def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, sy
         if both
         else np.empty((len(ratings), 0))
     )
-    if (~np.isnan(differences)).any(axis=0).sum() < 2:
-        found = f"{len(both)} inputs that both answered"
-        raise SettingFault(f"a pilot needs 2 inputs that {first} and {second} answered, rated for {aspect}: {found}")
+    rated = int((~np.isnan(differences)).any(axis=0).sum())
+    if rated < FEWEST_UNITS:
+        rule = f"a pilot needs at least {FEWEST_UNITS} inputs for which {first} and {second} have ratings of {aspect}"
+        raise SettingFault(f"{rule}, but {pilot} has {rated} ({len(both)} inputs that both answered)")
+    if np.nanmax(differences) == np.nanmin(differences):
+        rule = f"the ratings of {first} and {second} in a pilot must not differ by the same amount on every input"
+        raise SettingFault(f"{rule}, but they differ by {np.nanmax(differences):g} on all {rated} inputs of {pilot}")
     return estimate_spread(differences)
 
 

@@ -55,9 +55,24 @@ def test_parts_of_a_text_are_shaded_by_what_they_add() -> None:
     assert shades(line) == [("One.", 0.5), ("Two.", -1.0)]
 
 
+def test_turns_are_shaded_by_their_probability_of_a_yes() -> None:
+    explanation = {"coherence": [["Hi.", 0.9], ["No.", 0.3]], "engagement": [["Hi.", 0.5], ["No.", 0.5]]}
+    first, second = read_explanation(explanation, "coherence")
+    assert (first.label, second.label) == ("coherence 0.900", "coherence 0.300")
+    assert (shades(first), shades(second)) == ([("Hi.", pytest.approx(1))], [("No.", pytest.approx(-1))])
+    assert len(read_explanation(explanation, "overall")) == 4  # no such aspect: all
+
+
+def test_the_answer_of_a_judge_is_text() -> None:
+    (line,) = read_explanation({"coherence": {"answer": "4 of 5", "tokens": 12}}, "coherence")
+    assert line == Line("coherence, answer of 12 tokens with its question", (Piece("4 of 5"),))
+    (line,) = read_explanation({"coherence": {}}, "coherence")  # the judge did not answer
+    assert line == Line("coherence", (Piece("{}"),))
+
+
 def test_other_explanations_are_text() -> None:
-    (line,) = read_explanation({"answer": "4", "tokens": 12}, "quality")
-    assert shades(line) == [('{"answer": "4", "tokens": 12}', None)]
+    (line,) = read_explanation({"quality": {"found": "4"}}, "quality")
+    assert line == Line("quality", (Piece('{"found": "4"}'),))
     assert read_explanation({}, "quality") == []
 
 

@@ -53,8 +53,20 @@ def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
         "# word_count\n\nScores a text by its number of words; longer is better.\n\nNeeds beside the text: nothing."
     )
     assert "- quality: scores follow" in card
-    assert "## Audit on 40 texts (texts), seed 0" in card
+    assert "## Audit on 40 texts (in.jsonl), seed 0" in card
     assert "| aspect | damage | n | fall_0.25 |" in card
+
+
+def test_a_file_for_meta_eval_can_be_audited(run_here: Here, tmp_path: Path) -> None:
+    with (tmp_path / "in.jsonl").open("w") as file:
+        for i, example in enumerate(texts(6)):
+            line = {"id": example.id, "text": example.text, "ratings": {"q": [i, None, i % 2]}, "scores": {"m": i}}
+            file.write(json.dumps(line) + "\n")
+    settings = ("metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here")
+    assert run_here("+exp=audit", *settings) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    (length,) = [row for row in table if "rated" in row]
+    assert (length["rated"], length["n"]) == ("q", 6)
 
 
 @pytest.mark.parametrize("seed", range(20))

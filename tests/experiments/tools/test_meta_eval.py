@@ -59,8 +59,9 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     assert rows["good", "per_input"]["groups"] == 8
     means = [v.reshape(6, 8).mean(axis=1) for v in (values["good"], values["ratings"])]
     assert rows["good", "system_means"]["kendall"] == pytest.approx(stats.kendalltau(*means)[0])
-    assert rows["good", "system_means"]["soft_accuracy"] > 0.85
-    assert good["soft_accuracy"] is None
+    soft = {row["metric"]: row for row in table if "soft_accuracy" in row}
+    assert soft["good"]["soft_accuracy"] > 0.85
+    assert (soft["word_count"]["soft_accuracy"] < soft["good"]["soft_accuracy"], soft["good"]["reason"]) == (True, "")
     assert good["calibrated_accuracy"] >= good["accuracy"]
     pairs = {(row["better"], row["worse"]): row for row in table if "better" in row}
     assert len(pairs) == 3
@@ -201,6 +202,40 @@ def test_a_study_without_variation_has_reasons_and_no_warnings(
     assert pair["p_value"] is None
     assert "all 4 scores of examples are 1" in pair["reason"]
     assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize(
+    ("grouping", "reason"),
+    [
+        ("per_system", ""),  # the same as global
+        ("per_input", "scores and ratings do not both vary within any of the 6 inputs"),
+        ("system_means", "a correlation needs at least 3 scored and rated systems, but there are 1"),
+    ],
+)
+def test_one_system_has_numbers_or_reasons(run_here: Here, tmp_path: Path, grouping: str, reason: str) -> None:
+    lines = [
+        {"text": "x " * (i + 1), "system": "one", "group": f"g{i}", "ratings": {"q": i}, "scores": {"m": i, "k": i % 3}}
+        for i in range(6)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    settings = ("data.path=in.jsonl", f"grouping={grouping}", "run_dir=here", *FAST)
+    assert run_here("+exp=meta_eval", *settings) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    rows = {row["metric"]: row for row in table if row.get("grouping") == grouping}
+    assert rows["k"]["reason"] == reason
+    assert (rows["k"]["spearman"] is None) == bool(reason)
+    for row in table:
+        if any(cell is None or cell == [None, None] for cell in row.values()):
+            assert row["reason"], row
+
+
+def test_the_largest_numbers_can_be_drawn(run_here: Here, tmp_path: Path) -> None:
+    lines = [
+        {"text": "x", "ratings": {"q": 1e300 * i}, "scores": {"m": (-1) ** i * 1e308, "k": i % 3}} for i in range(6)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
+    assert (tmp_path / "here" / "plots" / "scores_q.png").is_file()
 
 
 def test_metrics_that_rank_alike_have_no_williams_test() -> None:

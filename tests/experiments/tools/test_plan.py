@@ -39,29 +39,29 @@ def test_what_no_study_can_find_has_a_reason(run_here: Here, tmp_path: Path) -> 
 
 
 def write_pilot(path: Path) -> None:
-    """Differences of a and b on three inputs by two raters: (1, 3), (2, 4), (6, 8)."""
+    """Differences of a and b on five inputs by two raters: (1, 3), (2, 4), (6, 8), (2, 4), (4, 6)."""
     with path.open("w") as file:
-        for group, values in (("x", (1, 3)), ("y", (2, 4)), ("z", (6, 8))):
+        for group, values in zip("vwxyz", ((1, 3), (2, 4), (6, 8), (2, 4), (4, 6)), strict=True):
             for system, ratings in (("a", values), ("b", (0, 0))):
                 line = {"text": "t", "system": system, "group": group, "ratings": {"overall": list(ratings)}}
                 file.write(json.dumps(line) + "\n")
 
 
 def test_a_pilot_gives_the_spread(run_here: Here, tmp_path: Path) -> None:
-    """Raters differ by 2 on each input: variance 2 within. Means 2, 3, 7: variance 7, of which 2/2 is the raters'."""
+    """Raters differ by 2 on each input: variance 2 within. Means 2, 3, 7, 3, 5: variance 4, of which 2/2 is theirs."""
     write_pilot(tmp_path / "in.jsonl")
     assert run_here("+exp=plan", "pilot.path=in.jsonl", "raters=[1,2]", "differences=[0.5]", "run_dir=here") == 0
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
-    assert spreads == pytest.approx({1: math.sqrt(6 + 2), 2: math.sqrt(6 + 1)})
+    assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("pilot.systems=[a,c]", "a pilot needs 2 inputs that a and c answered, rated for overall: 0 inputs"),
+        ("pilot.systems=[a,c]", "a pilot needs at least 5 inputs for which a and c have ratings of overall, but in.jsonl has 0 (0"),
         ("pilot.systems=[a]", "must name the two systems of the pilot"),
-        ("pilot.aspect=style", "rated for style: 3 inputs"),
+        ("pilot.aspect=style", "ratings of style, but in.jsonl has 0 (5 inputs that both answered)"),
     ],
 )
 def test_bad_pilots(
@@ -70,6 +70,17 @@ def test_bad_pilots(
     write_pilot(tmp_path / "in.jsonl")
     assert run_here("+exp=plan", "pilot.path=in.jsonl", setting) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_pilot_without_spread_is_refused_before_the_run(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = [(system, group) for system in "ab" for group in "vwxyz"]
+    lines = [{"text": "t", "system": s, "group": g, "ratings": {"overall": 3 + (s == "a")}} for s, g in outputs]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run_here("+exp=plan", "pilot.path=in.jsonl", "run_dir=here") == 2
+    assert "but they differ by 1 on all 5 inputs of in.jsonl" in capsys.readouterr().err
+    assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.parametrize(
