@@ -25,7 +25,9 @@ from language_models.truncation import CutTruncation, Truncation, refuse_cut
 
 @checked_dataclass
 class Perplexity:
-    """How probable a causal model finds the text, by itself or after its context.
+    """The mean log-probability of the text's tokens under a causal model, in nats; at most 0, higher is better.
+
+    The text is read by itself or after its context.
 
     A text by itself follows the model's start token, so that its first token counts too.
 
@@ -88,7 +90,7 @@ class Perplexity:
 
 @checked_dataclass
 class InfillingPerplexity:
-    """How probable an infilling model finds the text in a gap with nothing around it (CTRLEval's PPL-PEGASUS).
+    """The mean log-probability of a text that fills an otherwise empty gap (CTRLEval's PPL-PEGASUS); higher is better.
 
     The paper does not say how an encoder-decoder model is asked for a perplexity. Here the source is the model's mask
     alone and the whole text is what fills it, written by the model's own convention; the tokens that frame or end a

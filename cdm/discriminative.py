@@ -254,7 +254,10 @@ def pooled_scores(
 
 @dataclass(frozen=True)
 class DiscriminativeCDM:
-    """The metric: one pooled momentum per dialogue, higher is better, explained by turns and tokens."""
+    """The contrast of a large and a small model, pooled to one number per dialogue (CDM); higher is better.
+
+    Turns and tokens explain it.
+    """
 
     requires = fields("turns")
     pair: Pair

@@ -30,7 +30,7 @@ def labelled(negatives: Negatives) -> list[LabelledText]:
 
 @dataclass(frozen=True)
 class GenerativeCDM:
-    """The metric: the discriminator's logit for a dialogue, higher is better.
+    """The logit of a discriminator that learned dialogues and their degraded versions (CDM); higher is better.
 
     With `explain` the explanation of a dialogue says what each turn adds to its score: the score minus that of the
     dialogue without the turn. A low value made the score low. It costs one more pass for every turn.

@@ -72,7 +72,10 @@ class Evaluations:
 
 @checked_dataclass
 class CTRLEval:
-    """The metric. `from_pretrained` builds it from names and files.
+    """Coherence, consistency and attribute relevance of a text by text infilling; higher is better.
+
+    Each is a weighted mean over patterns (Eq. 1). Coherence and consistency: mean log-probabilities of what is missing
+    in a pattern, at most 0. Attribute relevance: the probability of the label's words against all label words, 0 to 1.
 
     Attributes:
         load: loads the model; called when the first text is scored, after all texts have been checked.

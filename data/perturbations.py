@@ -51,8 +51,9 @@ def retrieve(units: Units, other: Units, strength: float, rng: random.Random) ->
 
 
 def drop(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
-    """Removes a share of the units, but keeps at least one."""
-    gone = set(_choose(range(len(units)), strength, rng)[: len(units) - 1])
+    """Removes a share of the units, but keeps one, or two of more than two, so that a dialogue remains one."""
+    kept = 2 if len(units) > 2 else 1
+    gone = set(_choose(range(len(units)), strength, rng)[: max(0, len(units) - kept)])
     return tuple(unit for i, unit in enumerate(units) if i not in gone)
 
 
@@ -135,6 +136,8 @@ def split_units(example: Example) -> Units:
 def damage_example(example: Example, other: Example, name: str, strength: float, seed: int) -> Example:
     """Applies the damage `name` of `DAMAGES`; returns the same example if it cannot be damaged like this.
 
+    The sentences that hold the prefix of an example stay as they are, because they were given and not generated.
+
     Args:
         other: the example that foreign units come from.
         strength: the share of the damageable parts to damage, in (0, 1].
@@ -143,16 +146,33 @@ def damage_example(example: Example, other: Example, name: str, strength: float,
     units = split_units(example)
     if not units or (name == "speaker swap" and not example.turns):
         return example
-    damaged = DAMAGES[name](units, split_units(other), strength, random.Random(f"{seed} {name} {example.id}"))
+    given = count_given(example, units)
+    if given == len(units):
+        return example
+    rng = random.Random(f"{seed} {name} {example.id}")
+    damaged = units[:given] + DAMAGES[name](units[given:], split_units(other), strength, rng)
     if damaged == units:
         return example
     return replace(example, turns=damaged) if example.turns else replace(example, text=" ".join(damaged))
 
 
+def count_given(example: Example, units: Units) -> int:
+    """The number of units at the beginning that hold the prefix of the example.
+
+    >>> count_given(Example("a", text="It is. So it is. Yes.", prefix="It is. So"), ("It is.", "So it is.", "Yes."))
+    2
+    """
+    prefix = example.prefix or ""
+    if not example.text.startswith(prefix):
+        return 0
+    return next(k for k in range(len(units) + 1) if len(" ".join(units[:k])) >= len(prefix) or k == len(units))
+
+
 def edit_example(example: Example, name: str) -> Example:
-    """Applies the edit `name` of `EDITS`."""
+    """Applies the edit `name` of `EDITS` to text, turns and prefix; the prefix must still begin the text."""
     edit = EDITS[name]
-    return replace(example, text=edit(example.text), turns=tuple(map(edit, example.turns)))
+    prefix = None if example.prefix is None else edit(example.prefix)
+    return replace(example, text=edit(example.text), turns=tuple(map(edit, example.turns)), prefix=prefix)
 
 
 def _choose(items: Sequence[T], strength: float, rng: random.Random, at_least: int = 1) -> list[T]:

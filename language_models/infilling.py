@@ -207,6 +207,8 @@ def encode_infills(
 
     Raises SettingFault for a tokenizer that does not know the mask as one token.
     """
+    if not gaps:
+        return []  # the tokenizer refuses an empty list
     mask_id = _single(tokenizer, convention.mask) if convention.mask else None
     texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
     if not convention.mask:  # the blanks around a gap that is not shown

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from baselines.word_count import count_words
 from core.example import Example
+from core.faults import ExampleFaults
 from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
 from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
@@ -105,7 +106,7 @@ def audit(
     found = audit_metric(run, rated, metric, texts, sorted(strengths), resampling)
     tables, notes = audit_tables(found), note_weaknesses(found.aspects)
     if card is not None:
-        write_card(Path(card), metric, found.signature, found.audited, found.cost, tables, notes)
+        write_card(Path(card), metric, found.signature, found.audited, rated.synthetic, found.cost, tables, notes)
     return Outcome(
         signature=f"audit|set={rated.name}|n={found.n}|seed={run.seed}|{found.signature}",
         tables=tables,
@@ -133,9 +134,9 @@ def audit_metric(
     cost = (run.timings["scoring"] - began) / len(examples)
     with run.timed("damage"):
         damaged = {name: damage_all(examples, name, strengths, run.seed) for name in DAMAGES}
-        after = {name: [metric.score(level).values for level in levels] for name, levels in damaged.items()}
+        after = {name: [score_accepted(metric, level) for level in levels] for name, levels in damaged.items()}
         edited = {name: [edit_example(example, name) for example in examples] for name in EDITS}
-        edits = {name: metric.score(level).values for name, level in edited.items()}
+        edits = {name: score_accepted(metric, level) for name, level in edited.items()}
     with run.timed("statistics"):
         found = {
             aspect: audit_aspect(
@@ -149,6 +150,23 @@ def audit_metric(
         }
     audited = f"{len(examples)} {'synthetic texts' if rated.synthetic else 'texts'} ({rated.name}), seed {run.seed}"
     return MetricAudit(found, scored.signature, audited, len(examples), cost, tuple(strengths))
+
+
+def score_accepted(metric: Metric, examples: Sequence[Example]) -> Mapping[str, Floats]:
+    """The scores by aspect; NaN for examples that break a rule of the metric after they were damaged.
+
+    Such a rule is that the prefix begins the text.
+    """
+    try:
+        return metric.score(examples).values
+    except ExampleFaults as faults:
+        refused = {i for i, _ in faults.at}
+    kept = [i for i in range(len(examples)) if i not in refused]
+    values = metric.score([examples[i] for i in kept]).values
+    found = {aspect: np.full(len(examples), math.nan) for aspect in values}
+    for aspect, scores in values.items():
+        found[aspect][kept] = scores
+    return found
 
 
 def audit_tables(found: MetricAudit) -> list[Table]:
@@ -268,7 +286,7 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
             "n": each.n,
             **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
             "noticed": each.noticed,
-            "monotone": "yes" if each.is_monotone else "no",
+            "monotone": "–" if each.noticed.reason else "yes" if each.is_monotone else "no",
             "reason": each.noticed.reason or "",
         }
         for aspect, audited in found.items()
@@ -278,7 +296,7 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
         "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
         "scores; it should be positive. noticed: share of texts whose score falls at the greatest strength (ties count "
         "half). monotone: the score falls significantly, and rises significantly at no step. n: texts that the damage "
-        "can change."
+        "can change and that the metric can score at every strength."
     )
     return Table("Damage", caption, rows)
 
@@ -319,7 +337,7 @@ def note_weaknesses(found: Mapping[str, AspectAudit]) -> list[str]:
     for aspect, each in found.items():
         if any(length.counts_words for length in each.length.values()):
             notes.append(f"{aspect}: scores follow the number of words even at equal quality")
-        missed = [name for name, damage in each.damages.items() if not damage.is_monotone]
+        missed = [name for name, of in each.damages.items() if not (of.is_monotone or of.noticed.reason)]
         if missed:
             notes.append(f"{aspect}: scores do not reliably fall under: {', '.join(missed)}")
         moved = [name for name, edit in each.edits.items() if edit.size.low > LARGE_EDIT]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from core.faults import SettingFault
@@ -22,9 +25,27 @@ from experiments.tools.audit import (
     check_settings,
     note_weaknesses,
 )
-from experiments.tools.cards import write_card
+from experiments.tools.cards import SYNTHETIC, write_card, write_card_without_audit
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import Resampling
+
+
+@dataclass(frozen=True)
+class Unaudited:
+    """A metric that is described only.
+
+    Attributes:
+        metric: its constructor, which is not called.
+        needs: what an audit of it needs, in words.
+    """
+
+    metric: partial[Metric]
+    needs: str
+
+    @property
+    def kind(self) -> type[Metric]:
+        """Its class."""
+        return self.metric.func.__self__  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def audit_table(
@@ -35,6 +56,7 @@ def audit_table(
     strengths: Sequence[float],
     resampling: Resampling,
     cards: str | None = None,
+    unaudited: Mapping[str, Unaudited] = MappingProxyType({}),
 ) -> Outcome:
     """Audits every metric and shows a row for each of its aspects.
 
@@ -44,6 +66,7 @@ def audit_table(
         metrics: the metrics by name.
         texts, strengths, resampling: as in `+exp=audit`.
         cards: an existing folder for `NAME.md`, the card of a metric, and `README.md`, the table.
+        unaudited: metrics by name that get a card without figures.
 
     Raises SettingFault for wrong settings, and for a metric that no set has the fields for.
     """
@@ -60,18 +83,27 @@ def audit_table(
     for name, metric in metrics.items():
         found[name] = audit_metric(run, chosen[name], metric, texts, sorted(strengths), resampling)
         if folder is not None:
-            audited, notes = found[name], note_weaknesses(found[name].aspects)
-            card = folder / f"{name}.md"
-            write_card(card, metric, audited.signature, audited.audited, audited.cost, audit_tables(audited), notes)
-    table = summary_table(found, {name: rated.name for name, rated in chosen.items()})
+            write_audit(folder / f"{name}.md", metric, found[name], chosen[name].synthetic)
+    synthetic = any(rated.synthetic for rated in chosen.values())
+    tables = [summary_table(found, {name: rated.name for name, rated in chosen.items()})]
+    if unaudited:
+        tables.append(unaudited_table(unaudited))
     if folder is not None:
-        write_summary(folder / "README.md", table, any(rated.synthetic for rated in chosen.values()))
+        for name, each in unaudited.items():
+            write_card_without_audit(folder / f"{name}.md", name, each.kind, each.needs)
+        write_summary(folder / "README.md", tables, synthetic)
     return Outcome(
         signature="|".join(["audit_table", *(f"{name}: {each.signature}" for name, each in found.items())]),
-        tables=[table],
+        tables=tables,
         files=[] if folder is None else [folder / "README.md"],
-        synthetic=any(rated.synthetic for rated in chosen.values()),
+        synthetic=synthetic,
     )
+
+
+def write_audit(path: Path, metric: Metric, found: MetricAudit, synthetic: bool) -> None:
+    """Writes the card of an audited metric."""
+    tables, notes = audit_tables(found), note_weaknesses(found.aspects)
+    write_card(path, metric, found.signature, found.audited, synthetic, found.cost, tables, notes)
 
 
 def find_set(name: str, metric: Metric, sets: Sequence[RatedSet]) -> RatedSet:
@@ -87,33 +119,36 @@ def summary_table(found: Mapping[str, MetricAudit], sets: Mapping[str, str]) -> 
     rows: list[dict[str, Any]] = []
     for name, audited in found.items():
         for aspect, each in audited.aspects.items():
-            length = next(iter(each.length.values()))
+            length = each.length.get(aspect) or next(iter(each.length.values()))
             row: dict[str, Any] = {"metric": name, "aspect": aspect, "set": sets[name], "n": audited.n}
             row |= {"length": length.with_length, "counts_words": "yes" if length.counts_words else "no"}
             for damage in DAMAGES:
                 fall = each.damages[damage].falls[-1] if damage in each.damages else Estimate.undefined("")
                 row[damage.replace(" ", "_")] = fall
-            edits = {edit: audit.size for edit, audit in each.edits.items()}
-            worst = max(edits, key=lambda edit: edits[edit].value)
-            rows.append(row | {"largest_edit": edits[worst], "edit": worst})
+            sizes = {edit: audit.size for edit, audit in each.edits.items() if not audit.size.reason}
+            worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
+            rows.append(row | {"largest_edit": sizes.get(worst, Estimate.undefined("")), "edit": worst})
     caption = (
         "length: Spearman's rho of scores with word counts; counts_words: whether scores follow length at equal "
         "quality. Damage: the mean fall of the score when the whole text is damaged, in standard deviations of the "
-        "undamaged scores; it should be positive; – if no text can be damaged so. largest_edit: the greatest mean "
-        "absolute change under an edit that should change nothing, in the same unit; 0 is best."
+        "undamaged scores; it should be positive; – if too few texts can be damaged so. largest_edit: the greatest "
+        "mean absolute change under an edit that should change nothing, in the same unit; 0 is best."
     )
     return Table("Audit of all metrics", caption, rows)
 
 
-def write_summary(path: Path, table: Table, synthetic: bool) -> None:
-    """Writes the table as a page of the documentation; every metric is a link to its card."""
-    rows = [{**row, "metric": f"[{row['metric']}]({row['metric']}.md)"} for row in table.rows]
+def unaudited_table(unaudited: Mapping[str, Unaudited]) -> Table:
+    """The metrics without figures, and why."""
+    rows = [{"metric": name, "needs": each.needs} for name, each in unaudited.items()]
+    return Table("Not audited", "Metrics that mean nothing with the models that are at hand, and what they need.", rows)
+
+
+def write_summary(path: Path, tables: Sequence[Table], synthetic: bool) -> None:
+    """Writes the tables as a page of the documentation; every metric is a link to its card."""
     parts = ["# Metric cards", "What each metric of this repository reacts to, on built-in texts."]
-    if synthetic:
-        parts.append(
-            "The texts, the damage and the small models are synthetic: this project generated or trained them. The "
-            "figures show how a metric works; they do not show how good it is with real models on real text."
-        )
-    parts += [table.caption, to_markdown(rows).rstrip()]
+    parts += [SYNTHETIC] if synthetic else []
+    for table in tables:
+        rows = [{**row, "metric": f"[{row['metric']}]({row['metric']}.md)"} for row in table.rows]
+        parts += [f"## {table.title}", table.caption, to_markdown(rows).rstrip()]
     with written_aside(path) as file:
         file.write("\n\n".join(parts) + "\n")

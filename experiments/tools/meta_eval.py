@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -160,7 +160,7 @@ def meta_eval(
         found = [
             agree(sample, name, each, resampling)
             for sample in samples
-            for each in dict.fromkeys([*list_groupings(sample.layout), grouping])
+            for each in list_groupings(sample.layout, grouping)
             for name in sample.scores
         ]
     with run.timed("tests"):
@@ -225,13 +225,15 @@ def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) 
     return samples
 
 
-def list_groupings(layout: Layout) -> list[Grouping]:
-    """The groupings that the systems and inputs of the layout allow."""
+def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
+    """The groupings that the systems and inputs of the layout allow, and the wanted one."""
     found: list[Grouping] = ["global"]
     if layout.system_count > 1:
         found.extend(("per_system", "system_means"))
     if layout.input_count < len(layout.inputs):
         found.append("per_input")
+    if wanted not in found:
+        found.append(wanted)
     return found
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from data.scored import ScoredFile
 from experiments.report.tables import collect_reasons
 from experiments.runner.contracts import Table
-from meta_eval.agreement import Estimate
 from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
 from meta_eval.intervals import Resampling
 from meta_eval.permutation import Correlation

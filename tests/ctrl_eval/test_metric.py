@@ -211,6 +211,10 @@ def test_any_order_and_budget_give_the_same(tiny: CTRLEval) -> None:
         np.testing.assert_allclose(other.values[aspect][::-1], whole.values[aspect], atol=1e-5, rtol=0)
 
 
+def test_no_texts_have_no_scores(tiny: CTRLEval) -> None:
+    assert {aspect: len(values) for aspect, values in tiny.score([]).values.items()} == dict.fromkeys(tiny.aspects, 0)
+
+
 def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
     found = tiny.evaluations(EXAMPLES)["coherence"]
     for how in ("mean", "max", "min"):

@@ -25,7 +25,7 @@ def test_whole_damage_by_hand() -> None:
     rng = random.Random(0)
     assert retrieve(FOUR, OTHER, 0.5, rng) == ("a.", "b.", "y.", "z.")
     assert retrieve(FOUR, OTHER, 1.0, rng) == OTHER
-    assert len(drop(FOUR, OTHER, 1.0, rng)) == 1
+    assert [len(drop(FOUR[:n], OTHER, 1.0, rng)) for n in (1, 2, 3, 4)] == [1, 1, 2, 2]
     assert repeat(FOUR, OTHER, 1.0, rng) == ("a.", "a.", "b.", "b.", "c.", "c.", "d.", "d.")
     assert swap_speakers(FOUR, OTHER, 1.0, rng) == ("b.", "a.", "d.", "c.")
 
@@ -48,6 +48,17 @@ def test_what_cannot_be_damaged_stays() -> None:
     assert damage_example(dialogue, text, "speaker swap", 1.0, 0) is dialogue
 
 
+@pytest.mark.parametrize("name", set(DAMAGES) - {"speaker swap"})
+def test_the_sentences_of_the_prefix_stay(name: str) -> None:
+    text = "I met Ann in Rome. She was in Paris on 12 May. It is late. We can see Bob at 9."
+    example, other = Example("a", text=text, prefix="I met Ann"), Example("b", text="They saw Carl. Yes, Dora has 3.")
+    damaged = damage_example(example, other, name, 1.0, 1).text
+    assert damaged.startswith("I met Ann in Rome. ")
+    assert damaged != text
+    alone = Example("a", text="I met Ann in Rome and it was 12.", prefix="I met Ann")
+    assert damage_example(alone, other, name, 1.0, 1) is alone
+
+
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damage_depends_on_the_example_and_the_seed_alone(name: str) -> None:
     turns = ("I met Ann in Rome.", "She was in Paris on 12 May.", "It is late.", "We can see Bob at 9.")
@@ -65,3 +76,5 @@ def test_edits_by_hand() -> None:
     assert found["punctuation"].text == "It is cold We are not here"
     assert found["contraction"].text == "It's cold. We aren't here!"
     assert found["contraction"].turns == ("I'm late.",)
+    begun = edit_example(Example("a", text="It is cold.", prefix="It is"), "case")
+    assert (begun.text, begun.prefix) == ("it is cold.", "it is")

@@ -2,14 +2,27 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from core.example import Example
-from experiments.tools.audit import audit_aspect, damage_all, draw, note_weaknesses, share_in_context, share_repeated
+from core.faults import ExampleFaults
+from core.scores import Scores
+from experiments.runner.configuration import compose_run
+from experiments.runner.listing import CONFIGS, group_options
+from experiments.tools.audit import (
+    audit_aspect,
+    damage_all,
+    damage_table,
+    draw,
+    note_weaknesses,
+    score_accepted,
+    share_in_context,
+    share_repeated,
+)
 from meta_eval.intervals import Resampling
 
 Here = Callable[..., int]
@@ -95,6 +108,30 @@ def test_only_texts_that_a_damage_changes_count() -> None:
     assert not any("reliably fall" in note for note in note_weaknesses({"quality": found}))
 
 
+def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
+    class Careful:
+        requires = ()
+
+        def score(self, examples: Sequence[Example]) -> Scores:
+            if faults := [(i, "must not begin with b") for i, each in enumerate(examples) if each.text[:1] == "b"]:
+                raise ExampleFaults(faults)
+            return Scores({"quality": np.array([len(each.text) for each in examples], dtype=float)}, "careful")
+
+    examples = [Example(str(i), text=text) for i, text in enumerate(("aa", "b", "cccc"))]
+    np.testing.assert_array_equal(score_accepted(Careful(), examples)["quality"], [2, np.nan, 4])
+    assert score_accepted(Careful(), examples[1:2])["quality"].tolist() == pytest.approx([np.nan], nan_ok=True)
+
+
+def test_damage_that_was_not_measured_is_no_weakness() -> None:
+    examples, scores = texts(10), np.arange(10.0)
+    levels = damage_all(examples, "drop", [1.0], seed=0)
+    damaged = {"drop": (levels, [np.full(10, np.nan)]), "repeat": (levels, [scores + 1])}
+    found = {"quality": audit_aspect(examples, scores, damaged, {}, Resampling(resamples=50))}
+    assert note_weaknesses(found)[-1] == "quality: scores do not reliably fall under: repeat"
+    rows = {row["damage"]: row for row in damage_table(found, [1.0]).rows}
+    assert {name: row["monotone"] for name, row in rows.items()} == {"drop": "–", "repeat": "no"}
+
+
 def test_properties_by_hand() -> None:
     assert share_repeated(Example("a", text="a b a A")) == pytest.approx(0.5)
     assert share_in_context(Example("a", text="a b c d", context="A b x")) == pytest.approx(0.5)
@@ -116,6 +153,32 @@ def test_bad_settings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "in.jsonl").write_text('{"text": "a b."}\n')
     assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", setting) == 2
     assert message in capsys.readouterr().err
+
+
+def test_every_metric_has_a_card() -> None:
+    config = compose_run(["+exp=audit_all"])
+    presets = {"bleu1", "bleu2", "bleu3"}  # settings of bleu
+    assert {*config.metrics, *config.unaudited} == {*group_options([CONFIGS])["metric"]} - presets
+    assert not {*config.metrics} & {*config.unaudited}
+
+
+def test_metrics_that_cannot_be_audited_say_what_they_need(run_here: Here, tmp_path: Path) -> None:
+    (tmp_path / "cards").mkdir()
+    small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
+    unaudited = (
+        "+metric@unaudited.bleurt.metric=bleurt",
+        "+unaudited.bleurt._target_=experiments.tools.audit_table.Unaudited",
+        "+unaudited.bleurt.metric._partial_=true",
+        "+unaudited.bleurt.needs=a model that learned human ratings",
+    )
+    more = ("metrics=[word_count]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
+    assert run_here("+exp=audit_table", *small, *unaudited, *more) == 0
+    rows = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    assert rows[-1] == {"metric": "bleurt", "needs": "a model that learned human ratings"}
+    card = (tmp_path / "cards" / "bleurt.md").read_text(encoding="utf-8")
+    assert card.startswith("# bleurt\n\nThe output of the model for (reference, text)")
+    assert card.endswith("\n\nNot audited: it needs a model that learned human ratings.\n")
+    assert "| [bleurt](bleurt.md) | a model that" in (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
 
 
 def test_each_metric_is_audited_on_a_set_with_what_it_needs(run_here: Here, tmp_path: Path) -> None:

@@ -59,7 +59,10 @@ def test_a_pilot_gives_the_spread(run_here: Here, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("pilot.systems=[a,c]", "a pilot needs at least 5 inputs for which a and c have ratings of overall, but in.jsonl has 0 (0"),
+        (
+            "pilot.systems=[a,c]",
+            "a pilot needs at least 5 inputs for which a and c have ratings of overall, but in.jsonl has 0 (0",
+        ),
         ("pilot.systems=[a]", "must name the two systems of the pilot"),
         ("pilot.aspect=style", "ratings of style, but in.jsonl has 0 (5 inputs that both answered)"),
     ],
