@@ -13,11 +13,20 @@ from sklearn.metrics import roc_auc_score
 
 from baselines.likelihood import likelihood_scores
 from baselines.word_count import WordCount
-from cdm.discriminative import POOLINGS, ClassifierPooler, MomentumPooling, Steps, explain_steps, pooled_scores
+from cdm.discriminative import (
+    POOLINGS,
+    ClassifierPooler,
+    MomentumPooling,
+    Steps,
+    explain_steps,
+    pooled_scores,
+    series_steps,
+)
 from cdm.generative import GenerativeCDM, labelled
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
 from cdm.rules import Rule, rule_negatives
+from core.faults import SettingFault
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
@@ -37,6 +46,7 @@ from experiments.training.language_models import LanguageModelPlan, find_or_trai
 from experiments.training.trained import Trained
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
+UNLEARNED: tuple[MomentumPooling, ...] = ("average", "sum", "max", "min")
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,8 @@ class CdmPlan:
 
     Attributes:
         amateur, expert: the pair; both must have one vocabulary.
+        between: models of the same vocabulary and of sizes between the two, the smallest first. With them
+            Discriminative CDM also follows the whole series (rows `cdm_series_POOLING`).
         negatives: what the discriminators learn from.
         discriminators: by name; each gives a row, whose name `generative_row` begins.
         pooler: what the classifier pooler learns from.
@@ -56,6 +68,7 @@ class CdmPlan:
 
     amateur: LanguageModelPlan
     expert: LanguageModelPlan
+    between: Mapping[str, LanguageModelPlan]
     negatives: NegativesPlan
     discriminators: Mapping[str, DiscriminatorPlan]
     pooler: PoolerPlan
@@ -101,6 +114,7 @@ class CdmFindings:
 
     Attributes:
         trained: the pair.
+        between: the amateur paired with each model of a size between the two.
         order: whether the expert is the better one.
         windowed: the share of training gaps whose source does not hold the whole dialogue.
         negatives: what the discriminators learned.
@@ -110,6 +124,7 @@ class CdmFindings:
     """
 
     trained: TrainedPair
+    between: Mapping[str, TrainedPair]
     order: PartialOrder
     windowed: float
     negatives: Negatives
@@ -121,10 +136,18 @@ class CdmFindings:
 def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     """Trains the pair, samples negatives, learns them, and scores the rated dialogues."""
     train, held_out = turns_of(data.train), HeldOut.of(data)
-    weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
-    stronger = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
-    pair = Pair.from_pretrained(weaker.source, stronger.source, plan.device, plan.dtype)
-    trained = TrainedPair(weaker, stronger, pair)
+    weaker, stronger, *others = (
+        find_or_train_language_model(run, name, each, train, held_out.choosing)
+        for name, each in {"amateur": plan.amateur, "expert": plan.expert, **plan.between}.items()
+    )
+    pairs = [
+        TrainedPair(weaker, each, Pair.from_pretrained(weaker.source, each.source, plan.device, plan.dtype))
+        for each in (stronger, *others)
+    ]
+    trained, between = pairs[0], dict(zip(plan.between, pairs[1:], strict=True))
+    if between:
+        series_parameters(trained, pairs[1:])
+    pair = trained.pair
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
         windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
@@ -148,23 +171,34 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
         for name, judge in judges.items()
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
-    rated = tuple(score_rated(run, each, trained, fitted, generative) for each in data.rated)
-    return CdmFindings(trained, order, windowed, sampled, judges, pooler, rated)
+    rated = tuple(score_rated(run, each, trained, [*between.values()], fitted, generative) for each in data.rated)
+    return CdmFindings(trained, between, order, windowed, sampled, judges, pooler, rated)
 
 
 def score_rated(
-    run: Run, rated: RatedSet, trained: TrainedPair, pooler: ClassifierPooler, generative: Mapping[str, GenerativeCDM]
+    run: Run,
+    rated: RatedSet,
+    trained: TrainedPair,
+    between: Sequence[TrainedPair],
+    pooler: ClassifierPooler,
+    generative: Mapping[str, GenerativeCDM],
 ) -> RatedDialogues:
     """One rated set under every metric."""
     dialogues = turns_of(rated.examples)
     steps = kept_steps(run, trained, rated.name, dialogues)
     explanations = explain_steps(trained.pair, dialogues, steps)
+    further = [kept_steps(run, each, rated.name, dialogues) for each in between]
     with run.timed(f"scoring {rated.name}"):
         scores = {name: metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
             name = f"cdm_discriminative_{pooling}"
             explained = explanations if pooling in EXPLAINED else ()
             scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler, explained)
+        if between:
+            followed = series_steps([*further, steps], series_parameters(trained, between))
+            for pooling in UNLEARNED:
+                name = f"cdm_series_{pooling}"
+                scores[name] = pooled_scores(followed, pooling, signature(name, libraries=MODEL_LIBRARIES))
         for name in [name for name in generative if name.startswith("cdm_")]:
             both = f"{name}_and_classifier"
             scores[both] = rank_average(both, scores[name], scores["cdm_discriminative_classifier"])
@@ -173,6 +207,20 @@ def score_rated(
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
         scores["word_count"] = WordCount().score(rated.examples)
     return RatedDialogues(rated, steps, scores)
+
+
+def series_parameters(trained: TrainedPair, between: Sequence[TrainedPair]) -> list[int]:
+    """The number of parameters of the amateur, the models between, and the expert.
+
+    Raises SettingFault unless each has more than the one before.
+    """
+    found = [trained.pair.amateur.parameters, *(each.pair.expert.parameters for each in (*between, trained))]
+    if sorted(set(found)) != found:
+        raise SettingFault(
+            "model.between must name models with more parameters than the amateur and fewer than the expert, the "
+            f"smallest first, but amateur, models between and expert have {', '.join(map(str, found))}"
+        )
+    return found
 
 
 def generative_row(plan: NegativesPlan) -> str:

@@ -17,6 +17,7 @@ from cdm.discriminative import (
     momentum_features,
     pool,
     save_steps,
+    series_steps,
     summary,
 )
 from cdm.pair import SEPARATOR, Pair
@@ -126,3 +127,20 @@ def test_the_classifier_pooler_learns_and_is_kept(tmp_path: Path) -> None:
     assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
     with pytest.raises(ValueError, match="80 and 0"):
         ClassifierPooler.fit(good, [])
+
+
+def test_a_series_of_two_models_is_the_pair_and_the_slope_counts_the_models_between() -> None:
+    pair = Steps(np.array([-4.0, -1.0]), np.array([-3.0, -3.0]), np.array([0, 0]), dropped=2)
+    (same,) = series_steps([[pair]], [10, 1000])
+    np.testing.assert_allclose(same.momentum, pair.momentum, atol=1e-12)
+    middle = Steps(pair.amateur, np.array([-4.0, 1.0]), pair.turn, dropped=2)
+    (found,) = series_steps([[middle], [pair]], [10, 100, 1000])  # 100 lies halfway on the scale of logarithms
+    np.testing.assert_allclose(found.momentum, [1.0, -2.0], atol=1e-12)
+    np.testing.assert_allclose(found.amateur, [-4.0 - 1 / 6, 0.0], atol=1e-12)
+    (found,) = series_steps([[middle], [pair]], [10, 200, 1000])
+    slopes = [np.polyfit(np.log([10, 200, 1000]), row, 1)[0] for row in ([-4.0, -4.0, -3.0], [-1.0, 1.0, -3.0])]
+    np.testing.assert_allclose(found.momentum, np.array(slopes) * np.log(100), atol=1e-12)
+    empty = Steps(np.empty(0), np.empty(0), np.empty(0, np.int64), dropped=0)
+    assert series_steps([[empty]], [10, 1000])[0].momentum.shape == (0,)
+    with pytest.raises(ValueError, match="more parameters"):
+        series_steps([[pair], [pair]], [10, 1000, 100])

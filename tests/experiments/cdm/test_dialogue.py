@@ -93,8 +93,9 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         *TOY,
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
-        "model.development.model.model.d_model=16",
+        "model.development.model.model.d_model=24",
         "model.rules=[mesgar]",
+        "+model.between.third=${model.development.model}",
         "model.negatives.mixture=[0.5,vakulenko]",
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
@@ -103,9 +104,10 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     agreement = [row for row in results["table"] if "metric" in row]
     assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {("development", 12, True)}
-    assert {"mesgar_bilstm", "cdm_mixture_bilstm", "cdm_mixture_bilstm_and_classifier"} < {
-        row["metric"] for row in agreement
-    }
+    expected = {"mesgar_bilstm", "cdm_mixture_bilstm", "cdm_mixture_bilstm_and_classifier"}
+    expected |= {f"cdm_series_{pooling}" for pooling in ("average", "sum", "max", "min")}
+    assert expected < {row["metric"] for row in agreement}
+    assert (tmp_path / "run/models/third/model.safetensors").is_file()
     assert {path.name for path in (tmp_path / "run/models").glob("discriminator_*")} == {
         "discriminator_bilstm",
         "discriminator_mesgar_bilstm",
