@@ -43,7 +43,7 @@ def read_explanation(explanation: Mapping[str, Any], aspect: str) -> list[Line]:
         case {"reference": _, "ratios": ratios}:
             found = _references(ratios)
         case {"parts": parts}:
-            found = [Line("", _shade(parts, center=0.0))]
+            found = _parts(parts)
         case _:  # by aspect
             chosen = {aspect: explanation[aspect]} if aspect in explanation else explanation
             found = [line for name, each in chosen.items() for line in _lines_of_aspect(name, each)]
@@ -62,6 +62,11 @@ def _lines_of_aspect(aspect: str, explained: Any) -> list[Line]:
             return [Line(f"{aspect} {turn.value:.3f}", (turn,)) for turn in turns]
         case _:
             return [Line(aspect, (Piece(json.dumps(explained, ensure_ascii=False, default=str)),))]
+
+
+def _parts(parts: Sequence[Sequence[Any]]) -> list[Line]:
+    """Discriminators and Generative CDM: every sentence or turn adds to the score."""
+    return [Line(f"adds {part.value:.3f}", (part,)) for part in _shade(parts, center=0.0)]
 
 
 def _turns(turns: Sequence[Mapping[str, Any]]) -> list[Line]:

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from data.text_files import written_aside
 from experiments.report.disagreements import find_disagreements
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
-from experiments.report.tables import format_interval, format_number, group_rows, shown_columns
+from experiments.report.tables import format_interval, format_number, group_rows, shown_columns, text_columns
 from experiments.runner.contracts import AgreementRow, Outcome
 from meta_eval.bootstrap import Estimate
 
@@ -42,6 +42,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         outcome=outcome,
         groups=group_rows(outcome.rows),
         shown_columns=shown_columns,
+        text_columns=text_columns,
         synthetic=is_synthetic(outcome),
         pictures=pictures,
         axis=axis,

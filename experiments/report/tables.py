@@ -53,6 +53,15 @@ def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name for name, cell in rows[0].items() if isinstance(cell, str | int | float | Estimate)] if rows else []
 
 
+def text_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns whose cells are all texts.
+
+    >>> text_columns([{"metric": "bleu", "n": 3}, {"metric": "mars", "n": 4}])
+    ['metric']
+    """
+    return [name for name in shown_columns(rows) if all(isinstance(row[name], str) for row in rows)]
+
+
 def group_rows(rows: Sequence[AgreementRow]) -> dict[tuple[str, str], list[AgreementRow]]:
     """The rows of each set and aspect, sorted by Spearman: the best first, an undefined one last."""
     groups: dict[tuple[str, str], list[AgreementRow]] = {}
@@ -68,12 +77,14 @@ def _rank(row: AgreementRow) -> tuple[float, str]:
 
 
 def format_number(value: float) -> str:
-    """Three decimals, or a dash for NaN.
+    """Three decimals, four for a number that would look like 0 (a p-value), or a dash for NaN.
 
-    >>> format_number(0.12345), format_number(float("nan"))
-    ('0.123', '–')
+    >>> format_number(0.12345), format_number(0.0001), format_number(float("nan"))
+    ('0.123', '0.0001', '–')
     """
-    return "–" if math.isnan(value) else f"{value:.3f}"
+    if math.isnan(value):
+        return "–"
+    return f"{value:.4f}" if 0.00005 <= abs(value) < 0.0005 else f"{value:.3f}"
 
 
 def format_interval(estimate: Estimate) -> str:

@@ -41,12 +41,12 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
     """The table of agreement by metric, aspect and grouping, with intervals."""
     rows = []
     for each in found:
-        row: dict[str, Any] = {"metric": each.metric, "set": name, "aspect": each.aspect, "grouping": each.grouping}
+        row: dict[str, Any] = {"metric": each.metric, "aspect": each.aspect, "grouping": each.grouping}
         first = next(iter(each.statistics.values()))
         row |= {"n": first.n, "groups": first.groups - first.undefined}
         row |= {statistic: grouped.estimate for statistic, grouped in each.statistics.items()}
         row |= {"calibrated_accuracy": each.calibrated.estimate, "epsilon": each.epsilon}
-        row |= {"unscored": each.unscored, "reason": collect_reasons(row)}
+        row |= {"unscored": each.unscored, "set": name, "reason": collect_reasons(row)}
         rows.append(row)
     caption = (
         "Agreement of scores with ratings; higher is better. kendall is tau-b. accuracy is pairwise accuracy with "

@@ -51,8 +51,11 @@ def test_augmented_references_are_shaded_by_their_cosines() -> None:
 
 
 def test_parts_of_a_text_are_shaded_by_what_they_add() -> None:
-    (line,) = read_explanation({"parts": [["One.", 0.5], ["Two.", -1.0]]}, "logit")
-    assert shades(line) == [("One.", 0.5), ("Two.", -1.0)]
+    lines = read_explanation({"parts": [["One.", 0.5], ["Two.", -1.0]]}, "logit")
+    assert [(line.label, shades(line)) for line in lines] == [
+        ("adds 0.500", [("One.", 0.5)]),
+        ("adds -1.000", [("Two.", -1.0)]),
+    ]
 
 
 def test_turns_are_shaded_by_their_probability_of_a_yes() -> None:
