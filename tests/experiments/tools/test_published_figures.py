@@ -1,0 +1,72 @@
+"""Published scores of real sets through the statistics of +exp=meta_eval: the figures of docs/compare.md."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from baselines.word_count import count_words
+from data.rated import RatedSet
+from data.sets.commongen import load_trinity
+from data.sets.public_dialogues import load_dstc9, load_fed
+from experiments.tools.meta_eval import Comparison, Sample, agree, compare_metrics
+from meta_eval.correlation import spearman
+from meta_eval.grouping import lay_out
+from meta_eval.intervals import Resampling
+
+FEW = Resampling(resamples=50)
+PUBLISHED = Comparison("spearman", "global", 10_000, 0.05)
+
+
+def take(rated: RatedSet, aspect: str) -> Sample:
+    """The published scores and the word counts of a set."""
+    lengths = np.array([count_words(example.full_text) for example in rated.examples], dtype=float)
+    scores = {name: np.array([by_id[e.id] for e in rated.examples]) for name, by_id in rated.published.items()}
+    ratings = np.array([example.ratings[aspect] for example in rated.examples])
+    return Sample(aspect, {**scores, "word_count": lengths}, ratings, lengths, lay_out(len(lengths)))
+
+
+@pytest.mark.parametrize(
+    ("load", "aspect", "deam", "words", "williams_p", "permutation_p"),
+    [
+        (load_fed, "coherence", 0.4682, 0.2053, 0.0015, 0.032),
+        (load_fed, "overall", 0.5472, 0.2666, 0.0004, 0.019),
+        (load_dstc9, "coherence", 0.1881, 0.1342, 0.46, 0.54),
+        (load_dstc9, "overall", 0.1200, 0.0703, 0.50, 0.57),
+    ],
+)
+def test_deam_against_word_count(
+    shared_data: Path,
+    load: Callable[[Path], RatedSet],
+    aspect: str,
+    deam: float,
+    words: float,
+    williams_p: float,
+    permutation_p: float,
+) -> None:
+    sample = take(load(shared_data), aspect)
+    (pair,) = compare_metrics(sample, PUBLISHED, FEW)
+    found = {name: agree(sample, name, "global", FEW).statistics["spearman"].estimate.value for name in sample.scores}
+    assert found == pytest.approx({"deam": deam, "word_count": words}, abs=5e-5)
+    assert (pair.better, pair.worse) == ("deam", "word_count")
+    assert pair.difference.value == pytest.approx(deam - words, abs=1e-4)
+    assert pair.williams_p == pytest.approx(williams_p, abs=5e-5 if williams_p < 0.01 else 5e-3)
+    error = (permutation_p * (1 - permutation_p) / PUBLISHED.permutations) ** 0.5  # of the draws
+    assert pair.permutation_p == pytest.approx(permutation_p, abs=3 * error)
+
+
+def test_g_eval_on_trinity(shared_data: Path) -> None:
+    """The check values in the README of the set, and the word count."""
+    asked = {
+        "trinity_raw": {"gpt4": 0.8117, "flan_t5": 0.6081, "vicuna": 0.3699, "word_count": 0.2301},
+        "trinity_binarized": {"gpt4": 0.6781, "flan_t5": 0.5228, "vicuna": 0.3273, "word_count": 0.1637},
+    }
+    for rated in load_trinity(shared_data):
+        sample = take(rated, "commonsense")
+        ones = np.ones((1, len(sample.ratings)))
+        found = {
+            name.removeprefix("g_eval_"): float(spearman(values, sample.ratings, ones)[0])
+            for name, values in sample.scores.items()
+        }
+        assert found == pytest.approx(asked[rated.name], abs=5e-5)
