@@ -75,6 +75,7 @@ class BertScore:
         scorer = load_pretrained(lambda name: BERTScorer(model_type=name, num_layers=layers, device=device), source)
         longest = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
+        scorer._tokenizer.split_special_tokens = True  # "[SEP]" in a text is plain text
         return cls(scorer, model, layers, longest, **settings)
 
     @cached_property

@@ -86,9 +86,10 @@ class Bleurt:
         ]
         longest = readable_tokens(self.network.config, self.tokenizer)
         firsts, seconds = [r for _, r, _ in pairs], [t for _, _, t in pairs]
-        whole = self.tokenizer(firsts, seconds, verbose=False)["input_ids"] if pairs else []
-        settings: Any = {"truncation": "longest_first", "max_length": longest}
-        rows = self.tokenizer(firsts, seconds, **settings) if pairs else {"input_ids": [], "token_type_ids": []}
+        plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
+        whole = self.tokenizer(firsts, seconds, **plain)["input_ids"] if pairs else []
+        cut = {"truncation": "longest_first", "max_length": longest}
+        rows = self.tokenizer(firsts, seconds, **cut, **plain) if pairs else {"input_ids": [], "token_type_ids": []}
         dropped = [0] * len(examples)
         for (i, _, _), before, after in zip(pairs, whole, rows["input_ids"], strict=True):
             dropped[i] += len(before) - len(after)

@@ -101,11 +101,8 @@ class LabelDiscriminatorScore:
 def _read(
     examples: Sequence[Example], discriminator: Discriminator
 ) -> tuple[NDArray[np.float64], list[str | None], list[int]]:
-    """The logits of each example, NaN for a blank one with the reason, and how many tokens were cut."""
+    """The logits of each example, NaN with the reason for one without tokens, and how many tokens were cut."""
     texts = [example.turns or (example.text,) for example in examples]
-    at = [i for i, text in enumerate(texts) if any(segment.strip() for segment in text)]
-    found, lost = discriminator.logits([texts[i] for i in at])
-    logits, dropped = np.full((len(examples), *found.shape[1:]), np.nan), np.zeros(len(examples), np.int64)
-    logits[at], dropped[at] = found, lost
-    read = set(at)
-    return logits, [None if i in read else NO_TOKENS for i in range(len(examples))], dropped.tolist()
+    logits, dropped = discriminator.logits_or_nan(texts)
+    unread = [bool(np.isnan(row).any()) for row in logits]
+    return logits, [NO_TOKENS if lacks else None for lacks in unread], dropped.tolist()

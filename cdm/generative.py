@@ -1,5 +1,6 @@
 """Generative CDM: a discriminator that tells dialogues from their degraded versions (CDM, section 3.4.1)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,12 +52,15 @@ class GenerativeCDM:
         return cls(Discriminator.from_pretrained(folder, device), explain)
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores under the aspect `quality`; NaN without turns. Raises ExampleFaults where no example has turns."""
+        """Scores under the aspect `quality`; NaN without turns that say something.
+
+        Raises ExampleFaults where no example has turns.
+        """
         return score_complete(examples, self.requires, "cdm_generative", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         dialogues = turns_of(examples)
-        logits, dropped = self.discriminator.logits(dialogues)
+        logits, dropped = self.discriminator.logits_or_nan(dialogues)
         line = signature(
             "cdm_generative",
             libraries=MODEL_LIBRARIES,
@@ -65,13 +69,15 @@ class GenerativeCDM:
             explain=self.explain,  # kept rows hold the explanations
         )
         explanations = self._explain(dialogues, logits.tolist()) if self.explain else ()
-        return Scores({"quality": np.asarray(logits)}, line, dropped_tokens=dropped.tolist(), explanations=explanations)
+        reasons = ["the turns have no tokens to score" if np.isnan(logit) else None for logit in logits]
+        return Scores({"quality": logits}, line, reasons, dropped.tolist(), explanations)
 
     def _explain(self, dialogues: Sequence[tuple[str, ...]], scores: Sequence[float]) -> list[dict[str, Any]]:
-        """`{"parts": [[turn, contribution], ...]}` for each dialogue."""
+        """`{"parts": [[turn, contribution], ...]}` for each dialogue, without turns beside which nothing is said."""
         owners = [(d, t) for d, turns in enumerate(dialogues) if len(turns) > 1 for t in range(len(turns))]
-        without, _ = self.discriminator.logits([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
+        without, _ = self.discriminator.logits_or_nan([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
         explained: list[dict[str, Any]] = [{"parts": []} for _ in dialogues]
         for (d, t), rest in zip(owners, without.tolist(), strict=True):
-            explained[d]["parts"].append([dialogues[d][t], round(scores[d] - rest, 4)])
+            if not math.isnan(rest):
+                explained[d]["parts"].append([dialogues[d][t], round(scores[d] - rest, 4)])
         return explained

@@ -4,6 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
+def refuse_surrogates(text: str) -> str:
+    r"""The text itself. Raises ValueError for half of a surrogate pair, which JSON can hold and UTF-8 cannot.
+
+    >>> refuse_surrogates("\ud83d")
+    Traceback (most recent call last):
+    ValueError: must be Unicode text, but holds half of a surrogate pair
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("must be Unicode text, but holds half of a surrogate pair") from None
+    return text
+
+
 @dataclass(frozen=True)
 class Example:
     """One text to judge, with everything that a metric may need.
@@ -22,6 +36,8 @@ class Example:
         system: the name of the system that wrote the text.
         group: the input that the text answers; texts of one group compete with each other.
         ratings: human ratings by aspect, higher is better.
+
+    Raises ValueError without text and turns, and for a text that UTF-8 cannot hold.
     """
 
     id: str
@@ -43,6 +59,8 @@ class Example:
             object.__setattr__(self, name, tuple(value))
         if not self.text.strip() and not self.turns:
             raise ValueError(f"an Example needs text or turns, but {self.id!r} has neither")
+        for text in (self.id, self.text, *self.turns, *self.references, self.context, self.prefix, self.label):
+            refuse_surrogates(text or "")
 
     @property
     def full_text(self) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from core.example import refuse_surrogates
 from core.faults import InputFaults, broken_rules, fault, shown
 from core.settings import refuse_blank, to_tuple
 from data.text_files import read_json_lines
@@ -14,19 +15,13 @@ R = TypeVar("R", bound="Record")
 T = TypeVar("T")
 
 
-def _refuse_surrogates(text: str) -> str:
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("must be Unicode text, but holds half of a surrogate pair")
-    return text
-
-
 def _refuse_empty(values: tuple[T, ...]) -> tuple[T, ...]:
     if not values:
         raise ValueError("must not be empty")
     return values
 
 
-String = Annotated[str, AfterValidator(_refuse_surrogates)]  # JSON can hold half a character (\ud83d), UTF-8 cannot
+String = Annotated[str, AfterValidator(refuse_surrogates)]
 Text = Annotated[String, AfterValidator(refuse_blank)]
 List = Annotated[tuple[T, ...], BeforeValidator(to_tuple)]
 NonEmpty = Annotated[List[T], AfterValidator(_refuse_empty)]

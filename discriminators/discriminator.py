@@ -19,7 +19,7 @@ from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling
 from discriminators.bilstm import AttentionBiLSTM
-from discriminators.segments import Segments, clean, read
+from discriminators.segments import Segments, clean, has_tokens, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
 from language_models.batching import batches_by_budget, halve_when_out_of_memory
 from language_models.encoders import load_encoder
@@ -91,6 +91,14 @@ class Discriminator:
             np.add.at(logits, [row.text for row in chosen], found * np.array([[row.weight] for row in chosen]))
         self.network.train(training)
         return logits if self.labels else logits[:, 0], dropped
+
+    def logits_or_nan(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """As `logits`, with NaN for a text that has no tokens."""
+        at = np.flatnonzero(has_tokens(texts, self.tokens))
+        found, lost = self.logits([texts[i] for i in at])
+        logits, dropped = np.full((len(texts), *found.shape[1:]), np.nan), np.zeros(len(texts), np.int64)
+        logits[at], dropped[at] = found, lost
+        return logits, dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""

@@ -152,12 +152,19 @@ def read(
         rows += [
             TokenRow(np.array([*layout.start, *body, *layout.end], dtype=np.int64), i, len(body) / total)
             for body in bodies
+            if body  # a window may hold nothing but segments without tokens
         ]
     if dropped.any():
         log.warning("%d of %d texts lost tokens (%d in all)", np.count_nonzero(dropped), len(texts), dropped.sum())
     if undamaged:
         log.info("%d windows that both sides of a pair have are left out", undamaged)
     return rows, dropped
+
+
+def has_tokens(texts: Sequence[Segments], tokens: Tokens) -> list[bool]:
+    """Whether each text has a token in some segment. A blank text has none, nor has one of control characters."""
+    ids = iter(tokens.encode([clean(segment) for text in texts for segment in text]))
+    return [any([len(next(ids)) for _ in text]) for text in texts]
 
 
 def _encode(texts: Sequence[Segments], tokens: Tokens) -> list[list[list[int]]]:

@@ -27,7 +27,8 @@ class SealedCheckpoints(TorchCheckpointIO):
         """Writes the checkpoint; a killed process leaves the old one or the new one, never a part."""
         path = Path(path)
         with temporary_path(path) as aside:
-            torch.save(checkpoint, aside)
+            with aside.open("wb") as file:  # torch itself reports a full disk as "unexpected pos"
+                torch.save(checkpoint, file)
             with (path.parent / SEALS).open("a", encoding="utf-8") as seals:
                 seals.write(f"{file_sha256(aside)}\n")
 

@@ -34,16 +34,38 @@ OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
+class LogFile(logging.FileHandler):
+    """A log file. Where it cannot be written (a full disk), stderr says so once; the run goes on."""
+
+    is_told = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, logging's name
+        """Reports the exception that is being handled."""
+        self._tell(sys.exception())
+
+    def close(self) -> None:
+        """Writes what is left and closes the file."""
+        try:
+            super().close()
+        except OSError as error:
+            self._tell(error)
+
+    def _tell(self, error: BaseException | None) -> None:
+        if not self.is_told:
+            self.is_told = True
+            print(f"cannot write {self.baseFilename}: {error}", file=sys.stderr)
+
+
 class Journal:
     """The log of one run. It stays in memory until `write_to` is called."""
 
     def __init__(self) -> None:
         self.waiting = MemoryHandler(capacity=100_000, flushLevel=logging.CRITICAL + 1, flushOnClose=False)
-        self.file: logging.FileHandler | None = None
+        self.file: LogFile | None = None
 
     def write_to(self, path: Path) -> None:
         """Writes all messages so far to `path`, and later messages as they arrive."""
-        self.file = logging.FileHandler(path, encoding="utf-8")
+        self.file = LogFile(path, encoding="utf-8")
         self.file.setFormatter(RedactingFormatter(LINE))
         self.waiting.setTarget(self.file)
         self.waiting.flush()

@@ -1,5 +1,7 @@
 """What Generative CDM says about the turns of a dialogue."""
 
+import math
+
 import pytest
 
 from cdm.generative import GenerativeCDM
@@ -20,6 +22,15 @@ def test_a_turn_contributes_what_the_score_loses_without_it() -> None:
     assert [turn for turn, _ in parts] == list(DIALOGUES[0])
     assert parts[2][1] == pytest.approx(whole - without_third, abs=1e-4)
     assert [turn for turn, _ in found.explanations[1]["parts"]] == list(DIALOGUES[1])
+
+
+def test_turns_without_tokens_have_no_score_and_no_part() -> None:
+    judge = new_bilstm(DIALOGUES, tokens="words", min_count=1, embedding_dim=8, hidden_dim=8)
+    examples = [Example(str(i), turns=turns) for i, turns in enumerate([("", " "), (" ", "red cat")])]
+    found = GenerativeCDM(judge, explain=True).score(examples)
+    assert math.isnan(found.values["quality"][0])
+    assert found.reasons == ("the turns have no tokens to score", None)
+    assert [[turn for turn, _ in each["parts"]] for each in found.explanations] == [[], [" "]]
 
 
 def test_explanations_do_not_change_the_scores() -> None:

@@ -41,3 +41,10 @@ def test_no_two_examples_share_their_default_ratings():
     first, second = Example("a", text="t"), Example("b", text="t")
     assert first.ratings == {}
     assert first.ratings is not second.ratings
+
+
+@pytest.mark.parametrize("fields", [{"text": "a\ud83d"}, {"turns": ["a", "\udc00"]}, {"text": "a", "context": "\ud83d"}])
+def test_half_a_character_is_refused(fields: dict[str, Any]):
+    with pytest.raises(ValueError, match="must be Unicode text, but holds half of a surrogate pair"):
+        Example("a", **fields)
+    assert Example("a", text="\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")).text == "😀"

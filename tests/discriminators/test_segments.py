@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, read, windows
+from discriminators.segments import Layout, has_tokens, read, windows
 from language_models.batching import join_ids
 
 
@@ -30,6 +30,16 @@ def test_segments_are_framed_and_separated():
     assert [spelled(r) for r in rows] == ["<ab|c d|", "<e|"]
     assert [(r.text, r.weight) for r in rows] == [(0, 1.0), (1, 1.0)]
     assert dropped.tolist() == [0, 0]
+
+
+def test_a_window_without_tokens_is_no_row():
+    rows, _ = read([("abcd", "\t", "efgh", "")], Letters(6), "window")
+    assert [spelled(r) for r in rows] == ["<abcd|", "<efgh|"]
+    assert [r.weight for r in rows] == [0.5, 0.5]
+
+
+def test_texts_without_tokens_are_known():
+    assert has_tokens([("a", ""), ("", " \n"), ()], Letters(6)) == [True, False, False]
 
 
 def test_error_names_the_text_and_its_length():

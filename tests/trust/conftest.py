@@ -1,0 +1,174 @@
+"""Every metric of the repository with small random models, for the properties that all metrics share."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, BertForSequenceClassification
+
+from baselines.bartscore import BartScore
+from baselines.bertscore import BertScore
+from baselines.bleu import Bleu
+from baselines.bleurt import Bleurt
+from baselines.chat import LocalChat
+from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
+from baselines.llm_judge import LLMJudge
+from baselines.meteor import Meteor
+from baselines.mover_score import MoverScore
+from baselines.perplexity import InfillingPerplexity, Perplexity
+from baselines.rouge import Rouge
+from baselines.sentence_mover import SentenceMover
+from baselines.uni_eval import UniEval
+from baselines.word_count import WordCount
+from cdm.discriminative import FEATURES, ClassifierPooler, DiscriminativeCDM
+from cdm.generative import GenerativeCDM
+from cdm.pair import SEPARATOR, Pair
+from core.scores import Metric
+from ctrl_eval.metric import CTRLEval
+from ctrl_eval.prompts import Prompts
+from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from language_models.causal import CausalLM
+from language_models.encoders import Encoder
+from language_models.infilling import convention_of
+from language_models.seq2seq import Seq2SeqLM
+from language_models.tiny import TinyGPT2, TinyT5
+from mars.metric import MARS
+
+Side = Literal["left", "right"]
+MakeMetric = Callable[[int, Side], Metric]
+
+TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
+LABELS = ("good", "bad")
+PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), LABELS, (("fine", "poor"),))
+PIECES = ["the", "cat", "sat", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"), "."]
+QUESTION = "question: coherent? </s> response: {response} </s> dialogue history: {history}"
+CHAT = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+def gpt(side: Side) -> CausalLM:
+    lm = TinyGPT2(290, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=1024).build(TEXTS, (), seed=0)
+    lm.tokenizer.padding_side = side
+    return lm
+
+
+def t5(side: Side, seed: int = 0) -> Seq2SeqLM:
+    plan = TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1)
+    lm = plan.build(TEXTS, (SEPARATOR,), seed=seed)
+    lm.tokenizer.padding_side = side
+    return lm
+
+
+def bilstm(budget: int, **settings: Any) -> Discriminator:
+    torch.manual_seed(0)
+    sizes: Any = {"vocabulary_size": 300, "min_count": 1, "embedding_dim": 8, "hidden_dim": 8}
+    return replace(new_bilstm([(text,) for text in TEXTS], **sizes, **settings), token_budget=budget)
+
+
+def rater(side: Side) -> CausalLM:
+    """A chat model whose likeliest next token is always 2 or 4; with large weights, so that the question matters."""
+    lm = gpt(side)
+    with torch.no_grad():
+        for parameter in lm.model.parameters():
+            parameter.mul_(6 if parameter.ndim == 2 else 1)
+    lm.tokenizer.chat_template = CHAT
+    two, four = lm.tokenizer.convert_tokens_to_ids(["2", "4"])
+    head = torch.zeros_like(lm.model.lm_head.weight)
+    head[two] = torch.linspace(-2, 2, head.shape[1])
+    head[four] = -head[two]
+    lm.model.config.tie_word_embeddings = False
+    lm.model.lm_head.weight = torch.nn.Parameter(head)
+    return lm
+
+
+class Toys:
+    """Makes each metric of `configs/metric` with a token budget and a padding side of its tokenizer."""
+
+    def __init__(self, encoder: Path, folder: Path) -> None:
+        self.folder, self.encoder = folder, encoder
+        torch.manual_seed(1)
+        self.rater = BertForSequenceClassification.from_pretrained(encoder, num_labels=1).eval()
+        for side in ("left", "right"):
+            gpt(side).save_pretrained(folder / side)
+            rater(side).save_pretrained(folder / f"rater_{side}")
+        self.makers: dict[str, MakeMetric] = {
+            "word_count": lambda budget, side: WordCount(),
+            **{name: partial(self.bleu, order) for name, order in zip(("bleu", "bleu1", "bleu2", "bleu3"), (4, 1, 2, 3))},
+            "rouge_1": lambda budget, side: Rouge("rouge1"),
+            "rouge_2": lambda budget, side: Rouge("rouge2", tokens="unicode"),
+            "rouge_l": lambda budget, side: Rouge("rougeL"),
+            "meteor": lambda budget, side: Meteor(False),
+            "bertscore": self.bertscore,
+            "bleurt": self.bleurt,
+            "sentence_mover": lambda budget, side: SentenceMover(self.sentences(budget, side)),
+            "mover_score": lambda budget, side: MoverScore(
+                self.sentences(budget, side), ["a cat", "it rains"], layers=2, token_budget=budget
+            ),
+            "perplexity": lambda budget, side: Perplexity(gpt(side), "toy", True, token_budget=budget),
+            "perplexity_seq2seq": lambda budget, side: InfillingPerplexity(
+                t5(side), convention_of("t5"), "toy", 64, token_budget=budget
+            ),
+            "bartscore": lambda budget, side: BartScore(t5(side), "toy", direction="f", token_budget=budget),
+            "uni_eval": lambda budget, side: UniEval(t5(side), "toy", {"quality": QUESTION}, token_budget=budget),
+            "discriminator": lambda budget, side: DiscriminatorScore(self.bert(budget, side)),
+            "discriminator_label": lambda budget, side: LabelDiscriminatorScore(bilstm(budget, labels=LABELS)),
+            "cdm_generative": lambda budget, side: GenerativeCDM(bilstm(budget), explain=True),
+            "cdm_discriminative": lambda budget, side: DiscriminativeCDM(
+                Pair(t5(side), t5(side, 1), 60), "classifier", pooler(), token_budget=budget
+            ),
+            "ctrleval": lambda budget, side: ctrleval(t5(side), budget),
+            "mars": self.mars,
+            "llm_judge": lambda budget, side: self.judge(side),
+        }
+
+    def bleu(self, order: int, budget: int, side: Side) -> Bleu:
+        return Bleu(order)
+
+    def sentences(self, budget: int, side: Side) -> Encoder:
+        encoder = Encoder.from_pretrained(str(self.encoder), token_budget=budget)
+        encoder.tokenizer.padding_side = side
+        return encoder
+
+    def bertscore(self, budget: int, side: Side) -> BertScore:
+        return BertScore.from_pretrained(str(self.encoder), batch_size=1 + budget // 64)
+
+    def bleurt(self, budget: int, side: Side) -> Bleurt:
+        tokenizer = AutoTokenizer.from_pretrained(self.encoder, padding_side=side)
+        return Bleurt(self.rater, tokenizer, "toy", token_budget=budget)
+
+    def bert(self, budget: int, side: Side) -> Discriminator:
+        torch.manual_seed(0)
+        made = new_bert(encoder=str(self.encoder))
+        made.tokens.tokenizer.padding_side = side
+        return replace(made, token_budget=budget)
+
+    def judge(self, side: Side) -> LLMJudge:
+        chat = LocalChat(str(self.folder / f"rater_{side}"))
+        chat.name = chat.depends["model"] = "toy"
+        return LLMJudge(chat, ("coherence",))
+
+    def mars(self, budget: int, side: Side) -> MARS:
+        documents = self.folder / "documents.txt"
+        documents.write_text("\n".join(TEXTS), encoding="utf-8")
+        settings: Any = {"ratios": (0.0, 0.3), "documents": documents, "token_budget": budget}
+        made = MARS.from_pretrained(str(self.folder / side), str(self.encoder), **settings)
+        return replace(made, described={**made.described, "language_model": "toy"})
+
+
+def pooler() -> ClassifierPooler:
+    return ClassifierPooler(np.zeros(len(FEATURES)), np.ones(len(FEATURES)), np.ones(len(FEATURES)), 0.5)
+
+
+def ctrleval(lm: Seq2SeqLM, budget: int) -> CTRLEval:
+    convention = convention_of("t5")
+    return CTRLEval(lambda: lm, lm.tokenizer, convention, 64, prompts=PROMPTS, truncation="warn", token_budget=budget)
+
+
+@pytest.fixture(scope="module")
+def toys(saved_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, MakeMetric]:
+    """How to make each metric, by the name of its configuration, from a token budget and a padding side."""
+    return Toys(saved_bert(PIECES, 16, 2, 48), tmp_path_factory.mktemp("toys")).makers

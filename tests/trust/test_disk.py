@@ -1,0 +1,91 @@
+"""A full disk and a read-only one: a clear message, no half-written output, the same result once there is room."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from core.example import Example
+from data.files import write_examples
+from experiments.run import main
+
+TOY = Path(__file__).parents[1] / "experiments" / "toy"
+ROWS = 4000
+
+
+def mount(disk: Path, options: str) -> None:
+    """Mounts a file system in memory, or changes its options; skips where this is not allowed."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", disk], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"needs the right to mount a file system: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 kB."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("needs the right to mount a file system")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount(folder, "size=200k")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
+    """The command line in this process, in a folder with `in.jsonl`."""
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path / "in.jsonl", [Example(f"row-{i}", f"text {i} of a file") for i in range(ROWS)])
+    with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
+        yield lambda *settings: main(["--config-dir", str(TOY), "logger=none", *settings])
+
+
+def score(place: str) -> tuple[str, ...]:
+    """The command that scores `in.jsonl` into a folder."""
+    places = (f"output={place}/out.jsonl", f"run_dir={place}/run", f"outputs={place}/outputs")
+    return ("+exp=score", "metric=word_count", "data.path=in.jsonl", "chunk=100", *places)
+
+
+def test_scores_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*score("disk")) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert not list(disk.rglob("out.jsonl*"))
+    mount(disk, "remount,size=20m")
+    assert run(*score("disk")) == 0
+    Path("elsewhere").mkdir()
+    assert run(*score("elsewhere")) == 0
+    for file in ("out.jsonl", "out.jsonl.meta.json"):
+        assert (disk / file).read_bytes() == Path("elsewhere", file).read_bytes()
+    assert len((disk / "out.jsonl").read_text("utf-8").splitlines()) == ROWS
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_training_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    def train(place: str) -> int:
+        sizes = ("+size=poems", "trainer=cpu", "data.train=100", "data.held_out=12", "k=4", "seeds=[0]")
+        return run("+exp=oumg_poetry", *sizes, f"run_dir={place}/run", f"outputs={place}")
+
+    assert train("disk") == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert not (disk / "run" / "results.json").exists()
+    mount(disk, "remount,size=100m")
+    assert train("disk") == 0
+    assert train("elsewhere") == 0
+    ours, theirs = (json.loads(Path(place, "run", "results.json").read_text("utf-8")) for place in ("disk", "elsewhere"))
+    assert (ours["table"], ours["figures"], ours["signature"]) == (theirs["table"], theirs["figures"], theirs["signature"])
+
+
+def test_a_read_only_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    mount(disk, "remount,ro")
+    assert run(*score("disk")) == 2
+    said = capsys.readouterr().err
+    assert "Read-only file system" in said
+    assert "Traceback" not in said
+    mount(disk, "remount,rw")
+    assert not list(disk.iterdir())

@@ -1,0 +1,72 @@
+"""The same answer: batch budget, padding side, order and company in the file change no score of any metric."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.example import Example
+from experiments.runner.listing import CONFIGS
+
+NAMES = sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
+WORDS = ["the", "cat", "sat", "rains", "hello", "Où", "中文", "xyz", "(no)", "42", "fine", "day."]
+LACKING = (
+    Example("bare", "a text with nothing beside it."),
+    Example("blank", turns=("", " "), context=" ", references=(" ",), label="good"),
+)
+
+
+def draw_sentences(rng: random.Random, most: int) -> str:
+    return " ".join(f"The {' '.join(rng.choices(WORDS, k=rng.randint(1, 7)))}." for _ in range(most))
+
+
+def draw_example(name: str, rng: random.Random) -> Example:
+    """A text with everything that some metric reads, of one to four sentences."""
+    text = draw_sentences(rng, rng.randint(1, 4))
+    turns = tuple(draw_sentences(rng, 1) for _ in range(rng.randint(2, 4)))
+    references = tuple(draw_sentences(rng, rng.randint(1, 2)) for _ in range(rng.randint(1, 3)))
+    prefix = text.split()[0]
+    return Example(name, text, turns, draw_sentences(rng, 1), prefix, rng.choice(("good", "bad")), references)
+
+
+def takes(name: str, example: Example) -> bool:
+    """CTRLEval refuses a file in which some text lacks a field; the other metrics leave such a text out."""
+    return name != "ctrleval" or bool(example.prefix)
+
+
+def test_every_configured_metric_is_tested(toys) -> None:
+    assert sorted(toys) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_padding_order_and_company_change_no_score(name: str, toys) -> None:
+    rng = random.Random(name)
+    drawn = [draw_example(str(i), rng) for i in range(7)]
+    examples = [*drawn, *(example for example in LACKING if takes(name, example))]
+    first = toys[name](4096, "right").score(examples)
+    assert all(np.isfinite(values[: len(drawn)]).all() for values in first.values.values())
+    assert any(len(set(values[: len(drawn)].round(6))) > 2 for values in first.values.values())  # the texts matter
+    place = {example.id: i for i, example in enumerate(examples)}
+    for budget, side in [(1, "right"), (90, "left"), (4096, "left")]:
+        metric = toys[name](budget, side)
+        several = [rng.sample(examples, len(examples)), rng.sample(drawn, 3), *([one] for one in drawn[:2])]
+        for chosen in several:
+            found = metric.score(chosen)
+            order = [place[example.id] for example in chosen]
+            for aspect, values in first.values.items():
+                np.testing.assert_allclose(found.values[aspect], values[order], atol=1e-5, rtol=0, err_msg=f"{budget}")
+            assert found.reasons == tuple(first.reasons[i] for i in order)
+            assert found.dropped_tokens == tuple(first.dropped_tokens[i] for i in order)
+            assert found.signature == first.signature
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_id_a_system_or_a_rating_changes_no_score(name: str, toys) -> None:
+    rng = random.Random(name)
+    drawn = [draw_example(str(i), rng) for i in range(3)]
+    renamed = [replace(e, id=f"x{e.id}", system="s", group="g", ratings={"a": 1.0}) for e in drawn]
+    plain, other = (toys[name](4096, "right").score(examples) for examples in (drawn, renamed))
+    assert plain.signature == other.signature
+    for aspect, values in plain.values.items():
+        np.testing.assert_array_equal(values, other.values[aspect])  # made and scored again: the same bits
