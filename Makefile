@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models test test-all check coverage bench gpu setup clean docs
+.PHONY: run models test test-all check coverage lock audit oldest newest bench gpu setup clean docs
 setup: .venv/ready
 
-.venv/ready: requirements.lock pyproject.toml
+.venv/ready: requirements.lock hashes.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r hashes.lock
+	$(BIN)/python -m pip install --quiet -r requirements.lock # adds torch: its builds differ, so it has no hash there
 	$(BIN)/python -m pip install --quiet --no-deps -e .
 	touch $@
 
@@ -37,6 +38,28 @@ coverage: setup # branches that the tests run, by file
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report --skip-covered --skip-empty
 
+lock: setup # hashes.lock anew, after a change of requirements.lock
+	$(BIN)/python -m pip install --quiet uv
+	head -1 hashes.lock > hashes.new
+	grep -v '^torch==' requirements.lock | $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-header \
+		--no-annotate --python-version 3.11.7 - >> hashes.new
+	mv hashes.new hashes.lock
+
+audit: setup # known faults of the locked releases
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --disable-pip --no-deps -r hashes.lock
+
+# The tests with the lowest versions that pyproject.toml allows, and with the newest. TORCH=torch==2.13.0 keeps torch.
+TORCH ?=
+EXTRAS := offline,parquet,judge,peft,launchers,demo,dev
+oldest: RESOLUTION := lowest-direct
+newest: RESOLUTION := highest
+oldest newest:
+	$(PYTHON) -m venv .venv-$@
+	.venv-$@/bin/python -m pip install --quiet uv
+	.venv-$@/bin/uv pip install --quiet --python .venv-$@/bin/python --resolution $(RESOLUTION) $(TORCH) -e ".[$(EXTRAS)]"
+	.venv-$@/bin/python -m pytest
+
 bench: setup
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
 
@@ -44,4 +67,4 @@ gpu: setup
 	$(BIN)/python benchmarks/gpu.py
 
 clean:
-	rm -rf .venv outputs build *.egg-info
+	rm -rf .venv .venv-oldest .venv-newest outputs build *.egg-info

@@ -78,9 +78,9 @@ class Stages:
     One writer at a time writes a stage to `root/name-hash.partial` and renames it when it is complete. If a run is
     killed, the next run continues in the same partial folder, so training resumes from its last checkpoint.
 
-    A finished stage has a file `files.json` with the sha256 of its files. They are compared whenever the stage is found
-    again; a damaged stage is put aside as `root/name-hash.damaged` and built again. (Stages of earlier versions of this
-    module have no `files.json` and are not compared.)
+    A finished stage has a file `files.json` with the sha256 of its files. They are compared when a process first finds
+    the stage, and again after a change; a damaged stage is put aside as `root/name-hash.damaged` and built again.
+    (Stages of earlier versions of this module have no `files.json` and are not compared.)
 
     Attributes:
         root: the folder.
@@ -131,6 +131,8 @@ class Stages:
                 _put_aside(final)
             if not final.is_dir():  # another run may have built it while this one waited
                 unfinished.mkdir(exist_ok=True)
+                for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
+                    half.unlink()
                 (unfinished / "depends.json").write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
                 build(unfinished)
                 (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")

@@ -94,7 +94,7 @@ class Discriminator:
 
     def logits_or_nan(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """As `logits`, with NaN for a text that has no tokens."""
-        at = np.flatnonzero(has_tokens(texts, self.tokens))
+        at = [i for i, has_some in enumerate(has_tokens(texts, self.tokens)) if has_some]
         found, lost = self.logits([texts[i] for i in at])
         logits, dropped = np.full((len(texts), *found.shape[1:]), np.nan), np.zeros(len(texts), np.int64)
         logits[at], dropped[at] = found, lost

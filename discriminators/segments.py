@@ -164,7 +164,8 @@ def read(
 def has_tokens(texts: Sequence[Segments], tokens: Tokens) -> list[bool]:
     """Whether each text has a token in some segment. A blank text has none, nor has one of control characters."""
     ids = iter(tokens.encode([clean(segment) for text in texts for segment in text]))
-    return [any([len(next(ids)) for _ in text]) for text in texts]
+    counts = [[len(next(ids)) for _ in text] for text in texts]
+    return [any(each) for each in counts]
 
 
 def _encode(texts: Sequence[Segments], tokens: Tokens) -> list[list[list[int]]]:

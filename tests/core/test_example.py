@@ -43,7 +43,9 @@ def test_no_two_examples_share_their_default_ratings():
     assert first.ratings is not second.ratings
 
 
-@pytest.mark.parametrize("fields", [{"text": "a\ud83d"}, {"turns": ["a", "\udc00"]}, {"text": "a", "context": "\ud83d"}])
+@pytest.mark.parametrize(
+    "fields", [{"text": "a\ud83d"}, {"turns": ["a", "\udc00"]}, {"text": "a", "context": "\ud83d"}]
+)
 def test_half_a_character_is_refused(fields: dict[str, Any]):
     with pytest.raises(ValueError, match="must be Unicode text, but holds half of a surrogate pair"):
         Example("a", **fields)

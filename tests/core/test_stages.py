@@ -44,6 +44,20 @@ def test_a_changed_dependency_or_name_is_another_stage(tmp_path: Path):
     assert len(kept) == 3
 
 
+def test_what_a_killed_run_was_writing_is_removed(tmp_path: Path):
+    stages = Stages(tmp_path)
+
+    def crash(folder: Path) -> None:
+        (folder / "inner").mkdir()
+        (folder / "inner" / ".progress.json.17.partial").write_text("hal", encoding="utf-8")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stages.get("model", {"a": 1}, crash, version=1)
+    final = stages.get("model", {"a": 1}, write, version=1)
+    assert {path.name for path in final.rglob("*")} == {"inner", "model", "depends.json", "files.json"}
+
+
 def test_what_a_crash_left_is_handed_to_the_next_run(tmp_path: Path):
     stages = Stages(tmp_path)
 

@@ -46,6 +46,15 @@ def test_the_lock_file_pins_every_dependency(declaration):
     assert requirement.specifier.contains(pin, prereleases=True), f"{declaration}, but locked at {pin}"
 
 
+def test_every_locked_release_has_its_hashes():
+    """All but torch, whose builds differ between machines."""
+    releases = re.split(r"\n(?=\S)", (ROOT / "hashes.lock").read_text(encoding="utf-8").strip())[1:]
+    found = [re.fullmatch(r"(\S+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)", each) for each in releases]
+    assert all(found), releases[found.index(None)]
+    hashed = {match[1]: match[2] for match in found if match}
+    assert hashed == {name: pin for name, pin in locked().items() if name != "torch"}
+
+
 def test_extras_of_the_readme_exist():
     assert {"offline", "dev"} <= set(EXTRAS)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +30,7 @@ from cdm.pair import SEPARATOR, Pair
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
+from discriminators.bert import EncoderTokens
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from language_models.causal import CausalLM
 from language_models.encoders import Encoder
@@ -75,11 +75,11 @@ def rater(side: Side) -> CausalLM:
     with torch.no_grad():
         for parameter in lm.model.parameters():
             parameter.mul_(6 if parameter.ndim == 2 else 1)
+        lm.model.transformer.ln_f.bias[0] += 20
     lm.tokenizer.chat_template = CHAT
-    two, four = lm.tokenizer.convert_tokens_to_ids(["2", "4"])
-    head = torch.zeros_like(lm.model.lm_head.weight)
-    head[two] = torch.linspace(-2, 2, head.shape[1])
-    head[four] = -head[two]
+    vocabulary, head = lm.tokenizer.get_vocab(), torch.zeros_like(lm.model.lm_head.weight)
+    head[vocabulary["2"]] = torch.linspace(1, -1, head.shape[1])
+    head[vocabulary["4"]] = torch.linspace(1, 0, head.shape[1])
     lm.model.config.tie_word_embeddings = False
     lm.model.lm_head.weight = torch.nn.Parameter(head)
     return lm
@@ -97,7 +97,10 @@ class Toys:
             rater(side).save_pretrained(folder / f"rater_{side}")
         self.makers: dict[str, MakeMetric] = {
             "word_count": lambda budget, side: WordCount(),
-            **{name: partial(self.bleu, order) for name, order in zip(("bleu", "bleu1", "bleu2", "bleu3"), (4, 1, 2, 3))},
+            "bleu": lambda budget, side: Bleu(),
+            "bleu1": lambda budget, side: Bleu(1),
+            "bleu2": lambda budget, side: Bleu(2),
+            "bleu3": lambda budget, side: Bleu(3),
             "rouge_1": lambda budget, side: Rouge("rouge1"),
             "rouge_2": lambda budget, side: Rouge("rouge2", tokens="unicode"),
             "rouge_l": lambda budget, side: Rouge("rougeL"),
@@ -125,9 +128,6 @@ class Toys:
             "llm_judge": lambda budget, side: self.judge(side),
         }
 
-    def bleu(self, order: int, budget: int, side: Side) -> Bleu:
-        return Bleu(order)
-
     def sentences(self, budget: int, side: Side) -> Encoder:
         encoder = Encoder.from_pretrained(str(self.encoder), token_budget=budget)
         encoder.tokenizer.padding_side = side
@@ -143,6 +143,7 @@ class Toys:
     def bert(self, budget: int, side: Side) -> Discriminator:
         torch.manual_seed(0)
         made = new_bert(encoder=str(self.encoder))
+        assert isinstance(made.tokens, EncoderTokens)
         made.tokens.tokenizer.padding_side = side
         return replace(made, token_budget=budget)
 

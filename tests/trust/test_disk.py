@@ -77,8 +77,9 @@ def test_training_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: py
     mount(disk, "remount,size=100m")
     assert train("disk") == 0
     assert train("elsewhere") == 0
-    ours, theirs = (json.loads(Path(place, "run", "results.json").read_text("utf-8")) for place in ("disk", "elsewhere"))
-    assert (ours["table"], ours["figures"], ours["signature"]) == (theirs["table"], theirs["figures"], theirs["signature"])
+    files = [Path(place, "run", "results.json") for place in ("disk", "elsewhere")]
+    ours, theirs = (json.loads(file.read_text("utf-8")) for file in files)
+    assert all(ours[part] == theirs[part] for part in ("table", "figures", "signature"))
 
 
 def test_a_read_only_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
