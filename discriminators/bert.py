@@ -75,11 +75,27 @@ class BertClassifier(nn.Module):
         """
         if embeddings:
             self.encoder.get_input_embeddings().requires_grad_(False)
-        depth = self.encoder.config.num_hidden_layers
-        if not 0 <= layers <= depth:
+        stack = _layers(self.encoder)
+        if not 0 <= layers <= len(stack):
             raise SettingFault(
-                f"freeze_layers must be between 0 and the {depth} layers of the encoder, but is {layers}"
+                f"freeze_layers must be between 0 and the {len(stack)} layers of the encoder, but is {layers}"
             )
-        stack = next(m for m in self.encoder.modules() if isinstance(m, nn.ModuleList) and len(m) == depth)
         for layer in list(stack)[:layers]:
             layer.requires_grad_(False)
+
+
+def keep_lowest_layers(encoder: PreTrainedModel, layers: int) -> None:
+    """Removes all but the lowest `layers` layers of an encoder.
+
+    Raises SettingFault when it has fewer.
+    """
+    stack = _layers(encoder)
+    if not 1 <= layers <= len(stack):
+        raise SettingFault(f"layers must be between 1 and the {len(stack)} layers of the encoder, but is {layers}")
+    del stack[layers:]
+    encoder.config.num_hidden_layers = layers
+
+
+def _layers(encoder: PreTrainedModel) -> nn.ModuleList:
+    depth = encoder.config.num_hidden_layers
+    return next(m for m in encoder.modules() if isinstance(m, nn.ModuleList) and len(m) == depth)

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from core.faults import MissingModel, SettingFault
 from core.stages import fingerprint
 from discriminators.batches import pad_rows
-from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling
+from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling, keep_lowest_layers
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, clean, has_tokens, read
 from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
@@ -220,6 +220,7 @@ def new_bert(
     pooling: TokenPooling = "mean",
     dropout: float = 0.1,
     max_tokens: int | None = None,
+    layers: int | None = None,
     freeze_embeddings: bool = False,
     freeze_layers: int = 0,
     truncation: Truncation = "window",
@@ -227,13 +228,15 @@ def new_bert(
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `bert`).
 
-    `max_tokens` is at most, and by default, what the encoder can read. With `labels` the head has a logit for each. It
-    depends on torch's seed.
+    `max_tokens` is at most, and by default, what the encoder can read. With `layers` only its lowest layers are kept, so
+    that it is faster. With `labels` the head has a logit for each. The head depends on torch's seed.
     """
     model, tokenizer = load_encoder(encoder)
     limit = readable_tokens(model.config, tokenizer)
     if max_tokens is not None and max_tokens > limit:
         raise SettingFault(f"max_tokens must be at most the {limit} that {encoder} can read, but is {max_tokens}")
+    if layers is not None:
+        keep_lowest_layers(model, layers)
     network = BertClassifier(model, pooling, dropout, len(labels) or 1)
     network.freeze(freeze_embeddings, freeze_layers)
     settings = {"kind": "bert", **_named(labels), "pooling": pooling, "dropout": dropout}

@@ -1,12 +1,13 @@
 """The BERT classifier and its tokens."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from discriminators.bert import BertClassifier, EncoderTokens
-from discriminators.discriminator import new_bert
+from discriminators.discriminator import Discriminator, new_bert
 from language_models.encoders import load_encoder, mean_pool
 
 
@@ -40,6 +41,20 @@ def test_frozen_parts_get_no_gradient(toy_encoder: Path):
     assert "head.weight" in trained
     with pytest.raises(ValueError, match="between 0 and the 1 layers of the encoder, but is 2"):
         new_bert(encoder=str(toy_encoder), freeze_layers=2)
+
+
+def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
+    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, longest=16))
+    whole, cut = new_bert(encoder=folder), new_bert(encoder=folder, layers=2)
+    tokens = {"input_ids": torch.tensor([[2, 5, 6, 3]]), "output_hidden_states": True}
+    states = [each.network.eval().encoder(**tokens) for each in (whole, cut)]  # pyright: ignore[reportCallIssue]
+    assert len(states[1].hidden_states) == 3
+    torch.testing.assert_close(states[1].last_hidden_state, states[0].hidden_states[2])
+    cut.save_pretrained(tmp_path)
+    again = Discriminator.from_pretrained(tmp_path)
+    assert again.logits([("a b",)])[0] == pytest.approx(cut.logits([("a b",)])[0])
+    with pytest.raises(ValueError, match="between 1 and the 3 layers of the encoder, but is 4"):
+        new_bert(encoder=folder, layers=4)
 
 
 def test_settings_that_do_not_exist(toy_encoder: Path):
