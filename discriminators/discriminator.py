@@ -228,7 +228,7 @@ def new_bert(
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `bert`).
 
-    `max_tokens` is at most, and by default, what the encoder can read. With `layers` only its lowest layers are kept, so
+    `max_tokens` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
     that it is faster. With `labels` the head has a logit for each. The head depends on torch's seed.
     """
     model, tokenizer = load_encoder(encoder)
