@@ -61,7 +61,8 @@ class WordVectors:
             line = line.rstrip(" ")
             word, *values = line.rsplit(" ", dim or line.count(" "))  # GloVe has words with blanks in them
             try:
-                vector = np.array(values, np.float32)
+                with np.errstate(over="ignore"):  # 1e300 is infinite in float32, and refused below
+                    vector = np.array(values, np.float32)
             except ValueError:
                 vector = np.empty(0, np.float32)
             if not len(vector) or not np.isfinite(vector).all() or len(vector) != (dim or len(vector)):

@@ -27,10 +27,10 @@ def test_word_vectors_by_hand(tmp_path: Path) -> None:
 
 def test_all_bad_lines_of_word_vectors_are_told(tmp_path: Path) -> None:
     path = tmp_path / "vectors.txt"
-    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\n", encoding="utf-8")
+    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\nbig 1 1e300\n", encoding="utf-8")
     with pytest.raises(InputFaults) as faults:
         WordVectors.load(path)
-    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5"]
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5", "6"]
     assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
 
 

@@ -1,0 +1,64 @@
+"""The equations of CDM on values worked by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from cdm.momentum import (
+    contrastive_momentum,
+    degraded_log_probabilities,
+    distribution_quality,
+    keep_plausible,
+    series_ends,
+)
+
+AMATEUR = torch.tensor([[0.5, 0.25, 0.25]]).log()
+EXPERT = torch.tensor([[0.25, 0.5, 0.25]]).log()
+
+
+def test_momentum_is_above_0_where_the_expert_finds_a_token_likelier() -> None:
+    expected = torch.tensor([[-math.log(2), math.log(2), 0.0]])
+    torch.testing.assert_close(contrastive_momentum(EXPERT, AMATEUR), expected)
+
+
+def test_distribution_quality_is_a_weighted_mean() -> None:
+    weights = np.array([[1.0, 1.0, 2.0], [0.0, 3.0, 1.0]])
+    np.testing.assert_allclose(distribution_quality(np.array([1.0, -3.0, 0.5]), weights), [-0.25, -2.125])
+
+
+def test_a_series_of_three_models_is_a_line() -> None:
+    found = series_ends(np.array([[-4.0, 1.0], [-2.0, 1.0], [-3.0, 4.0]]), [10, 100, 1000])
+    np.testing.assert_allclose(found, [[-3.5, 0.5], [-2.5, 3.5]], atol=1e-12)
+    uneven = series_ends(np.array([[0.0], [0.0], [7.0]]), [1, 10, 1000])  # at 0, 1/3 and 1 of the way
+    np.testing.assert_allclose(uneven, [[-1.0], [6.5]], atol=1e-12)
+
+
+@pytest.mark.parametrize("parameters", [[10, 10], [20, 10], [5, 20, 10]])
+def test_a_series_grows(parameters: list[int]) -> None:
+    with pytest.raises(ValueError, match="each model of a series needs more parameters than the one before, found"):
+        series_ends(np.zeros((len(parameters), 1)), parameters)
+
+
+def test_gamma_moves_away_from_the_expert() -> None:
+    """p_n is p_a (p_a / p_e)^gamma: with gamma = 1 it is 1, 1/8 and 1/4, with -1/2 the roots of p_a p_e."""
+    once = torch.tensor([[1.0, 0.125, 0.25]]) / 1.375
+    torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, 1.0).exp(), once)
+    half = torch.tensor([[2**-1.5, 2**-1.5, 0.25]])
+    torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, -0.5).exp(), half / half.sum())
+    assert degraded_log_probabilities(AMATEUR, EXPERT, 0) is AMATEUR
+    assert degraded_log_probabilities(AMATEUR, EXPERT, -1) is EXPERT
+
+
+def test_each_row_is_normalised_by_itself() -> None:
+    rows = degraded_log_probabilities(torch.cat([AMATEUR, EXPERT]), torch.cat([EXPERT, AMATEUR]), 0.7)
+    torch.testing.assert_close(rows.exp().sum(-1), torch.ones(2))
+
+
+def test_implausible_tokens_are_left_out_row_by_row() -> None:
+    amateur = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]).log()
+    kept = keep_plausible(torch.zeros(2, 3), amateur, 0.4)
+    assert kept.tolist() == [[0.0, 0.0, -math.inf], [-math.inf, -math.inf, 0.0]]
+    assert keep_plausible(torch.zeros(2, 3), amateur, 1.0).isfinite().sum() == 2
+    assert keep_plausible(amateur, amateur, 0) is amateur
