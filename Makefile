@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run models test test-all check coverage lock audit oldest newest bench gpu setup clean docs
+.PHONY: run models test test-all check coverage mutants lock audit oldest newest bench gpu setup clean docs
 setup: .venv/ready
 
 .venv/ready: requirements.lock hashes.lock pyproject.toml
@@ -37,6 +37,12 @@ check: setup
 coverage: setup # branches that the tests run, by file
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report --skip-covered --skip-empty
+	$(BIN)/python tests/coverage_by_room.py
+
+mutants: setup # changes of the equations that no test notices; mutmut works in the folder mutants/
+	$(BIN)/python -m pip install --quiet mutmut
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
 
 lock: setup # hashes.lock anew, after a change of requirements.lock
 	$(BIN)/python -m pip install --quiet uv
