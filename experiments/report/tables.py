@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table as TerminalTable
 
@@ -19,6 +20,7 @@ from experiments.runner.contracts import AgreementRow, Table
 from meta_eval.bootstrap import Estimate
 
 LONGEST_CELL = 60  # characters of a text on the terminal
+SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 
 
 def row_cells(row: AgreementRow) -> dict[str, Any]:
@@ -135,15 +137,32 @@ def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title
     return table
 
 
-def terminal_tables(tables: Sequence[Table]) -> Iterator[TerminalTable]:
-    """The tables of an outcome for the terminal; reasons stand below their table, each once."""
+def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[TerminalTable]:
+    """The tables of an outcome for the terminal, with the first columns that fit into `width`.
+
+    Below a table are the reasons, each once, and the names of the other columns, which the page shows.
+    """
     for table in tables:
         names = [name for name in shown_columns(table.rows) if name != "reason"]
-        shown = terminal_table(names, [[row[name] for name in names] for row in table.rows], table.title)
-        reasons = dict.fromkeys(row["reason"] for row in table.rows if row.get("reason"))
-        if reasons:  # long sentences, which would leave no room for the numbers
-            shown.caption, shown.caption_justify = escape("\n".join(f"–: {reason}" for reason in reasons)), "left"
+        fitting = names[: count_fitting(names, table.rows, width)]
+        shown = terminal_table(fitting, [[row[name] for name in fitting] for row in table.rows], table.title)
+        below = [f"–: {reason}" for reason in dict.fromkeys(row.get("reason") for row in table.rows) if reason]
+        if more := names[len(fitting) :]:
+            below.append(f"on the page: {', '.join(more)}")
+        if below:
+            shown.caption, shown.caption_justify = escape("\n".join(below)), "left"
         yield shown
+
+
+def count_fitting(names: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> int:
+    """How many of the first columns fit into `width` characters, at least three; texts can be squeezed, numbers not."""
+    texts, used = text_columns(rows), 1
+    for i, name in enumerate(names):
+        cells = max(cell_len(format_cell(row[name])) for row in rows)
+        used += max(cell_len(name), min(cells, SQUEEZED_CELL) if name in texts else cells) + 3
+        if used > width and i >= 3:
+            return i
+    return len(names)
 
 
 def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[TerminalTable]:

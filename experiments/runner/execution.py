@@ -199,7 +199,7 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     out = terminal.console()
     for table in tables.agreement_tables(outcome.rows, out.width):
         out.print(table)
-    for table in tables.terminal_tables(outcome.tables):
+    for table in tables.terminal_tables(outcome.tables, out.width):
         out.print(table)
     if outcome.figures:
         out.print(tables.terminal_table(("figure", "value"), list(outcome.figures.items()), "Figures"))

@@ -175,7 +175,7 @@ def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere(tmp_p
     assert '<td class="text" data-key="&lt;bilstm&gt;">&lt;bilstm&gt;</td>' in page
     assert '<td data-key="0.75">0.750<small>[0.50, 0.88]</small></td>' in page
     assert '<td data-key="0.75">0.750<small></small></td>' in page
-    (shown,) = terminal_tables(outcome.tables)
+    (shown,) = terminal_tables(outcome.tables, 100)
     assert [list(column.cells) for column in shown.columns] == [
         ["<bilstm>", "bert"],
         ["3", "3"],

@@ -51,9 +51,20 @@ def test_a_long_text_does_not_squeeze_the_numbers_out_of_a_terminal() -> None:
     console = Console(width=100, file=None)
     table = Table("Cases", "", [{"id": "a1", "score": 0.25, "text": "很长的文字" * 40}])
     with console.capture() as captured:
-        console.print(*terminal_tables([table]))
+        console.print(*terminal_tables([table], 100))
     (line,) = [line for line in captured.get().splitlines() if "a1" in line]
     assert line.split()[:2] == ["a1", "0.250"]
+
+
+def test_a_wide_table_has_the_first_columns_and_names_the_others() -> None:
+    console = Console(width=60, file=None)
+    row = {"metric": "bleu", **{f"column_{i}": Estimate(0.5, 0.25, 0.75) for i in range(5)}, "reason": ""}
+    with console.capture() as captured:
+        console.print(*terminal_tables([Table("Wide", "", [row])], 60))
+    lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+    assert lines[1] == "metric column_0 column_1"
+    assert "bleu 0.500 [0.25, 0.75] 0.500 [0.25, 0.75]" in lines
+    assert " ".join(lines[-2:]).endswith("on the page: column_2, column_3, column_4")
 
 
 def test_no_bar_is_drawn_where_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
