@@ -144,7 +144,7 @@ def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> T
         for (name, rated), each in found.items()
     ]
     for row, ((_, rated), each) in zip(rows, found.items(), strict=True):
-        row["reason"] = collect_reasons(row) if rated else each.with_length.reason or ""
+        row["reason"] = collect_reasons(row) if rated else each.with_length.reason or "the texts have no ratings"
     caption = (
         "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
         "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "

@@ -82,6 +82,14 @@ def test_a_file_for_meta_eval_can_be_audited(run_here: Here, tmp_path: Path) -> 
     assert (length["rated"], length["n"]) == ("q", 6)
 
 
+def test_without_ratings_the_table_says_so(run_here: Here, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": e.text}) + "\n" for e in texts(6)))
+    assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here") == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    (length,) = [row for row in table if "rated" in row]
+    assert (length["with_ratings"], length["reason"]) == (None, "the texts have no ratings")
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_metric_that_counts_words_is_flagged_and_a_clean_one_is_not(seed: int) -> None:
     examples = texts(100, seed)
