@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -17,9 +19,11 @@ from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
+from core.stages import fingerprint
 from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from data.scored import ScoredFile
+from data.text_files import written_aside
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
 from experiments.tools.meta_eval_tables import length_table
@@ -126,7 +130,10 @@ def check_settings(texts: int, strengths: Sequence[float]) -> None:
 def audit_metric(
     run: Run, rated: RatedSet, metric: Metric, texts: int, strengths: Sequence[float], resampling: Resampling
 ) -> MetricAudit:
-    """Audits every aspect of a metric on at most `texts` texts of a set; `strengths` begins with the weakest."""
+    """Audits every aspect of a metric on at most `texts` texts of a set; `strengths` begins with the weakest.
+
+    The scores of perturbed texts are a stage: after a kill, the same audit continues.
+    """
     examples = draw(rated.examples, texts, run.seed)
     began = run.timings.get("scoring", 0.0)
     with run.timed("scoring"):
@@ -134,22 +141,42 @@ def audit_metric(
     cost = (run.timings["scoring"] - began) / len(examples)
     with run.timed("damage"):
         damaged = {name: damage_all(examples, name, strengths, run.seed) for name in DAMAGES}
-        after = {name: [score_accepted(metric, level) for level in levels] for name, levels in damaged.items()}
         edited = {name: [edit_example(example, name) for example in examples] for name in EDITS}
-        edits = {name: score_accepted(metric, level) for name, level in edited.items()}
+        perturbed = {
+            f"{name} {i}": level for name, levels in damaged.items() for i, level in enumerate(levels)
+        } | edited
+        read = [
+            [(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in perturbed.values()
+        ]
+        depends = {"signature": scored.signature, "texts": fingerprint(read)}
+        kept = run.stages.get("audit", depends, partial(score_perturbed, metric, perturbed), version=1)
+        after = {name: json.loads((kept / f"{name}.json").read_text("utf-8")) for name in perturbed}
     with run.timed("statistics"):
         found = {
             aspect: audit_aspect(
                 examples,
                 values,
-                {name: (damaged[name], [level[aspect] for level in levels]) for name, levels in after.items()},
-                {name: (edited[name], level[aspect]) for name, level in edits.items()},
+                {
+                    name: (levels, [np.array(after[f"{name} {i}"][aspect]) for i in range(len(levels))])
+                    for name, levels in damaged.items()
+                },
+                {name: (level, np.array(after[name][aspect])) for name, level in edited.items()},
                 resampling,
             )
             for aspect, values in scored.values.items()
         }
     audited = f"{len(examples)} {'synthetic texts' if rated.synthetic else 'texts'} ({rated.name}), seed {run.seed}"
     return MetricAudit(found, scored.signature, audited, len(examples), cost, tuple(strengths))
+
+
+def score_perturbed(metric: Metric, perturbed: Mapping[str, Sequence[Example]], folder: Path) -> None:
+    """Writes the scores of perturbed texts by aspect, a file for each perturbation; those that exist stay."""
+    for name, examples in perturbed.items():
+        file = folder / f"{name}.json"
+        if not file.is_file():
+            values = score_accepted(metric, examples)
+            with written_aside(file) as out:
+                json.dump({aspect: scores.tolist() for aspect, scores in values.items()}, out)
 
 
 def score_accepted(metric: Metric, examples: Sequence[Example]) -> Mapping[str, Floats]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Scores
@@ -20,6 +21,7 @@ from experiments.tools.audit import (
     draw,
     note_weaknesses,
     score_accepted,
+    score_perturbed,
     share_in_context,
     share_repeated,
 )
@@ -128,6 +130,20 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
     examples = [Example(str(i), text=text) for i, text in enumerate(("aa", "b", "cccc"))]
     np.testing.assert_array_equal(score_accepted(Careful(), examples)["quality"], [2, np.nan, 4])
     assert score_accepted(Careful(), examples[1:2])["quality"].tolist() == pytest.approx([np.nan], nan_ok=True)
+
+
+def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) -> None:
+    class Once(WordCount):
+        def score(self, examples: Sequence[Example]) -> Scores:
+            asked.append(len(examples))
+            return super().score(examples)
+
+    asked: list[int] = []
+    examples = texts(4)
+    score_perturbed(Once(), {"case": examples[:2]}, tmp_path)
+    score_perturbed(Once(), {"case": examples[:2], "drop 0": examples}, tmp_path)
+    assert asked == [2, 4]
+    assert json.loads((tmp_path / "case.json").read_text())["quality"] == [len(e.text.split()) for e in examples[:2]]
 
 
 def test_damage_that_was_not_measured_is_no_weakness() -> None:
