@@ -300,7 +300,7 @@ def test_located_examples_know_where_they_begin(tmp_path: Path):
         ([Example("a", turns=("u", " "))], 'number 2 of "turns" must not be blank, found " "'),
         ([Example("a", text="t", ratings={"q": math.nan})], '"q" of "ratings" must be a finite number, found NaN'),
         ([Example("a", text="t"), Example("a", text="u")], "ids must be unique"),
-        ([Example("a", text="\ud83d")], "half of a surrogate pair"),
+        ([Example("a", text="t", system="\ud83d")], "half of a surrogate pair"),
     ],
 )
 def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, suffix: str, examples: list[Example], message: str):
