@@ -52,13 +52,14 @@ def test_gamma_moves_away_from_the_expert() -> None:
 
 
 def test_each_row_is_normalised_by_itself() -> None:
-    rows = degraded_log_probabilities(torch.cat([AMATEUR, EXPERT]), torch.cat([EXPERT, AMATEUR]), 0.7)
-    torch.testing.assert_close(rows.exp().sum(-1), torch.ones(2))
+    amateur, expert = torch.stack([AMATEUR, EXPERT]), torch.stack([EXPERT, AMATEUR])  # of shape (2, 1, 3)
+    rows = degraded_log_probabilities(amateur, expert, 0.7)
+    torch.testing.assert_close(rows.exp().sum(-1), torch.ones(2, 1))
 
 
 def test_implausible_tokens_are_left_out_row_by_row() -> None:
-    amateur = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]).log()
-    kept = keep_plausible(torch.zeros(2, 3), amateur, 0.4)
-    assert kept.tolist() == [[0.0, 0.0, -math.inf], [-math.inf, -math.inf, 0.0]]
-    assert keep_plausible(torch.zeros(2, 3), amateur, 1.0).isfinite().sum() == 2
+    amateur = torch.tensor([[[0.9, 0.08, 0.02], [0.3, 0.2, 0.5]]]).log()
+    kept = keep_plausible(torch.zeros(1, 2, 3), amateur, 0.5)
+    assert kept.tolist() == [[[0.0, -math.inf, -math.inf], [0.0, -math.inf, 0.0]]]
+    assert keep_plausible(torch.zeros(1, 2, 3), amateur, 1.0).isfinite().sum() == 2
     assert keep_plausible(amateur, amateur, 0) is amateur

@@ -22,6 +22,12 @@ def test_weights_sum_to_one_and_fall_by_q(n: int, q: float) -> None:
         assert weights[0] == pytest.approx((1 - q) / (1 - q**n), rel=1e-6)
 
 
+def test_cosines_of_short_and_of_very_large_vectors() -> None:
+    a = np.array([[0.3, 0.4, 0.0], [1e30, 0.0, 0.0], [1e-30, 1e-30, 0.0]], np.float32)
+    b = np.array([[0.0, 0.5, 0.0], [1e30, 1e30, 0.0], [1e-30, 0.0, 0.0]], np.float32)  # squares leave float32
+    np.testing.assert_allclose(cosine(a, b), [0.8, 0.5**0.5, 0.5**0.5], rtol=1e-6)
+
+
 def test_cosines_by_hand_and_without_a_direction() -> None:
     a = np.array([[1, 0], [1, 1], [0, 0], [np.nan, 1]], np.float32)
     b = np.array([[0, 2], [3, 3], [1, 1], [1, 1]], np.float32)
