@@ -73,6 +73,8 @@ class WordVectors:
             if word not in row_of:
                 row_of[word] = len(vectors)
                 vectors.append(vector)
+        if not vectors and not faults:
+            faults.append(fault(path, 0, "the file must hold a word and its vector, but has none"))
         if faults:
             raise InputFaults(faults)
         return cls(row_of, np.stack(vectors), path.name)

@@ -34,6 +34,13 @@ def test_all_bad_lines_of_word_vectors_are_told(tmp_path: Path) -> None:
     assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
 
 
+def test_a_file_of_a_header_alone_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("400000 300\n", encoding="utf-8")
+    with pytest.raises(InputFaults, match="the file must hold a word and its vector, but has none"):
+        WordVectors.load(path)
+
+
 def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> None:
     folder = str(saved_bert(["red", "cat"], dimension=16, layers=1, longest=64))
     vectors = load_embedder(folder, static=True)
