@@ -1,17 +1,12 @@
 """Baselines with models: toy models against plain recomputation, batches, references, what is cut or refused."""
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedTokenizerBase
 
 from baselines.bartscore import BartScore
@@ -21,18 +16,16 @@ from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminator
 from baselines.likelihood import NO_TOKENS
 from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
-from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distance
+from baselines.sentence_mover import SentenceMover
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Metric
-from data.documents import smoothed_idf
 from discriminators.discriminator import new_bilstm
 from language_models.causal import CausalLM
 from language_models.encoders import Encoder, load_encoder
 from language_models.infilling import Convention, convention_of
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyGPT2, TinyT5
-from language_models.word_vectors import WordVectors
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains.", "no."]
 EXAMPLES = [
@@ -52,20 +45,6 @@ def gpt() -> CausalLM:
 @pytest.fixture(scope="module")
 def t5() -> Seq2SeqLM:
     return TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1).build(TEXTS, (), seed=0)
-
-
-@pytest.fixture(scope="module")
-def bert(saved_bert: Callable[..., Path]) -> Path:
-    """A random BERT of 2 layers and 16 dimensions that reads 24 tokens."""
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    pieces = ["the", "cat", "sat", "on", "mat", *letters, *(f"##{letter}" for letter in letters), *".,!?"]
-    return saved_bert(pieces, dimension=16, layers=2, longest=24)
-
-
-@pytest.fixture(scope="module")
-def vectors() -> WordVectors:
-    words = {"the": 0, "cat": 1, "sat": 2, "rain": 3}
-    return WordVectors(words, np.array([[0, 0], [3, 0], [0, 4], [3, 4]], np.float32), "toy")
 
 
 def rate_pairs(bert: Path) -> tuple[BertForSequenceClassification, PreTrainedTokenizerBase]:
@@ -323,77 +302,6 @@ def test_bertscore_with_the_offline_encoder() -> None:
         [Example(t, t, references=("a cat sits on the mat",)) for t in ("a kitten is on the mat", "shares fell today")]
     ).values["quality"]
     assert 1 > near > far + 0.2
-
-
-masses = st.lists(st.floats(0.1, 1.0), min_size=1, max_size=5)
-
-
-@settings(deadline=None, max_examples=40)
-@given(masses, masses, st.integers(0, 2**32 - 1))
-def test_earth_movers_distance_on_a_line_is_the_area_between_the_sums(
-    ours: list[float], theirs: list[float], seed: int
-) -> None:
-    generator = np.random.default_rng(seed)
-    supply, demand = np.array(ours) / sum(ours), np.array(theirs) / sum(theirs)
-    x, y = generator.uniform(0, 5, len(ours)), generator.uniform(0, 5, len(theirs))
-    found = earth_movers_distance(supply, demand, np.abs(x[:, None] - y[None]))
-    points = np.sort(np.concatenate([x, y]))
-    gaps = [abs(supply[x <= a].sum() - demand[y <= a].sum()) * (b - a) for a, b in pairwise(points)]
-    assert found == pytest.approx(sum(gaps), abs=1e-6)
-
-
-def test_masses_that_differ_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"must both sum to 1, but sum to 1\.0 and 1\.5"):
-        earth_movers_distance(np.array([1.0]), np.array([1.0, 0.5]), np.ones((1, 2)))
-
-
-def test_sentence_mover_by_hand(vectors: WordVectors) -> None:
-    """Sentences (1.5, 0) of 2 words and (0, 4) of 1 word against (0, 0) of 1 word: 2/3 * 1.5 + 1/3 * 4."""
-    metric = SentenceMover(vectors)
-    examples = [
-        Example("a", "The cat. Sat!", references=("the",)),
-        Example("b", "The cat. Sat!", references=("the", "Sat. The cat!")),
-        Example("c", "unheard", references=("the",)),
-        Example("d", "the unheard cat", references=("cat the",)),
-    ]
-    found = metric.score(examples)
-    np.testing.assert_allclose(found.values["quality"], [math.exp(-(2 / 3 * 1.5 + 4 / 3)), 1.0, np.nan, 1.0], rtol=1e-6)
-    assert found.reasons[2] == UNKNOWN
-    assert found.dropped_tokens == (0, 0, 1, 1)
-
-
-def test_mover_score_by_its_definition(bert: Path) -> None:
-    """The references of the call weigh the tokens: `the` and the full stop are in both of them, other tokens in one."""
-    examples = [Example("a", "the cat sat", references=("cat the.",)), Example("b", "the", references=("the mat.",))]
-    metric = MoverScore.from_pretrained(str(bert), layers=2)
-    found = metric.score(examples)
-    model, tokenizer = load_encoder(str(bert))
-
-    def embed(text: str) -> np.ndarray:
-        with torch.no_grad():
-            read = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
-        one, two = (states[0, 1:-1].double().numpy() for states in read.hidden_states[-2:])
-        joined = np.concatenate([np.minimum(one, two), (one + two) / 2, np.maximum(one, two)], axis=1)
-        return joined / np.linalg.norm(joined, axis=1, keepdims=True)
-
-    both, first, none = smoothed_idf(2, 2), smoothed_idf(2, 1), smoothed_idf(2, 0)
-    supply, demand = np.array([both, first, none]), np.array([first, both, both])
-    cost = np.linalg.norm(embed("the cat sat")[:, None] - embed("cat the.")[None], axis=-1)
-    distance = earth_movers_distance(supply / supply.sum(), demand / demand.sum(), cost)
-    assert found.values["quality"][0] == pytest.approx(1 / (1 + distance), abs=1e-6)
-    assert metric.score([Example("c", "the cat", references=("the cat",))]).values["quality"] == pytest.approx([1.0])
-    fixed = replace(metric, documents=["cat"])
-    assert found.signature != metric.score(examples[:1]).signature  # other references weigh the tokens
-    assert fixed.score(examples).signature == fixed.score(examples[:1]).signature
-
-
-def test_mover_score_counts_what_it_cuts(bert: Path) -> None:
-    metric = MoverScore.from_pretrained(str(bert))
-    examples = [Example("a", "the cat " * 20, references=("a cat " * 15, "no")), Example("b", "no", references=("no",))]
-    assert metric.score(examples).dropped_tokens == (40 - 22 + 30 - 22, 0)
-    with pytest.raises(ExampleFaults, match="reads 22 tokens at once") as faults:
-        replace(metric, truncation="error").score(examples)
-    assert [index for index, _ in faults.value.at] == [0]
 
 
 def test_discriminator_scores_are_its_logits(tmp_path: Path) -> None:
