@@ -1,4 +1,4 @@
-"""Pairs of other families than T5: sampling against the plain way, batches, steps and negatives."""
+"""Pairs of every family: sampling against the plain way, batches, steps and negatives."""
 
 from collections import Counter
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tokenizers.processors import TemplateProcessing
-from transformers import BartConfig, BartForConditionalGeneration, BertConfig, BertModel, BertTokenizer
+from transformers import BertConfig, BertModel, BertTokenizer
 
 from cdm.discriminative import dialogue_steps
 from cdm.infilling import SEPARATOR, Gaps, dialogue_infilling, tokenise
@@ -22,10 +22,11 @@ from language_models.conditional import ConditionalLM
 from language_models.seq2seq import PretrainedSeq2Seq, Seq2SeqLM
 from language_models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model, train_tokenizer
 from language_models.warm import WarmEncoderDecoder
+from tests.toy_models import toy_bart
 
 Dialogues = list[tuple[str, ...]]
 LONGEST = 60
-ENCODER_DECODERS = ("bert", "bart")
+ENCODER_DECODERS = ("t5", "bert", "bart")
 CAUSAL: dict[str, Literal["fill-in-the-middle", "left-to-right"]] = {
     "gpt2": "fill-in-the-middle",
     "gpt_neox": "left-to-right",
@@ -61,30 +62,15 @@ def save_bart(dialogues: Dialogues, folder: Path, seed: int) -> None:
     frame = TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", start), ("</s>", end)])
     tokenizer.backend_tokenizer.post_processor = frame  # pyright: ignore[reportAttributeAccessIssue]
     tokenizer.save_pretrained(folder)
-    config = BartConfig(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=128,
-        init_std=0.3,
-        pad_token_id=0,
-        bos_token_id=start,
-        eos_token_id=end,
-        decoder_start_token_id=end,
-        forced_eos_token_id=None,
-    )
-    initialise_model(BartForConditionalGeneration, config, seed).save_pretrained(folder)
+    toy_bart(len(tokenizer), start, end, 0.3, seed).save_pretrained(folder)
 
 
 def build(family: str, dialogues: Dialogues, folder: Path, seed: int) -> ConditionalLM:
     """A small random model as an experiment builds it."""
     texts = [turn for turns in dialogues for turn in turns]
     match family:
+        case "t5":
+            return Gaps(LONGEST).build(TinyT5(400, 16, 32, 2, 1, 1), dialogues, seed)
         case "bert":
             save_bert(dialogues, folder, seed)
             return Gaps(LONGEST).build(WarmEncoderDecoder(str(folder)), dialogues, seed)
@@ -121,7 +107,7 @@ def next_log_probabilities(lm: ConditionalLM, source: list[int], target: list[in
     return logits[:, -1].log_softmax(-1)
 
 
-def plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: np.ndarray) -> list[int]:
+def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: np.ndarray) -> list[int]:
     """One row, one token at a time, by Eq. 4 as it is written."""
     segment: list[int] = []
     for step in range(len(uniforms)):
@@ -141,13 +127,13 @@ def plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: np.ndar
 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, 0.8])
 def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list[list[int]], gamma: float) -> None:
-    sampling = Sampling(gamma=gamma, temperature=0.7, top_k=40)
-    uniforms = np.random.default_rng(1).random((len(sources), 5))
+    sampling = Sampling(gamma=gamma, temperature=0.7, top_k=40, top_p=0.95)
+    uniforms = np.random.default_rng(1).random((len(sources), 9))
     found = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn)
-    assert found == [plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
+    assert found == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
 
 
-@pytest.mark.parametrize("token_budget", [1, 150])
+@pytest.mark.parametrize("token_budget", [1, 150, 100_000])
 def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]], token_budget: int) -> None:
     uniforms = np.random.default_rng(2).random((len(sources), 5))
     expected = sample_segments(pair, sources, Sampling(gamma=0.5), uniforms, pair.never_drawn)

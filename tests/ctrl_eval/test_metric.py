@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
+from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
 
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
@@ -21,6 +21,7 @@ from language_models.causal import CausalLM
 from language_models.infilling import BART, LEFT_TO_RIGHT, T5, encode_infills
 from language_models.seq2seq import Seq2SeqLM
 from language_models.tiny import TinyGPT2, TinyT5
+from tests.toy_models import toy_bart
 
 PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), ("negative", "positive"), (("bad", "good"),))
 EXAMPLES = [
@@ -98,25 +99,7 @@ def tiny() -> CTRLEval:
 
 def bart() -> Seq2SeqLM:
     tokenizer = TinyT5(400, 16, 32, 2, 1, 1).build([e.text for e in EXAMPLES], ("<mask>",), seed=0).tokenizer
-    config = BartConfig(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=200,
-        init_std=0.5,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=1,
-        decoder_start_token_id=1,
-        forced_eos_token_id=None,
-    )
-    torch.manual_seed(0)
-    return Seq2SeqLM(BartForConditionalGeneration(config).eval(), tokenizer)
+    return Seq2SeqLM(toy_bart(len(tokenizer), 1, 1, 0.5), tokenizer)
 
 
 def one_log_p(lm: Seq2SeqLM | CausalLM, source: str, target: list[int]) -> list[float]:
