@@ -148,6 +148,13 @@ def generate(lm: CausalLM, processors: Sequence[LogitsProcessor], prompts: Seque
     ).tolist()
 
 
+def continue_greedily(model: Any, ids: torch.Tensor, new: int, processor: LogitsProcessor, **more: Any) -> torch.Tensor:
+    processors, mask = LogitsProcessorList([processor]), torch.ones_like(ids)
+    return model.generate(
+        ids, attention_mask=mask, max_new_tokens=new, do_sample=False, logits_processor=processors, **more
+    )
+
+
 def width(lm: CausalLM, prompts: Sequence[str] = PROMPTS) -> int:
     return max(len(lm.tokenizer(p)["input_ids"]) for p in prompts)  # pyright: ignore[reportArgumentType]
 
@@ -240,27 +247,18 @@ def test_a_new_call_starts_anew(lm: CausalLM, judges: dict[str, Any], reads: Any
 
 
 def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
-    def continued(ids: torch.Tensor, guided: Guidance) -> torch.Tensor:
-        return lm.model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=4,
-            do_sample=False,
-            logits_processor=LogitsProcessorList([guided]),
-        )
-
     def guidance(**settings: Any) -> Guidance:
         return Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, **settings)
 
     guided = guidance()
-    first = continued(torch.tensor([[5, 6, 7]]), guided)
-    expected = continued(first, guidance()).tolist()
-    assert continued(first, guided.reset()).tolist() == expected
-    assert continued(first, guidance(prompt=first.shape[1])).tolist() == expected
+    first = continue_greedily(lm.model, torch.tensor([[5, 6, 7]]), 4, guided)
+    expected = continue_greedily(lm.model, first, 4, guidance()).tolist()
+    assert continue_greedily(lm.model, first, 4, guided.reset()).tolist() == expected
+    assert continue_greedily(lm.model, first, 4, guidance(prompt=first.shape[1])).tolist() == expected
 
 
 @pytest.mark.parametrize("settings", [{"prompt_lookup_num_tokens": 3}, {"assistant": True}])
-def test_assisted_decoding_is_told_where_the_prompt_ends(
+def test_assisted_decoding_needs_to_know_where_the_prompt_ends(
     lm: CausalLM, judges: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     soft, assistant = (deepcopy(lm.model) for _ in range(2))
@@ -275,22 +273,15 @@ def test_assisted_decoding_is_told_where_the_prompt_ends(
         settings = {"assistant_model": assistant}
     ids = torch.tensor([[5, 6, 7, 8]])
 
-    def written(processor: LogitsProcessor, **more: Any) -> list[list[int]]:
-        return soft.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=24,
-            do_sample=False,
-            logits_processor=LogitsProcessorList([processor]),
-            **more,
-        ).tolist()
+    def write(processor: LogitsProcessor, **more: Any) -> list[list[int]]:
+        return continue_greedily(soft, ids, 24, processor, **more).tolist()
 
     judge = judges["causal"]
-    expected = written(Recomputed(plain_judge(judge, lm), 4, 8.0, 10, "continuation"))
+    expected = write(Recomputed(plain_judge(judge, lm), 4, 8.0, 10, "continuation"))
     assert len(set(expected[0][4:])) > 4
-    assert written(Guidance(judge, lm.tokenizer, 8.0, k=10, prompt=4), **settings) == expected
+    assert write(Guidance(judge, lm.tokenizer, 8.0, k=10, prompt=4), **settings) == expected
     with pytest.raises(ValueError, match=r"read after \d+ columns have been dropped: for assisted decoding give"):
-        written(Guidance(judge, lm.tokenizer, 8.0, k=10), **settings)
+        write(Guidance(judge, lm.tokenizer, 8.0, k=10), **settings)
 
 
 def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
@@ -346,7 +337,7 @@ def test_a_prompt_of_embeddings_has_no_tokens_to_read(
     assert found[0] == found[1] == found[2]
 
 
-def test_a_guide_on_another_device_is_told(lm: CausalLM) -> None:
+def test_a_guide_on_another_device_is_refused(lm: CausalLM) -> None:
     judge = causal_judge(lm.tokenizer)
     guided = Guidance(judge, lm.tokenizer, 1.0, k=5)
     judge.network.to("meta")
