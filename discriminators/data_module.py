@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pytorch_lightning import LightningDataModule
+from pytorch_lightning import LightningDataModule, Trainer
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
@@ -27,9 +27,10 @@ class LabelledText:
         segments: the turns of a dialogue, or source and output.
         label: 1 for human or good, 0 for machine or damaged; or the number of one of several labels, from 0.
         group: the input that the text answers or was made from; a group is never on both sides of the split.
-        pair: where the text was made from another one, or another one from it, that text, segment for segment.
+        pair: the text that this one was made from, or that was made from this one, segment for segment; None without
+            one.
 
-    Raises ValueError for a label below 0, for a string in the place of segments, and for a pair of other length.
+    Raises ValueError for a label below 0, for a string in place of segments, and for a pair of another length.
     """
 
     segments: tuple[str, ...]
@@ -191,10 +192,17 @@ class DiscriminatorData(LightningDataModule):
         return self._loader(self.held_out, None, 1)
 
     def _loader(self, batches: RowBatches, seed: int | None, parts: int) -> DataLoader[ClassifierBatch]:
-        lengths = [len(row.ids) for row in batches.rows]
-        rank, world_size = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-        order = BatchOrder(lengths, self.token_budget, seed, parts, rank, world_size)
-        return DataLoader(batches, batch_size=None, sampler=order)
+        return load_rows(batches, self.token_budget, seed, parts, self.trainer)
+
+
+def load_rows(
+    batches: RowBatches, token_budget: int, seed: int | None, parts: int, trainer: Trainer | None
+) -> DataLoader[ClassifierBatch]:
+    """The batches of this process of the trainer, in the order of `BatchOrder`; without a trainer, of the only one."""
+    lengths = [len(row.ids) for row in batches.rows]
+    rank, world_size = (trainer.global_rank, trainer.world_size) if trainer else (0, 1)
+    order = BatchOrder(lengths, token_budget, seed, parts, rank, world_size)
+    return DataLoader(batches, batch_size=None, sampler=order)
 
 
 def _batches(texts: Sequence[LabelledText], tokens: Tokens, truncation: Truncation) -> RowBatches:

@@ -141,13 +141,13 @@ class BiLSTMGuide:
     def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
         """The logit of each row's prefix with each of its candidates; O(k) in the length of the prefix."""
         network = self.network
-        onward, backward = self.tables
+        forward_table, backward_table = self.tables
         own = self._own(tokens)
         silent = (own == SILENT)[..., None]
         own = own.clamp(min=0)
-        onto = recurrent(network.forward_lstm, state.h)
-        last, _ = lstm_cell(onward[own] + onto[:, None], state.c[:, None])
-        h, c = lstm_cell(backward[own], torch.zeros_like(last))
+        gates = forward_table[own] + recurrent(network.forward_lstm, state.h)[:, None]
+        last, _ = lstm_cell(gates, state.c[:, None])
+        h, c = lstm_cell(backward_table[own], torch.zeros_like(last))
         h, c = h.masked_fill(silent, 0.0), c.masked_fill(silent, 0.0)
         hidden = last + h
         energy = tanh(hidden) @ network.w
@@ -157,7 +157,7 @@ class BiLSTMGuide:
         )
         for place in reversed(range(int(state.lengths.max()))):
             there = (place < state.lengths)[:, None]
-            gates = recurrent(network.backward_lstm, h) + backward[state.ids[:, place]][:, None]
+            gates = recurrent(network.backward_lstm, h) + backward_table[state.ids[:, place]][:, None]
             h_new, c_new = lstm_cell(gates, c)
             hidden = state.hidden[:, place][:, None] + h_new
             after = attend(pool, tanh(hidden) @ network.w, hidden)

@@ -26,7 +26,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from core.settings import Count, Share, checked_dataclass
 from core.stages import fingerprint
 from discriminators.batches import pad_rows
-from discriminators.data_module import BatchOrder, ClassifierBatch, LabelledText, RowBatches, split_by_group
+from discriminators.data_module import ClassifierBatch, LabelledText, RowBatches, load_rows, split_by_group
 from discriminators.segments import TokenRow
 from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_classifier, is_finished, note_origin
 from language_models.batching import batches_by_budget
@@ -171,10 +171,7 @@ class GuideData(LightningDataModule):
         return self._loader(self.held_out, None, 1)
 
     def _loader(self, batches: PrefixBatches, seed: int | None, parts: int) -> DataLoader[ClassifierBatch]:
-        lengths = [len(row.ids) for row in batches.rows]
-        rank, world_size = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
-        order = BatchOrder(lengths, self.settings.token_budget, seed, parts, rank, world_size)
-        return DataLoader(batches, batch_size=None, sampler=order)
+        return load_rows(batches, self.settings.token_budget, seed, parts, self.trainer)
 
 
 def train_causal_guide(

@@ -281,8 +281,8 @@ class Guidance(LogitsProcessor):
             state = last.state.select(index)
         first = max(seen, prompt) if self.reads == "continuation" else seen
         read = ~torch.isin(ids[:, first:], self._unread.to(ids.device))
-        for column, said in zip(ids[:, first:].unbind(1), read.unbind(1), strict=True):
-            state = self.guide.advance(state, column, said)
+        for column, is_read in zip(ids[:, first:].unbind(1), read.unbind(1), strict=True):
+            state = self.guide.advance(state, column, is_read)
         return _Read(ids.clone(), state, prompt)
 
     def _check(self, ids: Int[Tensor, "rows time"]) -> None:

@@ -183,9 +183,8 @@ class SongNet:
         rows = []
         for task in tasks:
             tokens = self.tokenizer.convert_ids_to_tokens(list(task.target[:-1]))
-            poem = "".join(
-                token if len(token) == 1 else "□" for token in tokens
-            )  # an unknown character has a place too
+            # An unknown character has a place too.
+            poem = "".join(token if len(token) == 1 else "□" for token in tokens)
             rows.append(row_symbols(len(task.source), Form.of(poem).slots(), 0, width))
         return {**batch, "symbols": torch.tensor(rows)}
 
