@@ -7,6 +7,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,11 @@ def compose_run(
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
         raise SettingFault("\n".join(_missing(key, config.hydra.runtime.choices, folders) for key in sorted(missing)))
-    HydraConfig.instance().set_config(config)  # ${hydra:...} reads it
     try:
-        OmegaConf.resolve(run)
+        with _hydra_references(config):
+            OmegaConf.resolve(run)
     except OmegaConfBaseException as error:
         raise SettingFault(_one_line(error)) from error
-    finally:
-        HydraConfig.instance().cfg = None
     check_trusted(OmegaConf.to_container(run), allow)
     return run
 
@@ -85,18 +84,27 @@ def compose_settings(
             check_hydra_trusted(_hydra_parts(config), allow)
             parsed = OverridesParser.create().parse_overrides(list(settings))
             _check_hydra(parsed)
-            roots = dict.fromkeys(_root_key(override) for override in parsed if _adds_to_root(override))
-            if added := [key for key in roots if key not in config.hydra.runtime.choices]:
-                others = [line for line, o in zip(settings, parsed, strict=True) if _root_key(o) not in added]
-                known = [str(key) for key in compose(ROOT, [*others, *search_path(folders)])]
-                for key in added:
-                    if key not in known:
-                        raise _unknown_key(key, known, folders)
+            _check_added_keys(settings, parsed, config, folders)
         except SettingFault:
             raise
         except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
             raise explain(error, folders) from error
     return config
+
+
+def _check_added_keys(
+    settings: Sequence[str], parsed: Sequence[Override], config: DictConfig, folders: Sequence[Path]
+) -> None:
+    """Raises SettingFault for `+key=value` where the configuration has no such key at its root."""
+    roots = dict.fromkeys(_root_key(override) for override in parsed if _adds_to_root(override))
+    added = [key for key in roots if key not in config.hydra.runtime.choices]
+    if not added:
+        return
+    others = [line for line, override in zip(settings, parsed, strict=True) if _root_key(override) not in added]
+    known = [str(key) for key in compose(ROOT, [*others, *search_path(folders)])]
+    for key in added:
+        if key not in known:
+            raise _unknown_key(key, known, folders)
 
 
 def expand_metrics(settings: Sequence[str]) -> list[str]:
@@ -118,9 +126,16 @@ def expand_metrics(settings: Sequence[str]) -> list[str]:
 
 def _hydra_parts(config: DictConfig) -> dict[str, Any]:
     """The parts of the key `hydra` that build objects, resolved."""
-    HydraConfig.instance().set_config(config)  # ${hydra:...} reads it
-    try:
+    with _hydra_references(config):
         return {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in BUILDING_PARTS}
+
+
+@contextmanager
+def _hydra_references(config: DictConfig) -> Iterator[None]:
+    """Lets references such as ${hydra:job.num} read this configuration."""
+    HydraConfig.instance().set_config(config)
+    try:
+        yield
     finally:
         HydraConfig.instance().cfg = None
 

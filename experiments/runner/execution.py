@@ -171,13 +171,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             config=shown_config,
         )
         if first:
-            results.write_plots(outcome, folder)
-            results.write_models(outcome, folder)
-            results.write_scores(outcome, folder)
-            exports.write_tables(outcome, folder)
-            page.write_report(outcome, circumstances, folder)
-            content = results.results(outcome, circumstances)
-            results.write_json(content, folder / "results.json")
+            content = _write(outcome, circumstances, folder)
             tracking.publish(outcome, folder)
             _summarise(outcome, circumstances, folder)
             if config.objective is not None:
@@ -185,6 +179,18 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         exit_code = FINE
     finally:
         tracking.close(exit_code)
+
+
+def _write(outcome: Outcome, circumstances: Circumstances, folder: Path) -> dict[str, Any]:
+    """Writes an outcome into the run folder; returns the content of results.json, which is written last."""
+    results.write_plots(outcome, folder)
+    results.write_models(outcome, folder)
+    results.write_scores(outcome, folder)
+    exports.write_tables(outcome, folder)
+    page.write_report(outcome, circumstances, folder)
+    content = results.results(outcome, circumstances)
+    results.write_json(content, folder / "results.json")
+    return content
 
 
 def _begin(folder: Path, kept: Journal) -> None:
