@@ -1,9 +1,8 @@
 """Speed of CTRLEval, compared with one pass per (source, target) in batches of 8 in file order.
 
 The model is a random PEGASUS of 256 dimensions and 4+4 layers (`--size large`: 1024 and 16+16) with the real
-vocabulary; the texts are rows of the
-released sentiment set. Both ways must give equal scores. Texts and vocabulary are read from $SHARED_DATA and the folder
-`tokenizers` next to it.
+vocabulary; the texts are rows of the released sentiment set. Both ways must give equal scores. Texts and vocabulary are
+read from $SHARED_DATA and the folder `tokenizers` next to it.
 """
 
 import argparse

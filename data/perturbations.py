@@ -111,7 +111,8 @@ DAMAGES: Mapping[str, Damage] = {
 
 
 def contract(text: str) -> str:
-    """
+    """Contracts auxiliary verbs and "not".
+
     >>> contract("It is not here, and they are not there.")
     "It isn't here, and they aren't there."
     """

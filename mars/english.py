@@ -92,7 +92,7 @@ class _Place:
 
     @cached_property
     def is_verbal(self) -> bool:
-        """Whether a verb is due: after to, a modal verb, a pronoun as subject."""
+        """Whether a verb is expected: after to, a modal verb, a pronoun as subject."""
         head = self.head
         if head == "to" or is_in(head, "modal verbs", "verbs before a bare verb"):
             return True
@@ -163,7 +163,7 @@ def _by_list(at: _Place) -> PartOfSpeech | None:
 
 
 def _verb_or_noun(at: _Place) -> PartOfSpeech | None:
-    """Other words for forms of a listed verb, nouns where it is used as one, None for what is no listed verb."""
+    """Other words for forms of a listed verb, nouns where it is used as one, None for a word that is no form of one."""
     stems = _stems(at.word)
     is_verb = not stems.isdisjoint(LISTS["verbs"])
     if not is_verb and stems.isdisjoint(LISTS["verbs or nouns"]):
@@ -224,7 +224,7 @@ def _is_compared(word: str) -> bool:
 
 
 def _by_ending(at: _Place) -> PartOfSpeech:
-    """The class of a word that no list knows, by its ending and what stands beside it; a noun for want of a sign."""
+    """The class of a word that no list knows, by its ending and its neighbours; a noun without other signs."""
     word = at.word
     describes = at.is_before_content and not at.is_verbal
     if found := _by_suffix(word):

@@ -88,9 +88,9 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     of coherence and the share of texts with digits differ by row modulo 4 far beyond chance (p below 1e-9), and not by
     blocks of three rows (p above 0.1). Which model is which is not known.
 
-    Raises InputFaults with all faults of the file: a row of other than six columns, an unknown label, a text that does
-    not begin with its prefix, a rating that is no number from 1 to 5; with `assume_system_order`, a group that is not
-    twelve rows in a run.
+    Raises InputFaults with all faults of the file: a row without six columns, an unknown label, a text that does not
+    begin with its prefix, a rating that is no number from 1 to 5; with `assume_system_order`, a group that is not
+    twelve consecutive rows.
     """
     labels = _labels(part)
     path = require_file(root, FILES[part][0], download)

@@ -134,5 +134,5 @@ def _turns(example: Example) -> tuple[str, ...]:
 
 
 def _words(example: Example) -> tuple[str, ...]:
-    """The turns without what two copies of one dialogue may differ in: case and blanks."""
+    """The turns without case and blanks, in which copies of a dialogue may differ."""
     return tuple(" ".join(turn.split()).casefold() for turn in example.turns)

@@ -14,9 +14,9 @@ from oumg.pieces import normalise_text, split_pieces
 def choose_prompts(data: LabelledData, sampling: TextSampling) -> tuple[list[str], bool]:
     """The prompts, and whether they are the first words of held-out texts.
 
-    The first of these that there are: `sampling.prompts`, different prefixes of the rated texts, prefixes of the
-    held-out texts, first words of the held-out texts. Held-out texts are taken at regular distances, because data may
-    be sorted by label.
+    They come from the first of these sources that has any: `sampling.prompts`, the different prefixes of the rated
+    texts, the prefixes of the held-out texts, the first words of the held-out texts. Held-out texts are taken at
+    regular distances, because data may be sorted by label.
 
     Raises InputFaults where there are none.
     """
@@ -28,7 +28,9 @@ def choose_prompts(data: LabelledData, sampling: TextSampling) -> tuple[list[str
     if found := prefixes or first_words(data.held_out, sampling.prompt_words):
         number = min(sampling.inputs, len(found))
         return [found[i * len(found) // number] for i in range(number)], not prefixes
-    raise InputFaults([f"{data.name} has no held-out texts to begin as: set sampling.prompts to a list of texts"])
+    raise InputFaults(
+        [f"{data.name} has no held-out texts to take prompts from: set sampling.prompts to a list of texts"]
+    )
 
 
 def _prefixes(examples: Sequence[Example]) -> list[str]:

@@ -263,7 +263,7 @@ def find_disagreements(texts: ScoredTexts, count: int = 6) -> list[Disagreement]
 def mean_deviations(compared: Sequence[Compared], largest_ratios: Sequence[float]) -> dict[float, float]:
     """By largest masking ratio, the sample standard deviation of an example's cosines, on average (Table 5).
 
-    Only the cosines with augmented references count, so it is NaN below two masking ratios above 0.
+    Only the cosines with augmented references count, so it is NaN with fewer than two masking ratios above 0.
     """
     found: dict[float, float] = {}
     for largest in largest_ratios:

@@ -25,7 +25,7 @@ from oumg.form import MARKS, Form
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, SongNetPlan, character_tokenizer
 
-VERSION = 1  # of generated poems: raised whenever the same generator, forms and decoder would give other poems
+VERSION = 1  # of generated poems; raise it whenever the same generator, forms and decoder would give other poems
 LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
 
 
@@ -122,7 +122,7 @@ class Poet:
     device: str
 
     def generate(self, system: str, poems: Sequence[Example], decoder: Decoder, draws: int = 0) -> tuple[Example, ...]:
-        """The stage of a poem for the tune and form of each poem, in their order.
+        """A poem for the tune and form of each poem, in their order; they are kept as a stage.
 
         Poems of similar length are generated together. Decoders with the same number of `draws` share their random
         draws.
@@ -216,7 +216,10 @@ def limit_tunes(poems: Sequence[Example], most: int | None) -> list[Example]:
     of_tune: dict[str, list[Example]] = {}
     for poem in poems:
         of_tune.setdefault(tune_of(poem), []).append(poem)
-    kept = {e.id for of in of_tune.values() for e in split_by(of, lambda poem: poem.id, most or len(of), seed=0)[1]}
+    kept: set[str] = set()
+    for alike in of_tune.values():
+        _, drawn = split_by(alike, lambda poem: poem.id, most or len(alike), seed=0)
+        kept |= {poem.id for poem in drawn}
     return [poem for poem in poems if poem.id in kept]
 
 

@@ -29,5 +29,5 @@ def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: 
     assert choose_prompts(chinese, TextSampling(3, 1, 4, 4, (0,))) == (["今天天"], True)
     prefixed = own_data(["t", "u"], ["x", "y"], [*held_out, Example("p", text="Once more.", prefix="Once ", label="y")])
     assert choose_prompts(prefixed, TextSampling(3, 1, 4, 4, (0,))) == (["Once"], False)
-    with pytest.raises(InputFaults, match=r"mine has no held-out texts to begin as: set sampling\.prompts"):
+    with pytest.raises(InputFaults, match=r"mine has no held-out texts to take prompts from: set sampling\.prompts"):
         choose_prompts(own_data(["t", "u"], ["x", "y"]), TextSampling(3, 1, 4, 4, (0,)))
