@@ -49,7 +49,7 @@ class TrainingSettings:
         held_out: share of the texts to validate on.
         validations_per_epoch: each also writes a checkpoint to resume from.
         keep: the weights that are kept are those of the highest held-out `auc` (see `order_by_auc`) or of the lowest
-            held-out `loss`. A discriminator that learns few texts grows too sure of itself while it still learns to
+            held-out `loss`. A discriminator that learns few texts becomes overconfident while it still learns to
             rank.
     """
 

@@ -110,7 +110,7 @@ def plan(
 def divergence(
     logits: Float[Tensor, "rows vocabulary"], plain: Float[Tensor, "rows vocabulary"]
 ) -> Float[Tensor, " rows"]:
-    """KL(planned || plain) of the next token in nats: 0.1 to 0.3 on average is a healthy range.
+    """KL(planned || plain) of the next token in nats: 0.1 to 0.3 on average is what we aim at.
 
     >>> divergence(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 0.0]])).tolist()
     [0.0]

@@ -198,7 +198,7 @@ def _exact(numbers: Tensor) -> Tensor:
 def check_model(lm: CausalLM) -> None:
     """Raises SettingFault for a model that cannot be read in slots or whose logits are not h E^T.
 
-    It has to place tokens by `position_ids`, to heed a 4-D attention mask and to see all the tokens before (GPT-2,
+    It has to place tokens by `position_ids`, to respect a 4-D attention mask and to see all the tokens before (GPT-2,
     GPT-NeoX, OPT, Llama, Qwen2 do). Four tokens are read at once and in slots with a rejected branch between them.
     """
     name = type(lm.model).__name__
@@ -219,7 +219,7 @@ def check_model(lm: CausalLM) -> None:
     difference = float((slotted - plain).abs().max())
     if not difference <= tolerance:
         raise SettingFault(
-            "MARS needs a model that places tokens by position_ids, heeds a 4-D attention mask and whose logits are "
+            "MARS needs a model that places tokens by position_ids, respects a 4-D attention mask and whose logits are "
             f"its hidden states times its output embeddings, but the logits of {name} differ by {difference:.2g}: "
             "take a model such as GPT-2, with attention sdpa or eager"
         )

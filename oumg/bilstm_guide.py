@@ -17,7 +17,7 @@ from discriminators.bilstm import AttentionBiLSTM
 from discriminators.vocabulary import SPECIAL, Vocabulary
 from oumg.causal_lstm import Pool, attend, input_table, lstm_cell, recurrent, tanh
 
-SILENT = -1  # for special tokens, which the guide does not read
+NOT_READ = -1  # for special tokens, which the guide does not read
 TO_DO = (
     "train the guide on the generator's tokens, or set bridge=True (each candidate is decoded and read again as text: "
     "exact and slow)"
@@ -29,7 +29,7 @@ class TokenMismatchError(ValueError):
 
 
 def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
-    """The guide's token for each token of the generator; SILENT for special tokens and for ids beyond the last.
+    """The guide's token for each token of the generator; NOT_READ for special tokens and for ids beyond the last.
 
     There is such a map where both have the same vocabulary, and where the tokens of both are characters. A character
     that the guide lacks is its `<unk>`.
@@ -42,8 +42,8 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
         found = vocabulary.first + torch.arange(size)
     else:
         spelled = tokenizer.batch_decode([[i] for i in range(size)], clean_up_tokenization_spaces=False)
-        spoken = sorted(set(range(size)) - set(special.tolist()))
-        longer = [spelled[i] for i in spoken if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
+        ordinary = sorted(set(range(size)) - set(special.tolist()))
+        longer = [spelled[i] for i in ordinary if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
         if vocabulary.kind != "characters" or longer:
             raise TokenMismatchError(
                 "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
@@ -53,8 +53,8 @@ def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> In
             )
         own = vocabulary.tokenizer.get_vocab()
         found = torch.tensor([own.get(text, SPECIAL.index("<unk>")) for text in spelled], dtype=torch.long)
-    found[special] = SILENT
-    return torch.cat([found, found.new_full((1,), SILENT)])
+    found[special] = NOT_READ
+    return torch.cat([found, found.new_full((1,), NOT_READ)])
 
 
 class BiLSTMState(NamedTuple):
@@ -120,7 +120,7 @@ class BiLSTMGuide:
     ) -> BiLSTMState:
         """The state after one more token; where `read` is False the row stays as it is."""
         own = self._own(tokens)
-        read = own != SILENT if read is None else read & (own != SILENT)
+        read = own != NOT_READ if read is None else read & (own != NOT_READ)
         own = own.clamp(min=0)
         gates = self.tables[0][own] + recurrent(self.network.forward_lstm, state.h)
         h, c = lstm_cell(gates, state.c)
@@ -143,17 +143,18 @@ class BiLSTMGuide:
         network = self.network
         forward_table, backward_table = self.tables
         own = self._own(tokens)
-        silent = (own == SILENT)[..., None]
+        unread = own == NOT_READ
         own = own.clamp(min=0)
         gates = forward_table[own] + recurrent(network.forward_lstm, state.h)[:, None]
         last, _ = lstm_cell(gates, state.c[:, None])
         h, c = lstm_cell(backward_table[own], torch.zeros_like(last))
-        h, c = h.masked_fill(silent, 0.0), c.masked_fill(silent, 0.0)
+        h, c = (value.masked_fill(unread[..., None], 0.0) for value in (h, c))
         hidden = last + h
         energy = tanh(hidden) @ network.w
-        unread = silent.squeeze(-1)
         pool = Pool(
-            energy.masked_fill(unread, -torch.inf), torch.ones_like(energy).masked_fill(unread, 0.0), hidden * ~silent
+            energy.masked_fill(unread, -torch.inf),
+            torch.ones_like(energy).masked_fill(unread, 0.0),
+            hidden * ~unread[..., None],
         )
         for place in reversed(range(int(state.lengths.max()))):
             there = (place < state.lengths)[:, None]

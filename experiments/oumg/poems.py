@@ -217,8 +217,8 @@ def limit_tunes(poems: Sequence[Example], most: int | None) -> list[Example]:
     for poem in poems:
         of_tune.setdefault(tune_of(poem), []).append(poem)
     kept: set[str] = set()
-    for alike in of_tune.values():
-        _, drawn = split_by(alike, lambda poem: poem.id, most or len(alike), seed=0)
+    for same_tune in of_tune.values():
+        _, drawn = split_by(same_tune, lambda poem: poem.id, most or len(same_tune), seed=0)
         kept |= {poem.id for poem in drawn}
     return [poem for poem in poems if poem.id in kept]
 

@@ -35,7 +35,7 @@ def test_the_papers_prompts_are_the_released_ones(shared_data: Path) -> None:
     assert set(NAMED) == {"sentiment", "topic"}
 
 
-def test_every_fault_of_prompt_files_is_told(tmp_path: Path) -> None:
+def test_every_fault_of_prompt_files_is_reported(tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text(
         "<gen_result> is <mask_token>\n\nno places\n<mask_token> <mask_token> <gen_result>\n"
     )

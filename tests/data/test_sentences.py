@@ -31,7 +31,7 @@ def test_english_sentences() -> None:
 
 
 @pytest.mark.parametrize("name", ["spacy", "(", "(a)"])
-def test_what_is_no_splitter(name: str) -> None:
+def test_an_unknown_splitter_is_refused(name: str) -> None:
     with pytest.raises(SettingFault, match=r"regular expression"):
         make_splitter(name)
 

@@ -57,7 +57,7 @@ def test_every_kind_of_model_says_so(tmp_path: Path, load: Callable[[str], Any])
         load(str(tmp_path / "file"))
 
 
-def test_what_a_reachable_hub_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_reachable_hub_says_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(name: str) -> None:
         raise OSError(f"{name} is gated.\nLog in.")
 

@@ -25,7 +25,7 @@ def test_word_vectors_by_hand(tmp_path: Path) -> None:
     assert vectors.embed([]).shape == (0, 2)
 
 
-def test_all_bad_lines_of_word_vectors_are_told(tmp_path: Path) -> None:
+def test_all_bad_lines_of_word_vectors_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "vectors.txt"
     path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\nbig 1 1e300\n", encoding="utf-8")
     with pytest.raises(InputFaults) as faults:

@@ -1,4 +1,4 @@
-"""Augmented references on disk: read instead of made, whatever was killed; refused jobs are told and not kept."""
+"""Augmented references on disk: read instead of made, whatever was killed; refused jobs are reported and not kept."""
 
 import json
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def test_a_line_that_a_killed_process_left_unfinished_is_made_again(tmp_path: Pa
     assert [json.loads(line)["context"] for line in lines[:-1]] == ["x", "y"]
 
 
-def test_what_the_model_cannot_read_is_told_and_the_rest_is_done(tmp_path: Path) -> None:
+def test_what_the_model_cannot_read_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
     assert made[1] == "too long"
     assert [isinstance(one, Augmented) for one in made] == [True, False, True]

@@ -138,7 +138,7 @@ def test_of_equal_words_the_first_is_taken_and_one_without_value_never() -> None
     assert knapsack(np.array([0.0, 3.0]), np.array([1, 1]), 2).tolist() == [False, True]
 
 
-def test_a_dear_word_is_never_masked_within_less_than_its_cost() -> None:
+def test_a_word_is_never_masked_within_less_than_its_cost() -> None:
     assert knapsack(np.array([99.0, 1.0]), np.array([10, 1]), 9).tolist() == [False, True]
 
 

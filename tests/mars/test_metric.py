@@ -153,7 +153,7 @@ def test_what_cannot_be_scored_has_a_reason_and_the_rest_goes_on(
     assert "have no context" in caplog.text
 
 
-def test_a_reference_that_is_refused_is_told_beside_those_that_count(metric: MARS) -> None:
+def test_a_reference_that_is_refused_is_reported_beside_those_that_count(metric: MARS) -> None:
     class Fussy(Numbered):
         def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
             if long := [(i, "too long") for i, job in enumerate(jobs) if "girl" in str(job.template)]:

@@ -27,7 +27,7 @@ from oumg.unknown import count_unknown_tokens
 POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
 
 
-def loud(discriminator: Discriminator) -> Discriminator:
+def randomise(discriminator: Discriminator) -> Discriminator:
     """Random weights far from 0, so that mistakes show."""
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(0)
@@ -40,7 +40,7 @@ def loud(discriminator: Discriminator) -> Discriminator:
 @pytest.fixture(scope="module")
 def judge() -> Discriminator:
     """It does not know 楼."""
-    return loud(
+    return randomise(
         new_bilstm([(p.replace("楼", ""),) for p in POEMS], "characters", min_count=1, embedding_dim=8, hidden_dim=6)
     )
 
@@ -105,7 +105,7 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
         TokenMismatchError, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as .*bridge=True"
     ):
         map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
-    own = loud(new_token_bilstm([], words, embedding_dim=8, hidden_dim=6))
+    own = randomise(new_token_bilstm([], words, embedding_dim=8, hidden_dim=6))
     found = map_tokens(own.tokens, words)  # pyright: ignore[reportArgumentType]
     assert found[:4].tolist() == [-1, -1, -1, 6]  # behind the three special tokens of the guide
     assert found[-1] == -1

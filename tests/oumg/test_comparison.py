@@ -200,7 +200,7 @@ def test_the_source_is_read_before_the_text_and_never_cut() -> None:
         pair_texts(TextSet.of("h", first), TextSet.of("a", first), TextSet.of("b", first), read_too)
 
 
-def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     good = {f"i{i}": ["red green blue"] for i in range(6)}
     human = texts("h", {**good, "i2": ["red"], "alone": ["red green"]})
     first = texts("a", {**good, "i3": ["red green", "blue sun"]})
@@ -225,7 +225,7 @@ def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     assert [line.split(": ")[0] for line in found.value.faults] == [f"{h}:1", f"{a}:1"]
 
 
-def test_files_without_common_inputs_are_told_so_once() -> None:
+def test_files_without_common_inputs_are_reported_once() -> None:
     h, a, b = (
         TextSet.of(name, [Example(f"{name}-{i}", text="red green") for i in range(9)]) for name in ("h", "a", "b")
     )

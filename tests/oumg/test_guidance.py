@@ -34,7 +34,7 @@ PROMPTS = ["the cat", "how are you? i am", "i"]
 NEW = 10
 
 
-def loud(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> None:
+def randomise(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> None:
     """Random weights far from 0, so that mistakes show."""
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
@@ -46,7 +46,7 @@ def loud(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> None:
 @pytest.fixture(scope="module")
 def lm() -> CausalLM:
     built = TinyGPT2(vocabulary=280, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=64).build(TEXTS, (), seed=3)
-    loud(built.model, scale=0.5)
+    randomise(built.model, scale=0.5)
     built.tokenizer.padding_side = "left"
     return built
 
@@ -54,16 +54,16 @@ def lm() -> CausalLM:
 def causal_judge(tokenizer: Any) -> CausalGuide:
     settings = {"vocabulary_size": len(tokenizer), "embedding_dim": 8, "hidden_dim": 6}
     judge = CausalGuide(CausalLSTM(**settings), tokenizer, settings)
-    loud(judge.network)
+    randomise(judge.network)
     return judge
 
 
 @pytest.fixture(scope="module")
 def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
     bilstm = new_token_bilstm([], lm.tokenizer, embedding_dim=8, hidden_dim=6)
-    loud(bilstm.network)
+    randomise(bilstm.network)
     words = new_bilstm([(text,) for text in TEXTS], "words", min_count=1, embedding_dim=8, hidden_dim=6)
-    loud(words.network)
+    randomise(words.network)
     other = causal_judge(train_tokenizer(["a cat and a mat, hello"], 270, sentinels=()))
     return {"causal": causal_judge(lm.tokenizer), "bilstm": bilstm, "words": words, "other": other}
 
@@ -262,8 +262,8 @@ def test_assisted_decoding_needs_to_know_where_the_prompt_ends(
     lm: CausalLM, judges: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     soft, assistant = (deepcopy(lm.model) for _ in range(2))
-    loud(soft, scale=0.2)
-    loud(assistant, scale=0.2)
+    randomise(soft, scale=0.2)
+    randomise(assistant, scale=0.2)
     with torch.no_grad():  # nearly the same, so that some of its tokens are taken
         for parameter in assistant.parameters():
             parameter.mul_(1.3)
@@ -309,7 +309,7 @@ def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
         decoder_start_token_id=0,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
     t5 = initialise_model(T5ForConditionalGeneration, config, seed=0)
-    loud(t5, scale=0.5)
+    randomise(t5, scale=0.5)
     both = CausalLM(t5, lm.tokenizer)
     expected = generate(both, [Recomputed(plain_judges["causal"], 1, 4.0, 5, "continuation")], **MODES[mode])
     assert generate(both, [Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)], **MODES[mode]) == expected

@@ -1,4 +1,4 @@
-"""The choice of G2: exact ranks, renormalised; forced marks stay; what is not possible is told."""
+"""The choice of G2: exact ranks, renormalised; forced marks stay; what is not possible is refused."""
 
 from collections.abc import Callable
 

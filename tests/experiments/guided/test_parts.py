@@ -21,7 +21,7 @@ def test_no_text_is_learned_by_two_parts() -> None:
     assert [len(side) for side in (pretrained.generator, pretrained.guide, pretrained.judge)] == [0, 60, 60]
 
 
-def test_too_few_texts_of_a_label_are_told_with_their_numbers(own_data: Callable[..., LabelledData]) -> None:
+def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Callable[..., LabelledData]) -> None:
     frequent, rare = [f"text {i}" for i in range(200)], [f"rare {i}" for i in range(9)]
     data = own_data([*frequent, *rare, *rare], ["frequent"] * 200 + ["rare"] * 18)  # each rare one stands twice
     with pytest.raises(InputFaults) as found:

@@ -59,7 +59,7 @@ def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path
         (["+exp=guided_poetry", "guide=lstm"], "model.guides.lstm"),
     ],
 )
-def test_settings_that_are_wrong_are_told(
+def test_settings_that_are_wrong_are_reported(
     run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], settings: list[str], message: str
 ) -> None:
     assert run_here(*TOY, *settings) == 2

@@ -12,7 +12,7 @@ from experiments.guided.settings import Steering, TextSampling
 from language_models.causal import CausalLM
 
 
-def test_bad_settings_are_told(lm: CausalLM) -> None:
+def test_bad_settings_are_reported(lm: CausalLM) -> None:
     with pytest.raises(ValueError, match="begin with 0"):
         Steering("normalised", (1, 2), (8,))
     for wrong in (-1.0, float("inf"), float("nan"), 0, "2"):

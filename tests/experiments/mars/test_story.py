@@ -104,7 +104,7 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(run: Calla
     assert {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")} == kept
 
 
-def test_wrong_settings_are_told_before_a_model_is_trained(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_wrong_settings_are_reported_before_a_model_is_trained(run: Callable[..., Any], tmp_path: Path) -> None:
     toy = ("+exp=mars_story", *TOY, "data.train=200", "data.held_out=20", "data.rated=24", f"outputs={tmp_path}")
     found = run(*toy, "model.metric.q=0")
     assert found.returncode != 0
@@ -340,7 +340,7 @@ def test_a_counted_corpus_decides_what_is_masked_and_is_named(
         assert "|documents=references|" not in signature
 
 
-def test_data_without_references_is_told_by_line(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
+def test_data_without_references_is_reported_by_line(run: Callable[..., Any], model: Path, tmp_path: Path) -> None:
     data = tmp_path / "in.jsonl"
     data.write_text('{"id": "a", "text": "a dog ran"}\n', encoding="utf-8")
     found = run(

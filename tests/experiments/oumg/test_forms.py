@@ -30,7 +30,7 @@ def test_form_scores_by_hand() -> None:
     assert machine["form_kept_interval"] == [0.0, 1.0]
 
 
-def test_no_poem_tells_its_own_tones() -> None:
+def test_the_tone_pattern_of_a_poem_excludes_the_poem() -> None:
     poems = [Example(f"k{i}", text="花月。", prefix="春词", group=f"k{i}") for i in range(5)]
     (row,) = map(json_cells, form_rows(score_forms({"human": poems}, known=[])))
     assert math.isnan(row["tones"])  # four others are too few

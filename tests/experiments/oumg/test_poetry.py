@@ -69,7 +69,7 @@ def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path
         (["+exp=oumg_poetry", "test_fraction=1"], "test_fraction must be less than 1, but is 1"),
     ],
 )
-def test_settings_that_are_wrong_are_told(
+def test_settings_that_are_wrong_are_reported(
     run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], settings: list[str], message: str
 ) -> None:
     assert run_here(*TOY, *settings) == 2

@@ -140,7 +140,7 @@ def test_an_anchor_puts_the_systems_in_an_order(
     assert "none.jsonl:0: no such file" in capsys.readouterr().err
 
 
-def test_what_is_wrong_is_told_by_file_and_line_before_anything_is_written(
+def test_what_is_wrong_is_reported_by_file_and_line_before_anything_is_written(
     run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = files["g2"].read_text("utf-8").splitlines()
@@ -158,7 +158,7 @@ def test_what_is_wrong_is_told_by_file_and_line_before_anything_is_written(
     assert not (tmp_path / "outputs").exists()
 
 
-def test_settings_that_are_wrong_are_told(
+def test_settings_that_are_wrong_are_reported(
     run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here("+exp=oumg", f"data.human={files['human']}") == 2
