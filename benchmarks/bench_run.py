@@ -11,19 +11,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from machine import matrix_speed
 from torch.utils.flop_counter import FlopCounterMode
 
+from experiments.run import main as run
+from experiments.runner.contracts import Run
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from experiments.run import main as run  # noqa: E402
-from experiments.runner.contracts import Run  # noqa: E402
-
 GOAL = 2.5  # times the limit, for a long stage
 LONG = 10  # seconds that make a stage long
 
@@ -48,8 +47,8 @@ def count_products(settings: list[str], folder: Path) -> dict[str, int]:
     return counts
 
 
-def measure_seconds(settings: list[str], folder: Path) -> dict[str, float]:
-    """The seconds of every stage, as the program reports them when it runs alone in a new process."""
+def run_alone(settings: Sequence[str], folder: Path) -> dict[str, Any]:
+    """The content of results.json of a run in a new process; its output is not shown."""
     program = [
         sys.executable,
         str(ROOT / "experiments/run.py"),
@@ -58,7 +57,7 @@ def measure_seconds(settings: list[str], folder: Path) -> dict[str, float]:
         f"run_dir={folder}/run",
     ]
     subprocess.run(program, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-    return json.loads((folder / "run/results.json").read_text("utf-8"))["timings"]
+    return json.loads((folder / "run/results.json").read_text("utf-8"))
 
 
 def main() -> None:
@@ -71,7 +70,7 @@ def main() -> None:
         f"{speed / 1e9:.0f} GFLOP/s in large products"
     )
     with tempfile.TemporaryDirectory() as folder:
-        seconds = measure_seconds(settings, Path(folder) / "timed")
+        seconds = run_alone(settings, Path(folder) / "timed")["timings"]
         counts = count_products(settings, Path(folder) / "counted")
     print(f"{'stage':44}{'seconds':>9}{'GFLOP':>10}{'limit':>8}{'ratio':>8}")
     for stage, taken in sorted(seconds.items(), key=lambda each: -each[1]):

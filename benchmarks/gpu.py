@@ -7,7 +7,6 @@ models, and a CDM pair of 10 M and 60 M parameters from scratch. Nothing here ne
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from bench_run import run_alone
 from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
 from language_models.causal import CausalLM, continuation_log_probabilities
@@ -78,15 +78,7 @@ def print_pair() -> None:
     """Trains the CDM pair, and prints the seconds of every stage and the agreement."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        program = [
-            sys.executable,
-            str(ROOT / "experiments/run.py"),
-            *PAIR,
-            f"outputs={folder}",
-            f"run_dir={folder}/run",
-        ]
-        subprocess.run(program, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
-        results = json.loads((Path(folder) / "run/results.json").read_text("utf-8"))
+        results = run_alone(PAIR, Path(folder))
     for stage, seconds in results["timings"].items():
         print(f"{stage:44}{seconds:9.1f} s")
     for name, value in results["figures"].items():
