@@ -110,7 +110,7 @@ _Phrase: TypeAlias = tuple[_Token, ...]
 class _Script:
     """A block as one of the speakers begins it: per turn its paraphrases; the facts that must be new, and known.
 
-    It `recalls` if one of these follows from nothing, so that it must have been mentioned.
+    It `recalls` if no key implies one of the known facts, so that a turn must have mentioned it.
     """
 
     turns: tuple[tuple[_Phrase, ...], ...]

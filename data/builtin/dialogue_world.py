@@ -36,4 +36,4 @@ def read_topic(name: str) -> Topic:
 SMALL_TALK = read_world("dialogues/small_talk")
 OPENINGS, CLOSINGS = SMALL_TALK["openings"], SMALL_TALK["closings"]
 TOPICS: Mapping[str, Topic] = {name: read_topic(name) for name in words(SMALL_TALK["topics"])}
-LISTS = table(SMALL_TALK["lists"])  # the values of facts that follow from nothing, by kind
+LISTS = table(SMALL_TALK["lists"])  # the values of facts that no key implies, by kind

@@ -43,8 +43,8 @@ def models(
     found = find_cdm(run, dialogues, cdm)
     texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
     backbone = find_or_train_language_model(run, "infiller", infiller, texts, held_out)
-    told, told_held_out = ([example.full_text for example in part] for part in (stories.train, stories.held_out))
-    fluent = find_or_train_language_model(run, "language_model", language_model, told, told_held_out)
+    story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
+    fluent = find_or_train_language_model(run, "language_model", language_model, story_texts, held_out_stories)
     parts = split_parts(reviews, share, run.seed)
     writer = load_generator(run, generator, parts.generator, reviews, cdm.device)
     guides = [train_label_guide(run, guide, writer.lm, label, parts.guide) for label in reviews.labels]
