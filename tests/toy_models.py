@@ -1,5 +1,9 @@
-"""Small random models that the tests of several rooms share."""
+"""Small random models that the tests of several rooms share, and models that run out of memory."""
 
+from collections.abc import Callable
+from typing import Any
+
+import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
 from language_models.tiny import initialise_model
@@ -25,3 +29,14 @@ def toy_bart(tokens: int, start: int, end: int, deviation: float, seed: int = 0)
         forced_eos_token_id=None,
     )
     return initialise_model(BartForConditionalGeneration, config, seed).eval()
+
+
+def refuse_large_batches(forward: Callable[..., Any], rows: int) -> Callable[..., Any]:
+    """The forward pass of a model that runs out of memory for more than `rows` rows."""
+
+    def crowded(*args: object, input_ids: torch.Tensor, **others: object) -> Any:
+        if len(input_ids) > rows:
+            raise torch.OutOfMemoryError
+        return forward(*args, input_ids=input_ids, **others)
+
+    return crowded

@@ -18,6 +18,7 @@ from language_models.causal import (
     logit_parts,
 )
 from language_models.tiny import TinyGPT2
+from tests.toy_models import refuse_large_batches
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
 PLAN = TinyGPT2(vocabulary=300, n_embd=16, n_head=2, n_layer=2, n_inner=32, longest=64)
@@ -89,14 +90,7 @@ def test_a_batch_that_does_not_fit_is_halved(
     lm: CausalLM, pairs: list[Continuation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = continuation_log_probabilities(lm, pairs)
-    forward = lm.model.forward
-
-    def crowded(*args: object, input_ids: torch.Tensor, **kwargs: object) -> object:
-        if len(input_ids) > 3:
-            raise torch.OutOfMemoryError
-        return forward(*args, input_ids=input_ids, **kwargs)
-
-    monkeypatch.setattr(lm.model, "forward", crowded)
+    monkeypatch.setattr(lm.model, "forward", refuse_large_batches(lm.model.forward, rows=3))
     for a, b in zip(continuation_log_probabilities(lm, pairs), expected, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
 

@@ -19,6 +19,7 @@ from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
 from mars.planning import plan
 from mars.writable_tokens import WritableTokens
+from tests.toy_models import refuse_large_batches
 
 WORDS = [
     *["the", "dog", "ran", "after", "a", "red", "ball", "and", "he", "threw"],
@@ -322,14 +323,7 @@ def test_references_longer_than_the_model_are_all_named(lm: CausalLM) -> None:
 
 def test_a_batch_that_does_not_fit_is_halved(lm: CausalLM, jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = texts(augment(lm, jobs))
-    forward = lm.model.forward
-
-    def crowded(*args: object, input_ids: torch.Tensor, **kwargs: object) -> object:
-        if len(input_ids) > 3:
-            raise torch.OutOfMemoryError
-        return forward(*args, input_ids=input_ids, **kwargs)
-
-    monkeypatch.setattr(lm.model, "forward", crowded)
+    monkeypatch.setattr(lm.model, "forward", refuse_large_batches(lm.model.forward, rows=3))
     assert texts(augment(lm, jobs)) == expected
 
 
