@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, RobertaConfig
+from transformers import BertConfig, BertForMaskedLM, RobertaConfig
 
+from language_models import encoders
 from language_models.encoders import Encoder, load_encoder, mean_pool, offline_encoder
 from language_models.model import plain_token_ids, readable_tokens
 
@@ -44,6 +45,23 @@ def test_roberta_numbers_its_positions_from_the_padding_id(toy_encoder: Path):
     tokenizer.model_max_length = 10**30
     assert readable_tokens(BertConfig(max_position_embeddings=512), tokenizer) == 512
     assert readable_tokens(RobertaConfig(max_position_embeddings=514, pad_token_id=1), tokenizer) == 512
+
+
+def test_a_pooler_that_the_checkpoint_lacks_does_not_change_the_identity(toy_encoder: Path, tmp_path: Path):
+    """As in RoBERTa's checkpoints: a new pooler is random, and nothing reads it."""
+    BertForMaskedLM.from_pretrained(toy_encoder).save_pretrained(tmp_path)
+    load_encoder(str(toy_encoder))[1].save_pretrained(tmp_path)
+    found = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        encoders._load_sentence_transformer.cache_clear()
+        encoder = Encoder.from_pretrained(str(tmp_path))
+        found.append((encoder.identity, encoder.model[0].auto_model.pooler.dense.weight.sum().item()))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]
+    with torch.no_grad():
+        encoder.model[0].auto_model.embeddings.word_embeddings.weight[0, 0] += 1
+    assert Encoder(encoder.model, encoder.name, encoder.longest).identity != found[0][0]
 
 
 def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
