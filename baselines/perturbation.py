@@ -88,13 +88,18 @@ def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sen
 
 
 def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
-    """The text goes on as another text does; None for one sentence.
+    """The text goes on as another text does; the second half of its words, where one of both has one sentence.
 
     >>> exchange_ending(("A.", "B."), ("C.", "D."), random.Random(0))
     ('A.', 'D.')
+    >>> exchange_ending(("A dull film.",), ("We left early.",), random.Random(0))
+    ('A left early.',)
     """
     if min(len(text), len(other)) < 2:
-        return None
+        words, others = " ".join(text).split(), " ".join(other).split()
+        half = len(words) // 2
+        changed = [*words[:half], *others[-(len(words) - half) :]]
+        return None if not half or len(others) < 2 or changed == words else (" ".join(changed),)
     i = rng.randrange(1, len(text))
     ending = other[-(len(text) - i) :]
     return None if ending == text[i:] else (*text[:i], *ending)

@@ -39,6 +39,15 @@ def test_each_perturbation_by_hand() -> None:
         assert sum(a != b for a, b in zip(text, substituted, strict=True)) >= 1
 
 
+def test_a_text_of_one_sentence_ends_in_words_of_another() -> None:
+    rng = random.Random(0)
+    assert exchange_ending(("One cat sat here.",), ("Two dogs ran far away.",), rng) == ("One cat far away.",)
+    assert exchange_ending(("One cat sat.", "It ate."), ("No. 7",), rng) == ("One cat No. 7",)
+    assert exchange_ending(("One cat sat here.",), ("Yes.",), rng) is None
+    reviews = [f"number {i} is a dull film of {i} hours ." for i in range(20)]
+    assert None not in perturb_for_discriminator(reviews, 0)
+
+
 @pytest.mark.parametrize("kind", [*UNION, *DISCRIMINATOR])
 def test_a_text_that_cannot_be_perturbed_has_no_negative(kind: object) -> None:
     assert callable(kind)
