@@ -7,10 +7,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core.faults import SettingFault
+from core.faults import MissingModel, SettingFault
 from language_models import devices
 from language_models.causal import CausalLM
-from language_models.devices import check_device, count_weights, free_memory
+from language_models.devices import check_device, check_memory, count_weights, free_memory
 from language_models.tiny import TinyGPT2
 
 
@@ -47,6 +47,30 @@ def test_weights_are_counted_from_headers(tmp_path: Path) -> None:
     assert count_weights(tmp_path) == 12 + 5 + 1
     assert count_weights(tmp_path / "nothing") is None
     assert count_weights("no/such") is None
+
+
+def test_weights_that_no_memory_maps_are_counted(tmp_path: Path) -> None:
+    """A sparse file stands for 40 billion weights; mapping it fails where memory is not overcommitted."""
+    numbers = 40 * 10**9
+    entry = {"dtype": "F32", "shape": [numbers // 10, 10], "data_offsets": [0, 4 * numbers]}
+    text = json.dumps({"__metadata__": {"format": "pt"}, "a": entry}).encode()
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + 4 * numbers)
+    assert count_weights(tmp_path) == numbers
+    with pytest.raises(SettingFault, match=r"40\.00 billion\) need 160\.0 GB in float32"):
+        check_memory(tmp_path, "float32", "cpu")
+
+
+@pytest.mark.parametrize("damage", ["empty", "bytes", "header", "pointer", "cut"])
+def test_damaged_weights_are_a_fault_of_the_model(damage: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    save_file({"a": torch.zeros(3, 4)}, file)
+    whole = file.read_bytes()
+    contents = {"empty": b"", "bytes": b"\xff" * 64, "header": (3).to_bytes(8, "little") + b"{}{"}
+    file.write_bytes({**contents, "pointer": b"version https://git-lfs", "cut": whole[:-1]}[damage])
+    with pytest.raises(MissingModel, match=r"model\.safetensors is not a whole safetensors file"):
+        count_weights(tmp_path)
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(
