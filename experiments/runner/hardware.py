@@ -1,5 +1,6 @@
 """Hardware: checks of the devices that a run asks for, before anything is loaded or trained."""
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,6 +32,9 @@ def check_trainer(make_trainer: Callable[..., pytorch_lightning.Trainer], precis
         )
     except (MisconfigurationException, ValueError, TypeError, ImportError) as error:
         raise SettingFault(f"trainer: {error}") from error
+    cores = os.cpu_count() or 1
+    if trainer.strategy.root_device.type == "cpu" and trainer.num_devices > cores:
+        raise SettingFault(f"trainer.devices={trainer.num_devices}, but this machine has {cores} cores: set fewer")
     if trainer.precision != precision and precision.startswith("16"):
         raise SettingFault(f"trainer.precision={precision} needs a GPU; on a CPU set 32-true or bf16-mixed")
     on_cuda = trainer.strategy.root_device.type == "cuda"

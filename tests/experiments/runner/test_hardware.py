@@ -17,6 +17,7 @@ pytestmark = [
     [
         (("trainer.accelerator=gpu", "trainer.devices=2"), "trainer: No supported gpu backend found"),
         (("trainer.strategy=fsdp",), "trainer: The strategy `fsdp` requires a GPU"),
+        (("trainer=cpu", "trainer.devices=4096"), "trainer.devices=4096, but this machine has"),
         (("trainer.precision=half",), "trainer: Precision 'half' is invalid"),
         (("trainer.precision=16-mixed",), "trainer.precision=16-mixed needs a GPU"),
         (
