@@ -9,6 +9,8 @@ import json
 import logging
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ from data.files import iterate_examples, json_line, score_records
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
+ASK = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver=False)"
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ class RayEngine:
             raise SettingFault("engine=ray needs ray: pip install 'judging-generated-text[ray]'") from error
         if address is not None:
             _knock(address)
+            _ask_cluster(address)
         self.ray, self.metric, self.workers = ray, metric, workers
         self.resources = {"num_cpus": cpus, "num_gpus": gpus}
         own = None if address is not None else max(1, round(workers * cpus)) + 1
@@ -184,3 +188,22 @@ def _knock(address: str) -> None:
         socket.create_connection((host, int(port)), PATIENCE).close()
     except OSError as error:
         raise SettingFault(f"engine.address={address} does not answer within {PATIENCE:g} s: {error}") from error
+
+
+def _ask_cluster(address: str) -> None:
+    """Raises SettingFault if what listens at the address is no Ray cluster.
+
+    Another process asks, because a connection that Ray has begun cannot be given up.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", ASK, address], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as asking:
+        assert asking.stdout is not None
+        asking.stdout.readline()  # ray is imported
+        try:
+            code = asking.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            asking.kill()
+            code = None
+    if code != 0:
+        raise SettingFault(f"engine.address={address} does not answer as a Ray cluster within {PATIENCE:g} s")

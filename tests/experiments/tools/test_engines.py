@@ -1,6 +1,7 @@
 """Engines: chunks in this process, and on a real local Ray cluster, of which a worker dies."""
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import InputFaults, SettingFault
+from experiments.tools import engines
 from experiments.tools.engines import LocalEngine, RayEngine
 
 Here = Callable[..., int]
@@ -60,9 +62,9 @@ def write_texts(path: Path, texts: list[str]) -> None:
 def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
     """Runs +exp=score in a process of its own, which can import the metrics above."""
     (folder / "dying_metrics.py").write_text(METRICS)
-    command = [sys.executable, str(REPOSITORY / "experiments/run.py"), "+exp=score", "data.path=in.jsonl", "chunk=3"]
+    command = [sys.executable, str(REPOSITORY / "experiments/run.py"), "--allow", "dying_metrics", "+exp=score"]
     return subprocess.run(
-        [*command, *settings],
+        [*command, "data.path=in.jsonl", "chunk=3", *settings],
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": f"{folder}:{REPOSITORY}"},
         capture_output=True,
@@ -120,6 +122,16 @@ def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str) ->
     with pytest.raises(SettingFault) as found:
         RayEngine(**{"metric": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
     assert message in str(found.value)
+
+
+@pytest.mark.slow
+def test_an_address_where_something_else_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    monkeypatch.setattr(engines, "PATIENCE", 3.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(SettingFault, match=f"{address} does not answer as a Ray cluster within 3 s"):
+            RayEngine(metric={}, workers=1, cpus=1.0, gpus=0.0, address=address)
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
