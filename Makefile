@@ -59,12 +59,13 @@ audit: setup # known faults of the locked releases
 TORCH ?=
 EXTRAS := offline,parquet,judge,peft,launchers,demo,dev
 oldest: RESOLUTION := lowest-direct
+oldest: WARNINGS := -o filterwarnings=default # old releases warn of what newer ones, beside them, leave out
 newest: RESOLUTION := highest
 oldest newest:
 	$(PYTHON) -m venv .venv-$@
 	.venv-$@/bin/python -m pip install --quiet uv
 	.venv-$@/bin/uv pip install --quiet --python .venv-$@/bin/python --resolution $(RESOLUTION) $(TORCH) -e ".[$(EXTRAS)]"
-	.venv-$@/bin/python -m pytest
+	.venv-$@/bin/python -m pytest $(WARNINGS)
 
 bench: setup
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
