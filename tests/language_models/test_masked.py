@@ -1,6 +1,7 @@
 """Masked models: the likeliest token at each mask against one row at a time, and training of a BERT from scratch."""
 
 import copy
+import os
 from functools import partial
 from pathlib import Path
 
@@ -140,6 +141,7 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
 
 def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "weights").write_text("one")
+    os.utime(tmp_path / "weights", (1, 1))  # a young file is read each time
     first = folder_fingerprint(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", lambda *_: pytest.fail("an unchanged file is not read again"))
