@@ -139,11 +139,12 @@ def test_a_partial_correlation_is_that_of_what_the_third_column_leaves():
     x, y = z + rng.normal(0, 6, 30), -z + rng.normal(0, 9, 30)
     ranks = [stats.rankdata(column) for column in (x, y, z)]
     left = [rank - np.polyval(np.polyfit(ranks[2], rank, 1), ranks[2]) for rank in ranks[:2]]
-    expected = stats.pearsonr(*left).statistic
+    expected = stats.pearsonr(left[0], left[1])[0]
     (found,) = partial_spearman(x, y, z, np.ones((1, 30)))
     assert found == pytest.approx(expected, abs=1e-12)
     drawn = np.bincount(rng.integers(0, 30, 30), minlength=30)
-    twice = partial_spearman(*(np.repeat(column, drawn) for column in (x, y, z)), np.ones((1, 30)))
+    more = [np.repeat(column, drawn) for column in (x, y, z)]
+    twice = partial_spearman(more[0], more[1], more[2], np.ones((1, 30)))
     both = partial_spearman(x, y, z, np.stack([np.ones(30), drawn.astype(float)]))
     np.testing.assert_allclose(both, [expected, twice[0]], atol=1e-12)
 

@@ -3,6 +3,7 @@
 python tests/trust/explore_readers.py -max_total_time=60
 """
 
+import importlib
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,7 +20,7 @@ WHOLE = (
 
 def main() -> None:
     """Runs until atheris stops; an exception other than the faults of a file ends it with the bytes in a file."""
-    import atheris  # pyright: ignore[reportMissingImports]
+    atheris: Any = importlib.import_module("atheris")
 
     with atheris.instrument_imports(include=["core", "data", "csv", "json"]):
         from core.faults import InputFaults
