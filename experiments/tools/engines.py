@@ -27,6 +27,7 @@ from data.files import iterate_examples, json_line, score_records
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
+RETRIES = 2  # of a chunk whose worker died
 ASK = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver=False)"
 
 
@@ -98,7 +99,8 @@ class RayEngine:
     """Scores with Ray Data: a pool of actors, each of which holds the metric. Needs the extra `ray`.
 
     All chunks of the file are in Ray's object store, which spills to disk. If the metric depends on a corpus, the
-    actors read the file too, so it must be in a folder that all nodes share. Ray restarts an actor that dies.
+    actors read the file too, so it must be in a folder that all nodes share. Ray restarts an actor that dies; a chunk
+    in which three die ends the run.
 
     Args:
         metric: the configuration of the metric; every actor builds its own metric.
@@ -152,13 +154,19 @@ class RayEngine:
             ScoringActor,
             fn_constructor_args=(self.metric, str(file.resolve()), str(file)),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
+            max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
+            max_task_retries=RETRIES,
             **self.resources,
         )
-        for row in scored.iter_rows():
-            found = json.loads(row["scored"])
-            if "faults" in found:
-                raise InputFaults(found["faults"])
-            yield ScoredChunk(**found)
+        try:
+            for row in scored.iter_rows():
+                found = json.loads(row["scored"])
+                if "faults" in found:
+                    raise InputFaults(found["faults"])
+                yield ScoredChunk(**found)
+        except self.ray.exceptions.RayActorError as error:
+            times = f"{RETRIES + 1} times in the same chunk"
+            raise RuntimeError(f"a worker died {times}; finished chunks are kept for the same command") from error
 
 
 class ScoringActor:

@@ -42,6 +42,17 @@ class Dying:
         return Scores({"quality": np.array([len(e.text.split()) for e in examples], float)}, "dying")
 
 
+class Deadly:
+    """Every process that scores the text "die" is killed."""
+
+    requires = ()
+
+    def score(self, examples):
+        if any(example.text == "die" for example in examples):
+            os._exit(1)
+        return Scores({"quality": np.zeros(len(examples))}, "deadly")
+
+
 class Refusing:
     """Refuses the text "no"."""
 
@@ -96,6 +107,19 @@ def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path
     assert there.returncode == 0, there.stderr
     assert (tmp_path / "marker").exists()  # a worker did die
     assert (tmp_path / "there.jsonl").read_bytes() == (tmp_path / "here.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_stay(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    write_texts(tmp_path / "in.jsonl", [*(f"text {i}" for i in range(20)), "die", "text"])
+    metric = "metric={_target_:dying_metrics.Deadly}"
+    done = run_score(tmp_path, metric, "output=out.jsonl", "stages_dir=stages", "engine=ray", "engine.workers=1")
+    assert done.returncode == 1
+    assert "a worker died 3 times in the same chunk; finished chunks are kept" in done.stderr
+    assert not (tmp_path / "out.jsonl").exists()
+    (progress,) = (tmp_path / "stages").glob("scores-*/progress.json")
+    assert json.loads(progress.read_text("utf-8"))["rows"] >= 3
 
 
 @pytest.mark.slow
