@@ -8,6 +8,7 @@ them shallower where memory or patience demands it.
 
 import argparse
 import multiprocessing
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from transformers import (
 from language_models.tiny import initialise_model
 
 GB = 1e9
-ROWS, TOKENS = 8, 128  # of a batch that is measured
+TOKENS = 128  # of a row that is measured
 LORA_RANK = 16
 CARDS = (8, 24, 80)  # GB
 
@@ -39,8 +40,8 @@ def t5(width: int, inner: int, heads: int, layers: int, size: int = 64) -> Calla
     """The configuration of a T5, with fewer layers where they are given."""
 
     def make(fewer: int | None) -> T5Config:
-        depth = fewer or layers
-        return T5Config(d_model=width, d_ff=inner, num_heads=heads, d_kv=size, num_layers=depth, vocab_size=32128)
+        sizes: Any = {"d_model": width, "d_ff": inner, "num_heads": heads, "d_kv": size, "decoder_start_token_id": 0}
+        return T5Config(vocab_size=32128, num_layers=fewer or layers, **sizes)
 
     return make
 
@@ -62,20 +63,27 @@ def gpt2(width: int, heads: int, depth: int) -> Callable[[int | None], GPT2Confi
     return lambda fewer: GPT2Config(n_embd=width, n_head=heads, n_layer=fewer or depth)
 
 
-def bert(kind: type, vocabulary: int, width: int, heads: int, depth: int) -> Callable[[int | None], Any]:
+def bert(kind: type, width: int, heads: int, depth: int, **special: int) -> Callable[[int | None], Any]:
     def make(fewer: int | None) -> Any:
         sizes = {"hidden_size": width, "intermediate_size": 4 * width, "num_attention_heads": heads}
-        return kind(vocab_size=vocabulary, num_hidden_layers=fewer or depth, max_position_embeddings=514, **sizes)
+        return kind(num_hidden_layers=fewer or depth, **sizes, **special)
 
     return make
 
 
-def llama(fewer: int | None) -> LlamaConfig:
-    """The shape of an 8 B Llama: eight key-value heads for 32 query heads, and 128,256 tokens."""
-    sizes = {"hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8}
-    return LlamaConfig(vocab_size=128_256, num_hidden_layers=fewer or 32, **sizes)  # pyright: ignore[reportArgumentType]
+def llama(width: int, inner: int, depth: int, tied: bool) -> Callable[[int | None], LlamaConfig]:
+    """The configuration of a Llama 3: eight key-value heads for 32 query heads, and 128,256 tokens."""
+
+    def make(fewer: int | None) -> LlamaConfig:
+        sizes: Any = {"hidden_size": width, "intermediate_size": inner, "max_position_embeddings": 131_072}
+        heads: Any = {"num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": tied}
+        ends: Any = {"bos_token_id": 128_000, "eos_token_id": 128_001}
+        return LlamaConfig(vocab_size=128_256, num_hidden_layers=fewer or depth, **sizes, **heads, **ends)
+
+    return make
 
 
+ROBERTA: Any = {"vocab_size": 50265, "pad_token_id": 1, "max_position_embeddings": 514, "type_vocab_size": 1}
 SEQ2SEQ, CAUSAL, MASKED = AutoModelForSeq2SeqLM, AutoModelForCausalLM, AutoModelForMaskedLM
 MODELS: dict[str, tuple[Any, Callable[[int | None], Any]]] = {
     "T5-small": (SEQ2SEQ, t5(512, 2048, 8, 6)),
@@ -88,9 +96,10 @@ MODELS: dict[str, tuple[Any, Callable[[int | None], Any]]] = {
     "GPT-2": (CAUSAL, gpt2(768, 12, 12)),
     "GPT-2-medium": (CAUSAL, gpt2(1024, 16, 24)),
     "GPT-2-large": (CAUSAL, gpt2(1280, 20, 36)),
-    "Llama shape, 8 B": (CAUSAL, llama),
-    "RoBERTa-large": (MASKED, bert(RobertaConfig, 50265, 1024, 16, 24)),
-    "BERT-base-chinese": (MASKED, bert(BertConfig, 21128, 768, 12, 12)),
+    "Llama shape, 1 B": (CAUSAL, llama(2048, 8192, 16, tied=True)),
+    "Llama shape, 8 B": (CAUSAL, llama(4096, 14336, 32, tied=False)),
+    "RoBERTa-large": (MASKED, bert(RobertaConfig, 1024, 16, 24, **ROBERTA)),
+    "BERT-base-chinese": (MASKED, bert(BertConfig, 768, 12, 12, vocab_size=21128)),
 }
 
 
@@ -119,18 +128,19 @@ def print_memory() -> None:
         print(f"| {name} | {count / 1e6:.0f} M | {cells} |")
 
 
-def measure(name: str, layers: int | None, device: str, dtype: str) -> None:
-    """Prints the time of a scored and of a trained batch, and the peak memory."""
+def measure(name: str, layers: int | None, rows: int, device: str, dtype: str) -> None:
+    """Prints the time of a scored and of a trained batch, each with the peak memory up to then."""
     kind, make = MODELS[name]
     config = make(layers)
     model = initialise_model(kind.from_config, config, seed=0).to(device, getattr(torch, dtype))
-    ids = torch.randint(200, 9000, (ROWS, TOKENS), device=device)
+    ids = torch.randint(200, 9000, (rows, TOKENS), device=device)
     inputs = {"input_ids": ids, **({"decoder_input_ids": ids} if config.is_encoder_decoder else {})}
 
-    def wait() -> float:
+    def wait() -> tuple[float, float]:
+        """The time on the clock, and that of the CPU, which other processes disturb less."""
         if device != "cpu":
             torch.cuda.synchronize()
-        return time.perf_counter()
+        return time.perf_counter(), time.process_time()
 
     def score() -> None:
         with torch.inference_mode():
@@ -144,27 +154,26 @@ def measure(name: str, layers: int | None, device: str, dtype: str) -> None:
         optimizer.step()
         optimizer.zero_grad()
 
-    taken = []
+    cells = []
     for work in (score, train):
         work()
         start = wait()
         work()
-        taken.append(wait() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if device != "cpu":
-        peak = torch.cuda.max_memory_allocated()
+        seconds, of_cpu = (after - before for before, after in zip(start, wait(), strict=True))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        if device != "cpu":
+            peak = torch.cuda.max_memory_allocated()
+        cells.append(f"{seconds:.2f} s ({of_cpu:.2f} s of CPU), {peak / GB:.1f} GB")
     depth = f"{layers} layers" if layers else "all layers"
     parameters = sum(p.numel() for p in model.parameters()) / 1e6
-    print(
-        f"| {name} | {depth}, {parameters:.0f} M | {taken[0]:.2f} s | {taken[1]:.2f} s | {peak / GB:.1f} GB |",
-        flush=True,
-    )
+    print(f"| {name} | {depth}, {parameters:.0f} M | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--measure", nargs="*", metavar="MODEL", help="models to time; without names, all")
     arguments.add_argument("--layers", type=int, help="of every model that is measured; by default all")
+    arguments.add_argument("--rows", type=int, default=8, help="of a batch")
     arguments.add_argument("--device", default="cpu")
     arguments.add_argument("--dtype", default="float32")
     chosen = arguments.parse_args()
@@ -172,15 +181,16 @@ def main() -> None:
         print_memory()
         return
     where = torch.cuda.get_device_name() if chosen.device != "cpu" else f"{torch.get_num_threads()} threads"
-    print(f"{where}, {chosen.dtype}, {ROWS} rows of {TOKENS} tokens; peak memory of training in the last column")
-    print("| model | size | score | train | peak |\n| --- | --- | --- | --- | --- |", flush=True)
+    load = f"load {os.getloadavg()[0]:.1f} at the start"
+    print(f"{where}, {load}, {chosen.dtype}, {chosen.rows} rows of {TOKENS} tokens; time and peak memory of a batch")
+    print("| model | size | score | train |\n| --- | --- | --- | --- |", flush=True)
     context = multiprocessing.get_context("spawn")
     for name in chosen.measure or MODELS:
-        process = context.Process(target=measure, args=(name, chosen.layers, chosen.device, chosen.dtype))
+        process = context.Process(target=measure, args=(name, chosen.layers, chosen.rows, chosen.device, chosen.dtype))
         process.start()
         process.join()
         if process.exitcode:
-            print(f"| {name} | failed with exit code {process.exitcode} | | | |", flush=True)
+            print(f"| {name} | failed with exit code {process.exitcode} | | |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,392 @@
+"""`scale=paper` from the command line to the results: random models with the papers' widths, heads and vocabularies."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from benchmarks.bench_paper_models import MODELS
+from core.example import Example
+from data.files import read_examples, write_examples
+from data.sets.attributes import builtin_reviews
+from language_models.tiny import initialise_model
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of libraries that read folders without a card
+
+VOCABULARIES = {  # the folder of the tokenizer, and the layers that a machine without a GPU has time for
+    "T5-small": ("t5", 6),
+    "T5-base": ("t5", 2),
+    "T5-large": ("t5", 1),
+    "T5-3B": ("t5", 1),
+    "PEGASUS-large": ("pegasus", 1),
+    "BART-large": ("roberta", 1),
+    "GPT-2": ("gpt2", 2),
+    "GPT-2-medium": ("gpt2", 1),
+    "GPT-2-large": ("gpt2", 1),
+    "Llama shape, 1 B": ("gpt2", 1),
+    "RoBERTa-large": ("roberta", 1),
+    "BERT-base-chinese": ("bert-base-chinese", 1),
+}
+LLAMA_TOKENS = 128_256
+COMMON = ("scale=paper", "trainer=cpu", "logger=none")
+Models = Callable[[str], Path]
+Results = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def models(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
+    """The folder of a random model in bfloat16 with a real vocabulary; each is written once."""
+    source, folder = shared_data.parent / "tokenizers", tmp_path_factory.mktemp("models")
+    if not source.is_dir():
+        pytest.skip("no tokenizers beside the shared data")
+
+    def write(name: str) -> Path:
+        written = folder / name.replace(" ", "_").replace(",", "")
+        if not written.exists():
+            vocabulary, layers = VOCABULARIES[name]
+            kind, configure = MODELS[name]
+            model = initialise_model(kind.from_config, configure(layers), seed=0)
+            model.to(torch.bfloat16).save_pretrained(written)
+            tokenizer = AutoTokenizer.from_pretrained(str(source / vocabulary))
+            (like_llama(tokenizer) if "Llama" in name else tokenizer).save_pretrained(written)
+        return written
+
+    yield write
+    shutil.rmtree(folder)
+
+
+def like_llama(gpt2: Any) -> PreTrainedTokenizerFast:
+    """GPT-2's byte-level BPE with more merges: the size, the special tokens and the stated limit of Llama 3."""
+    known = json.loads(gpt2.backend_tokenizer.to_str())
+    vocabulary, merges = known["model"]["vocab"], known["model"]["merges"]
+    vocabulary.pop("<|endoftext|>")
+    words = list(vocabulary)
+    pairs = ((first, second) for first in words for second in words if first + second not in vocabulary)
+    while len(vocabulary) < LLAMA_TOKENS - 256:
+        first, second = next(pairs)
+        if first + second not in vocabulary:
+            vocabulary[first + second] = len(vocabulary)
+            merges.append([first, second])
+    known["model"]["vocab"] = {token: number for number, token in enumerate(vocabulary)}
+    known["added_tokens"] = []
+    tokenizer = Tokenizer.from_str(json.dumps(known))
+    ends = ["<|begin_of_text|>", "<|end_of_text|>"]
+    tokenizer.add_special_tokens([*ends, *(f"<|reserved_special_token_{i}|>" for i in range(254))])
+    assert tokenizer.get_vocab_size() == LLAMA_TOKENS
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=ends[0], eos_token=ends[1], model_max_length=131_072
+    )
+
+
+@pytest.fixture
+def results(run: Callable[..., Any], tmp_path: Path) -> Results:
+    """Runs an experiment at the scale of the papers; its results.json, with a signature and finite timings."""
+
+    def run_to_the_end(experiment: str, *settings: str) -> dict[str, Any]:
+        where = (f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
+        ended = run(f"+exp={experiment}", *COMMON, *settings, *where)
+        assert ended.returncode == 0, ended.stderr
+        found = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+        assert found["experiment"] == experiment
+        assert found["signature"].startswith(f"{experiment}|")
+        assert f"torch={torch.__version__}" in found["signature"]
+        assert all(math.isfinite(value) for value in found["figures"].values()), found["figures"]
+        return found
+
+    return run_to_the_end
+
+
+def agreement(results: dict[str, Any], constant: tuple[str, ...] = ()) -> set[str]:
+    """The metrics that have correlations, which must be finite, except for those that give one score to all texts."""
+    rows = [row for row in results["table"] if "kendall" in row]
+    for row in rows:
+        assert row["unscored"] == 0, row
+        if row["metric"] not in constant:
+            assert all(math.isfinite(row[name]) for name in ("pearson", "spearman", "kendall")), row
+    return {row["metric"] for row in rows}
+
+
+def some_lines(file: Path, folder: Path, number: int, longest: int = 10**6) -> Path:
+    """Copies lines from all over a file that are short enough; the folder that stands for the data."""
+    lines = [line for line in file.read_text("utf-8").splitlines() if len(line) <= longest]
+    target = folder / file.parent.name / file.name
+    target.parent.mkdir()
+    target.write_text("\n".join(lines[:: len(lines) // number][:number]) + "\n", "utf-8")
+    return folder
+
+
+CDM = (
+    "model.device=cpu",
+    "model.longest=64",
+    "model.amateur.schedule.epochs=1",
+    "model.expert.schedule.epochs=1",
+    "model.negatives.dialogues=12",
+    "model.negatives.sampling.longest=6",
+    "model.discriminators.bert.training.epochs=1",
+    "model.pooler.dialogues=12",
+    "data.train=24",
+    "data.held_out=12",
+)
+CDM_ROWS = {
+    *(f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")),
+    *("amateur_likelihood", "expert_likelihood", "word_count"),
+}
+
+
+def pair(models: Models, amateur: str, expert: str) -> tuple[str, ...]:
+    """The settings that name the models of CDM."""
+    return (
+        f"model.amateur.model.name={models(amateur)}",
+        f"model.expert.model.name={models(expert)}",
+        f"model.discriminators.bert.build.encoder={models('RoBERTa-large')}",
+    )
+
+
+def test_cdm_on_dialogues(models: Models, results: Results, tmp_path: Path) -> None:
+    found = results("cdm_dialogue", *pair(models, "T5-small", "T5-large"), *CDM, "data.rated=12")
+    assert agreement(found) == {*CDM_ROWS, "cdm_generative_bert", "cdm_generative_bert_and_classifier"} | {
+        f"{rule}_bert" for rule in ("mesgar", "vakulenko", "deam_like")
+    }
+    parameters = found["figures"]["amateur parameters"]
+    assert parameters == 60_506_624  # those of t5-small
+    names = {"amateur", "expert", "pooler", "discriminator_bert"}
+    assert names <= {path.name for path in (tmp_path / "run/models").iterdir()}
+    assert found["figures"]["negatives"] >= 8
+
+
+def test_cdm_on_concepts(models: Models, results: Results) -> None:
+    few = ("model.rules=[]", "data.rated=12")
+    found = results("cdm_commongen", *pair(models, "T5-base", "T5-large"), *CDM, *few)
+    assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
+
+
+def test_cdm_on_its_development_set(models: Models, results: Results) -> None:
+    third = (f"model.development.model.model.name={models('T5-base')}", "model.development.model.schedule.epochs=1")
+    few = ("model.development.dialogues=4", "model.rules=[]", "+model.development.sampling.longest=6", "data.rated=0")
+    found = results("cdm_development", *pair(models, "T5-small", "T5-large"), *CDM, *third, *few)
+    assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
+    assert {row["set"] for row in found["table"] if "kendall" in row} == {"development"}
+
+
+def test_cdm_with_an_expert_of_3b_in_bfloat16(models: Models, results: Results, tmp_path: Path) -> None:
+    few = ("model.rules=[]", "data.rated=12", "model.expert.schedule.token_budget=256")
+    found = results("cdm_dialogue", "model=cdm/paper_3b", *pair(models, "T5-small", "T5-3B"), *CDM, *few)
+    assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
+    saved = safe_open(tmp_path / "run/models/expert/model.safetensors", framework="pt")
+    assert not any("lora" in name for name in saved.keys())  # noqa: SIM118, not a mapping
+
+
+PROMPTS = """prompts: ["<text> It was <mask>.", "So <mask>! <text>"]
+labels: [{labels}]
+verbalizers: [[{words}]]
+"""
+JUDGED = ("analyses.numbers=[1,2]", "model.discriminator.texts=48", "model.discriminator.training.epochs=1")
+CTRLEVAL_ROWS = {"ctrleval", "perplexity", "perplexity_backbone", "bartscore_backbone", "discriminator", "union"}
+
+
+def test_ctrleval_on_released_texts(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "prompts.yaml").write_text(PROMPTS.format(labels="negative, positive", words="bad, good"))
+    found = results(
+        "ctrleval_sentiment",
+        *("data=ctrleval", "data.part=sentiment", f"prompts={tmp_path}/prompts.yaml"),
+        *(
+            f"data.root={some_lines(shared_data / 'ctrleval/data_senti.txt', tmp_path, 12)}",
+            f"data.attributes={shared_data}",
+        ),
+        *(f"model.iwf={shared_data}/ctrleval/iwf_full.txt", f"model.infiller.name={models('PEGASUS-large')}"),
+        *(f"model.causal.name={models('GPT-2')}", f"model.bart={models('BART-large')}"),
+        *(f"model.discriminator.build.encoder={models('RoBERTa-large')}", *JUDGED),
+    )
+    assert agreement(found) >= {*CTRLEVAL_ROWS, "bartscore", "word_count"}
+    assert {row["n"] for row in found["table"] if "kendall" in row} == {12}
+
+
+def test_ctrleval_on_topics(models: Models, results: Results, tmp_path: Path) -> None:
+    labels = "computers, politics, religion, science"
+    (tmp_path / "prompts.yaml").write_text(PROMPTS.format(labels=labels, words=labels))
+    found = results(
+        "ctrleval_topic",
+        *("data.train=80", "data.held_out=8", "data.rated=12", f"prompts={tmp_path}/prompts.yaml"),
+        "+model.discriminator.training.held_out=0.3",
+        *(f"model.infiller.name={models('BART-large')}", "model.bart=null", "pattern_functions=true"),
+        *(f"model.causal.name={models('GPT-2-medium')}", "model.dtype=bfloat16"),
+        *(f"model.discriminator.build.encoder={models('RoBERTa-large')}", *JUDGED),
+    )
+    assert agreement(found) >= {*CTRLEVAL_ROWS, "ctrleval_bartscore_pf", "ctrleval_ppl_pf"}
+    assert found["synthetic"]
+
+
+MARS_ROWS = {
+    *(f"mars{ablation}" for ablation in ("", "_without_planning", "_without_context", "_without_both", "_naive")),
+    *("mars_static", "bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "mover_score"),
+    *("perplexity", "perplexity_raw", "word_count"),
+}
+
+
+def mars_models(models: Models) -> tuple[str, ...]:
+    """The settings that name the models of MARS; nli-roberta-large has the shape of RoBERTa-large."""
+    encoder = models("RoBERTa-large")
+    return (
+        f"model.language_model.name={models('GPT-2-large')}",
+        f"model.masked.name={encoder}",
+        f"model.metric.encoder={encoder}",
+        f"model.static_encoder={encoder}",
+        f"model.baselines.bertscore.model={encoder}",
+        f"model.baselines.sentence_mover.encoder={encoder}",
+        f"model.baselines.mover_score.encoder={encoder}",
+    )
+
+
+def test_mars_on_stories(models: Models, results: Results) -> None:
+    few = ("data.train=1", "data.held_out=1", "data.rated=12", "ratios=[0.0,0.2]", "largest_ratios=[0.0,0.2]")
+    assert agreement(results("mars_story", *mars_models(models), *few)) >= MARS_ROWS
+
+
+@pytest.mark.parametrize(
+    ("experiment", "file", "settings"),
+    [
+        ("mars_news", "newsroom/newsroom_sample.jsonl", ()),
+        ("mars_qa", "qa_ratings/semeval_mhpg.jsonl", ("data.sets=[semeval_mhpg]",)),
+    ],
+)
+def test_mars_on_public_texts(
+    models: Models,
+    results: Results,
+    shared_data: Path,
+    tmp_path: Path,
+    experiment: str,
+    file: str,
+    settings: tuple[str, ...],
+) -> None:
+    root = some_lines(shared_data / file, tmp_path, 3 if "news" in experiment else 9)
+    few = ("data.plain_stories=false", "ratios=[0.0,0.2]", "largest_ratios=[0.0,0.2]", "adversaries=false")
+    found = results(experiment, f"data.root={root}", *few, *settings, "model.dtype=bfloat16", *mars_models(models))
+    assert agreement(found) >= MARS_ROWS
+    assert not found["synthetic"]
+
+
+def test_settings_of_mars(models: Models, results: Results) -> None:
+    few = ("data.train=1", "data.held_out=1", "data.rated=0", "development.rated=8", "ratios=[0.0,0.2]")
+    varied = ("varied.largest_shift=[0.5,2.0]", "varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]")
+    named = [name for name in mars_models(models) if name.startswith(("model.language_model", "model.metric"))]
+    found = results("mars_planning", *few, *varied, "varied.largest_ratio=[0.2]", *named)
+    assert [row["setting"] for row in found["table"]] == [
+        *("largest_shift", "largest_shift", "planning_steps", "max_guess", "q", "largest_ratio")
+    ]
+    assert all(math.isfinite(row["KL"]) and row["n"] == 8 for row in found["table"])
+
+
+VERSE = (
+    *("data=songci", "data.held_out_fraction=0.5"),
+    *(
+        "model.generator.schedule.epochs=1",
+        "model.generator.checked=10",
+        "seeds=[0]",
+        "kinds=[bilstm,bert]",
+        "gallery=2",
+    ),
+    *("model.judges.bilstm.training.epochs=1", "model.judges.bert.training.epochs=1"),
+)
+
+
+def songs(shared_data: Path, tmp_path: Path) -> tuple[str, ...]:
+    """The settings that name some short poems of the Song Ci."""
+    return (*VERSE, f"data.root={some_lines(shared_data / 'songci/songci.jsonl', tmp_path, 600, longest=200)}")
+
+
+def relative_rows(results: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """Discriminator and systems of the rows with relative scores, which must be finite."""
+    rows = [row for row in results["table"] if "ur" in row]
+    assert all(math.isfinite(row[name]) for row in rows for name in ("ur", "hsrd", "accuracy")), rows
+    return {(row["discriminator"], row["system_1"], row["system_2"]) for row in rows}
+
+
+def test_poems(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
+    judge = f"model.judges.bert.build.encoder={models('BERT-base-chinese')}"
+    found = results("oumg_poetry", *songs(shared_data, tmp_path), judge, "k=8", "inputs=24")
+    assert relative_rows(found) == {(kind, "G1", other) for kind in ("bilstm", "bert") for other in ("G2", "G1 again")}
+    generator = json.loads((tmp_path / "run/models/generator/config.json").read_text("utf-8"))
+    assert (generator["n_embd"], generator["n_layer"]) == (384, 6)
+
+
+def test_guided_poems(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
+    judge = f"model.judges.bert.build.encoder={models('BERT-base-chinese')}"
+    guide = ("guide_k=8", "model.guides.causal.training.epochs=1")
+    found = results("guided_poetry", *songs(shared_data, tmp_path), judge, *guide)
+    assert relative_rows(found) == {(kind, "guided", "unguided") for kind in ("bilstm", "bert")}
+
+
+def test_two_systems(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
+    poems = (shared_data / "songci/songci.jsonl").read_text("utf-8").splitlines()[:72]
+    lines = [json.loads(poem)["lines"] for poem in poems]
+    for k, name in enumerate(("human", "g1", "g2")):
+        texts = [Example(str(i), text="".join(lines[i + 24 * k][:3]), system=name) for i in range(24)]
+        write_examples(tmp_path / f"{name}.jsonl", texts)
+    found = results(
+        "oumg",
+        *(f"data.{name}={tmp_path}/{name}.jsonl" for name in ("human", "g1", "g2")),
+        *("tokens=characters", "kinds=[bert]", "seeds=[0]", "model.judges.bert.training.epochs=1"),
+        f"model.judges.bert.build.encoder={models('BERT-base-chinese')}",
+    )
+    assert relative_rows(found) == {("bert", "g1", "g2")}
+
+
+def test_two_systems_with_a_source(models: Models, results: Results, tmp_path: Path) -> None:
+    few = ("inputs=40", "kinds=[bert]", "seeds=[0]", "model.judges.bert.training.epochs=1")
+    found = results("oumg_summary", *few, f"model.judges.bert.build.encoder={models('RoBERTa-large')}")
+    assert relative_rows(found) == {("bert", "fitting", "contrary")}
+
+
+STEERED = (
+    *("strengths=[0,4]", "ks=[8]", "sampling.inputs=2", "sampling.new_tokens=4", "sampling.batch_size=4"),
+    *("model.guides.causal.training.epochs=1", "model.judge.training.epochs=1"),
+)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "generator", "settings"),
+    [
+        ("guided_sentiment", "GPT-2-medium", ("data.train=80", "data.held_out=8", "data.rated=8")),
+        ("guided_topic", "GPT-2-large", ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")),
+    ],
+)
+def test_guided_texts(
+    models: Models, results: Results, tmp_path: Path, experiment: str, generator: str, settings: tuple[str, ...]
+) -> None:
+    named = (f"model.generator.name={models(generator)}", f"model.judge.build.encoder={models('RoBERTa-large')}")
+    check_steered(results(experiment, *named, *STEERED, *settings), tmp_path)
+
+
+def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, results: Results, tmp_path: Path) -> None:
+    reviews = builtin_reviews(train=80, held_out=1, rated=0).train
+    write_examples(tmp_path / "mine.jsonl", reviews)
+    named = (f"generator={models('Llama shape, 1 B')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
+    mine = (f"data.path={tmp_path}/mine.jsonl", "model.dtype=bfloat16")
+    found = results("guided_text", *named, *mine, *STEERED)
+    check_steered(found, tmp_path)
+    assert found["figures"]["generator parameters (millions)"] == pytest.approx(323.5, abs=0.1)
+
+
+def check_steered(results: dict[str, Any], folder: Path) -> None:
+    """Both strengths have finite figures, and every text begins with its prompt and goes on."""
+    rows = [row for row in results["table"] if row.get("label") == "all"]
+    assert [row["strength"] for row in rows] == [0.0, 4.0]
+    assert all(math.isfinite(row[name]) for row in rows for name in ("accuracy", "perplexity", "overhead"))
+    samples = read_examples(folder / "run/samples.jsonl")
+    assert len(samples) == sum(row["n"] for row in rows)
+    assert all(sample.text.startswith(str(sample.prefix)) and sample.text != sample.prefix for sample in samples)
+
+
+def test_steps_of_guidance(models: Models, results: Results) -> None:
+    few = ("data.train=80", "data.held_out=8", "data.rated=0", "k=8", "new_tokens=3", "prompt=The food")
+    trained = ("model.guides.causal.training.epochs=1", f"model.generator.name={models('GPT-2')}")
+    found = results("guided_demo", *few, *trained)
+    assert {row["step"] for row in found["table"] if "step" in row} == {1, 2, 3}
