@@ -84,7 +84,7 @@ def mars(
         plots={name: figure for found in findings for name, figure in _plots(found).items()}
         | ({"training_curves": plots.training_curves({name: models[name].curve for name in models})} if models else {}),
         models=folders_of(models),
-        notes=[note for found in findings for note in _notes(found, analyses)],
+        notes=list(dict.fromkeys(note for found in findings for note in _notes(found, analyses))),
         figures={
             f"mean KL of planned from plain (nats, {found.originals.rated.name})": found.kl
             for found in findings
