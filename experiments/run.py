@@ -4,8 +4,9 @@ Heavy libraries are imported only when an experiment is built, so help and setti
 """
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
 # Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
@@ -60,6 +61,16 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
     more = [f"--config-dir={folder}" for folder in arguments.config_dir]
     more += [f"--allow={package}" for package in arguments.allow]
     return execute(config, [*more, *arguments.settings], arguments.allow)
+
+
+def share_cores(environment: MutableMapping[str, str]) -> None:
+    """Makes GNU's OpenMP threads sleep soon while they wait, unless the environment says how they wait.
+
+    It must be set before PyTorch is imported. Threads that spin make small models up to fifty times slower when another
+    process takes a core (`benchmarks/bench_threads.py`).
+    """
+    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(environment):
+        environment["GOMP_SPINCOUNT"] = "1000"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -166,4 +177,5 @@ def example_text() -> str:
 
 
 if __name__ == "__main__":
+    share_cores(os.environ)
     sys.exit(main(sys.argv[1:]))

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from experiments.run import share_cores
+
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Lightning's
     pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU"),
@@ -30,3 +32,13 @@ pytestmark = [
 def test_hardware_that_is_not_there(run: Callable[..., Any], settings: tuple[str, ...], words: str) -> None:
     ended = run("+exp=toy", "logger=none", "run_dir=here", *settings)
     assert (ended.returncode, words in ended.stderr) == (2, True), ended.stderr
+
+
+def test_waiting_threads_sleep_unless_the_environment_says_how_they_wait() -> None:
+    environment: dict[str, str] = {}
+    share_cores(environment)
+    assert environment == {"GOMP_SPINCOUNT": "1000"}
+    for given in ({"GOMP_SPINCOUNT": "7"}, {"OMP_WAIT_POLICY": "PASSIVE"}):
+        environment = dict(given)
+        share_cores(environment)
+        assert environment == given
