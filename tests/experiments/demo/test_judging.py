@@ -1,19 +1,23 @@
 """One text under several metrics, and how it is shown."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from baselines.bleu import Bleu
 from baselines.word_count import WordCount
+from cdm.infilling import Gaps
 from core.example import Example
 from core.scores import Scores, fields
-from experiments.demo.judging import Judgement, judge, load_metrics
+from discriminators.discriminator import new_bilstm
+from experiments.demo.judging import Judgement, judge, judge_by, load_metrics
 from experiments.demo.steering import SideBySide
 from experiments.demo.views import highlight, show_candidates, show_judgements
 from experiments.guided.steps import Candidate, WrittenToken
 from experiments.report.explanations import Line, Piece
+from language_models.tiny import TinyGPT2, TinyT5
 
 HOSTILE = "<script>alert('x')</script>"
 
@@ -28,11 +32,21 @@ class Halves:
         return Scores({"quality": np.array([0.25])}, "halves", explanations=[{"parts": parts}])
 
 
+class Nothing:
+    """Has no score for any text."""
+
+    requires = fields()
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        return Scores({"quality": np.array([np.nan])}, "nothing", reasons=["no tokens"])
+
+
 def test_a_metric_scores_explains_or_says_why_not() -> None:
     found = judge({"words": WordCount(), "halves": Halves(), "bleu": Bleu()}, Example("a", text="one two"))
     assert [each.score for each in found] == [2.0, 0.25, None]
     assert [piece.shade for line in found[1].lines for piece in line.pieces] == [0.5, -1.0]
     assert found[2].reason == "bleu needs references, found none for 'a'"
+    assert judge_by("nothing", Nothing(), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
 
 
 def test_without_models_some_metrics_are_left(tmp_path) -> None:
@@ -61,3 +75,22 @@ def test_the_candidates_of_a_token_are_shown_by_their_probability_after(place: i
 def test_the_prompt_has_no_colour_and_tokens_have_one() -> None:
     token = WrittenToken(" b", 0, 1.0, ())
     assert highlight("a", [token]) == [("a", None), (" b", "likelier")]
+
+
+def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_each_segment(tmp_path: Path) -> None:
+    dialogues = [("do you sing?", "i sing."), ("is it late?", "it is late.")]
+    texts = [turn for turns in dialogues for turn in turns]
+    TinyT5(300, 16, 32, 2, 1, 1).build(texts, (), 0).save_pretrained(tmp_path / "infiller")
+    TinyGPT2(300, 16, 2, 1, 32).build(texts, (), 0).save_pretrained(tmp_path / "language_model")
+    for name, seed in (("amateur", 1), ("expert", 2)):
+        Gaps(60).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, seed).save_pretrained(tmp_path / name)
+    for name in ("discriminator_bilstm", "judge_positive"):
+        bilstm = new_bilstm([(text,) for text in texts], min_count=1, embedding_dim=4, hidden_dim=4)
+        bilstm.save_pretrained(tmp_path / name)
+    found = load_metrics(tmp_path)
+    assert list(found)[3:] == [
+        *(f"CTRLEval, {aspect}" for aspect in ("coherence", "consistency", "attribute relevance")),
+        *("MARS", "CDM, discriminative", "CDM, generative (bilstm)", "judge of positive"),
+    ]
+    judged = judge_by("judge", found["judge of positive"], Example("a", turns=dialogues[0]))
+    assert [piece.text.strip() for line in judged.lines for piece in line.pieces] == list(dialogues[0])
