@@ -1,7 +1,7 @@
 """Scoring of long files with `+exp=score`: rows a second and peak memory by the length of the file; Ray beside it.
 
-Rows are built-in reviews (synthetic) with prefix and label. Each row of the table is a command of its own, of which the
-first rows are start-up: libraries, the model, Ray. With `--workers`, Ray's actors score the same file too, and the
+Rows are built-in reviews (synthetic) with prefix and label. Each row of the table is one run of the command line; its
+seconds include loading libraries, the model and Ray. With `--workers`, Ray's actors score the same file too, and the
 outputs must have the same bytes; CPU time and memory are those of the process that writes the file.
 """
 

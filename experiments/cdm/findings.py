@@ -4,7 +4,7 @@ Forward only; every trained model and every sample is a kept stage.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +44,7 @@ from experiments.runner.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
+from language_models.conditional import load_conditional
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
 UNLEARNED: tuple[MomentumPooling, ...] = ("average", "sum", "max", "min")
@@ -136,18 +137,16 @@ class CdmFindings:
 def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     """Trains the pair, samples negatives, learns them, and scores the rated dialogues."""
     train, held_out = turns_of(data.train), HeldOut.of(data)
-    weaker, stronger, *others = (
-        find_or_train_language_model(run, name, each, train, held_out.choosing)
-        for name, each in {"amateur": plan.amateur, "expert": plan.expert, **plan.between}.items()
-    )
-    pairs = [
-        TrainedPair(weaker, each, Pair.from_pretrained(weaker.source, each.source, plan.device, plan.dtype))
-        for each in (stronger, *others)
-    ]
-    trained, between = pairs[0], dict(zip(plan.between, pairs[1:], strict=True))
+    weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
+    stronger = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
+    pair = Pair.from_pretrained(weaker.source, stronger.source, plan.device, plan.dtype)
+    trained, between = TrainedPair(weaker, stronger, pair), dict[str, TrainedPair]()
+    for name, each in plan.between.items():
+        middle = find_or_train_language_model(run, name, each, train, held_out.choosing)
+        lm = load_conditional(middle.source, plan.device, plan.dtype)
+        between[name] = TrainedPair(weaker, middle, replace(pair, expert=lm))  # the amateur is loaded once
     if between:
-        series_parameters(trained, pairs[1:])
-    pair = trained.pair
+        series_parameters(trained, [*between.values()])
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
         windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
