@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from discriminators.discriminator import Discriminator
-from discriminators.segments import clean
+from discriminators.segments import has_tokens
 from oumg.causal_guide import CausalGuide
 from oumg.tokens import decode_tokens
 
@@ -66,7 +66,7 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
-    read = [i for i, ids in enumerate(judge.tokens.encode([clean(text) for text in texts])) if ids]
+    read = [i for i, is_read in enumerate(has_tokens([(text,) for text in texts], judge.tokens)) if is_read]
     logits = np.zeros(len(texts))
     if read:
         logits[read], _ = judge.logits([(texts[i],) for i in read])
