@@ -133,3 +133,14 @@ def test_the_real_t5_vocabulary_gets_a_separator(shared_data: Path, tmp_path: Pa
     assert built.model.get_input_embeddings().num_embeddings > separator
     assert sentinel_infilling(built.tokenizer).mask == (32099,)
     assert np.isfinite(target_log_probabilities(built, [([separator, 5], [separator, 6])])[0]).all()
+
+
+def test_attention_of_a_new_t5_falls_with_distance(lm: Seq2SeqLM) -> None:
+    slopes = np.array([1 / 8, 1 / 128])[:, None]  # two heads
+    biases = [
+        stack.block[0].layer[0].SelfAttention.compute_bias(9, 9)[0, :, 4].detach().numpy()  # what token 4 reads
+        for stack in (lm.model.encoder, lm.model.decoder)
+    ]
+    distance = np.arange(-4, 5)
+    np.testing.assert_allclose(biases[0], -slopes * np.abs([distance + 1, distance - 1]), atol=1e-6)
+    np.testing.assert_allclose(biases[1][:, :5], slopes * distance[:5], atol=1e-6)
