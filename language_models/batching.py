@@ -57,6 +57,17 @@ def halve_when_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list
     return halve_when_out_of_memory(work, batch[:half]) + halve_when_out_of_memory(work, batch[half:])
 
 
+def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
+    """The different rows in the order of their first places, and for each row which of them it is.
+
+    >>> distinct_rows([[7, 8], [9], [7, 8]])
+    ([(7, 8), (9,)], [0, 1, 0])
+    """
+    places: dict[tuple[int, ...], int] = {}
+    which = [places.setdefault(tuple(row), len(places)) for row in rows]
+    return list(places), which
+
+
 def join_ids(sequences: Sequence[Sequence[int]], separator: int) -> list[int]:
     """The sequences as one, with a separator between neighbours.
 

@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM
 
 from core.faults import ExampleFaults
 from core.settings import check
-from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.batching import batches_by_budget, distinct_rows, halve_when_out_of_memory, pad
 from language_models.model import LanguageModel, add_tokens
 from language_models.seq2seq import chosen_log_probabilities, output_layer_only_at
 from language_models.truncation import Truncation
@@ -54,22 +54,23 @@ class CausalLM(LanguageModel):
         return continuation_log_probabilities(self, pairs, token_budget=token_budget)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
-        """The sources, padded on the left; every target begins with the tokens `before`."""
-        rows = [[*source, *before] for source in sources]
+        """The sources, equal ones once, padded on the left; every target begins with the tokens `before`."""
+        unique, copies = distinct_rows([(*source, *before) for source in sources])
         ids, mask = (
             pad([row[::-1] for row in each], 0, self.device).flip(1)
-            for each in (rows, [[1] * len(row) for row in rows])
+            for each in (unique, [[1] * len(row) for row in unique])
         )
-        return CausalReader(self.model, ids, mask)
+        return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
 
 
 @dataclass
 class CausalReader:
-    """A causal model that reads some sources, of at least one token each, and goes on one token at a time."""
+    """A causal model that reads distinct sources, of at least one token each, and goes on with copies of them."""
 
     model: Any
-    start: Int[Tensor, "rows time"]
+    start: Int[Tensor, "sources time"]
     mask: Int[Tensor, "rows read"]
+    copies: Int[Tensor, " rows"]
     cache: Any = None
 
     def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
@@ -88,7 +89,11 @@ class CausalReader:
             logits_to_keep=1,
         )
         self.cache = output.past_key_values
-        return output.logits[:, -1].float().log_softmax(-1)
+        found = output.logits[:, -1].float().log_softmax(-1)
+        if chosen is None:
+            self.keep(self.copies)
+            return found[self.copies]
+        return found
 
     def keep(self, rows: Int[Tensor, " kept"]) -> None:
         """Goes on with these rows alone."""

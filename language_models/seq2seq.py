@@ -13,7 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM
 
-from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.batching import batches_by_budget, distinct_rows, halve_when_out_of_memory, pad
 from language_models.model import LanguageModel, add_tokens
 
 
@@ -30,10 +30,12 @@ class Seq2SeqLM(LanguageModel):
         return target_log_probabilities(self, pairs, token_budget=token_budget)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
-        """Encodes the sources; every target begins with the tokens `before`."""
-        ids = pad(sources, self.model.config.pad_token_id, self.device)
-        mask = pad([[1] * len(source) for source in sources], 0, self.device)
+        """Encodes the sources, equal ones once; every target begins with the tokens `before`."""
+        unique, copies = distinct_rows(sources)
+        ids = pad(unique, self.model.config.pad_token_id, self.device)
+        mask = pad([[1] * len(source) for source in unique], 0, self.device)
         encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        encoded, mask = encoded[copies], mask[copies]
         start = torch.tensor([self.model.config.decoder_start_token_id, *before], device=self.device)
         return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
 
@@ -113,18 +115,16 @@ def target_log_probabilities(
 def _score(lm: Seq2SeqLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[NDArray[np.float32]]:
     lm.model.eval()
     pad_id = lm.model.config.pad_token_id
-    rows: dict[tuple[int, ...], int] = {}
-    row_of = [rows.setdefault(tuple(source), len(rows)) for source, _ in pairs]
-    sources = pad(list(rows), pad_id, lm.device)
-    mask = pad([[1] * len(source) for source in rows], 0, lm.device)
+    unique, copies = distinct_rows([source for source, _ in pairs])
+    sources = pad(unique, pad_id, lm.device)
+    mask = pad([[1] * len(source) for source in unique], 0, lm.device)
     targets = pad([target for _, target in pairs], pad_id, lm.device)
     real = pad([[1] * len(target) for _, target in pairs], 0, lm.device).bool()
     encoded = lm.model.get_encoder()(input_ids=sources, attention_mask=mask).last_hidden_state
-    pick = torch.tensor(row_of, device=lm.device)
     with output_layer_only_at(lm.model, real):
         logits = lm.model(
-            encoder_outputs=(encoded[pick],),
-            attention_mask=mask[pick],
+            encoder_outputs=(encoded[copies],),
+            attention_mask=mask[copies],
             decoder_input_ids=decoder_inputs(lm.model, targets),
             use_cache=False,
         ).logits
