@@ -44,10 +44,9 @@ BENCHMARKS: dict[str, tuple[str, ...]] = {
 }
 PAIR = (  # 10 M and 60 M parameters
     *("+exp=cdm_dialogue", "trainer=gpu", "model.device=cuda", "logger=none", "data.train=20000"),
-    *(f"model.amateur.model.{size}" for size in ("d_model=256", "d_ff=1024", "num_heads=4")),
-    *(f"model.amateur.model.{size}" for size in ("num_layers=4", "num_decoder_layers=4")),
-    *(f"model.expert.model.{size}" for size in ("d_model=512", "d_ff=2048", "num_heads=8")),
-    *(f"model.expert.model.{size}" for size in ("num_layers=8", "num_decoder_layers=8")),
+    *("model.width={amateur: 384, expert: 768}", "model.inner={amateur: 1536, expert: 3072}"),
+    *("model.amateur.model.num_attention_heads=6", "model.amateur.model.num_hidden_layers=5"),
+    *("model.expert.model.num_attention_heads=12", "model.expert.model.num_hidden_layers=8"),
 )
 
 

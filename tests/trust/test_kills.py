@@ -26,8 +26,8 @@ TOY = Path(__file__).parents[1] / "experiments" / "toy"
 KILLS = int(os.environ.get("KILLS", "30"))
 POEMS = ("+size=poems", "trainer=cpu", "data.train=300", "data.held_out=24", "k=4")
 CDM = (
-    *("data.train=150", "data.held_out=40", "data.rated=20", "model.amateur.model.d_model=16"),
-    *("model.expert.model.d_model=32", "model.expert.schedule.epochs=2", "model.negatives.dialogues=40"),
+    *("data.train=150", "data.held_out=40", "data.rated=20", "model.width.amateur=16"),
+    *("model.width.expert=32", "model.expert.schedule.epochs=2", "model.negatives.dialogues=40"),
     *("model.negatives.sampling.longest=12", "+model.discriminators.bilstm.build.hidden_dim=16"),
     "~model.discriminators.bert",
 )

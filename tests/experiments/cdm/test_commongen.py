@@ -9,8 +9,8 @@ TOY = (
     "data.train=150",
     "data.held_out=40",
     "data.rated=21",
-    "model.amateur.model.d_model=16",
-    "model.expert.model.d_model=32",
+    "model.width.amateur=16",
+    "model.width.expert=32",
     "model.negatives.dialogues=40",
     "model.negatives.sampling.longest=12",
     "+model.discriminators.bilstm.build.hidden_dim=16",
@@ -24,9 +24,7 @@ def test_concept_sentences_are_scored_both_ways(run: Callable[..., Any], tmp_pat
     done = run(*command)
     assert done.returncode == 0, done.stderr
     table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
-    assert {"cdm_resampled_amateur_bilstm", "cdm_discriminative_classifier", "word_count"} < {
-        row["metric"] for row in table
-    }
+    assert {"cdm_generative_bilstm", "cdm_discriminative_classifier", "word_count"} < {row["metric"] for row in table}
     assert {(row["set"], row["aspect"], row["n"]) for row in table} == {("builtin_concepts", "commonsense", 21)}
     (folder,) = (tmp_path / "stages").glob("negatives-????????????????")
     kept = json.loads((folder / "negatives.json").read_text("utf-8"))

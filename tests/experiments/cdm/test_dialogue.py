@@ -20,8 +20,8 @@ TOY = (
     "data.train=150",
     "data.held_out=40",
     "data.rated=20",
-    "model.amateur.model.d_model=16",
-    "model.expert.model.d_model=32",
+    "model.width.amateur=16",
+    "model.width.expert=32",
     "model.expert.schedule.epochs=2",
     "model.negatives.dialogues=40",
     "model.negatives.sampling.longest=12",
@@ -30,7 +30,7 @@ TOY = (
     "logger=none",
 )
 DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
-GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_classifier"]
+GENERATIVE = ["cdm_generative_bilstm", "cdm_generative_bilstm_and_classifier"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
 
@@ -81,7 +81,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
         )
         assert done.returncode == 0, done.stderr
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_resampled_amateur_bilstm"
+        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
         by_id = {line["id"]: line for line in stored}
         for line in lines:
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
@@ -93,7 +93,7 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         *TOY,
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
-        "model.development.model.model.d_model=24",
+        "model.width.third=24",
         "model.rules=[mesgar]",
         "+model.between.third=${model.development.model}",
         "model.negatives.mixture=[0.5,vakulenko]",
