@@ -69,7 +69,7 @@ class CausalReader:
 
     model: Any
     start: Int[Tensor, "sources time"]
-    mask: Int[Tensor, "rows read"]
+    mask: Int[Tensor, "reading read"]  # of the sources, later of the rows
     copies: Int[Tensor, " rows"]
     cache: Any = None
 

@@ -30,7 +30,7 @@ TOY = (
     "logger=none",
 )
 DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
-GENERATIVE = ["cdm_generative_bilstm", "cdm_generative_bilstm_and_classifier"]
+GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_classifier"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
 
@@ -81,7 +81,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
         )
         assert done.returncode == 0, done.stderr
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_generative_bilstm"
+        row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_resampled_amateur_bilstm"
         by_id = {line["id"]: line for line in stored}
         for line in lines:
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
@@ -93,9 +93,10 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         *TOY,
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
-        "model.width.third=24",
+        "model.width.middle=24",
+        "model.development.model=${model.middle}",
         "model.rules=[mesgar]",
-        "+model.between.third=${model.development.model}",
+        "+model.between.middle=${model.middle}",
         "model.negatives.mixture=[0.5,vakulenko]",
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
@@ -107,7 +108,7 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     expected = {"mesgar_bilstm", "cdm_mixture_bilstm", "cdm_mixture_bilstm_and_classifier"}
     expected |= {f"cdm_series_{pooling}" for pooling in ("average", "sum", "max", "min")}
     assert expected < {row["metric"] for row in agreement}
-    assert (tmp_path / "run/models/third/model.safetensors").is_file()
+    assert (tmp_path / "run/models/middle/model.safetensors").is_file()
     assert {path.name for path in (tmp_path / "run/models").glob("discriminator_*")} == {
         "discriminator_bilstm",
         "discriminator_mesgar_bilstm",
