@@ -24,7 +24,9 @@ def test_concept_sentences_are_scored_both_ways(run: Callable[..., Any], tmp_pat
     done = run(*command)
     assert done.returncode == 0, done.stderr
     table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
-    assert {"cdm_resampled_amateur_bilstm", "cdm_discriminative_classifier", "word_count"} < {row["metric"] for row in table}
+    assert {"cdm_resampled_amateur_bilstm", "cdm_discriminative_classifier", "word_count"} < {
+        row["metric"] for row in table
+    }
     assert {(row["set"], row["aspect"], row["n"]) for row in table} == {("builtin_concepts", "commonsense", 21)}
     (folder,) = (tmp_path / "stages").glob("negatives-????????????????")
     kept = json.loads((folder / "negatives.json").read_text("utf-8"))
