@@ -1,6 +1,6 @@
 """Speed of sampling negatives for Generative CDM: in batches with caches, or one at a time without caches.
 
-The models have random weights and the sizes of configs/model/cdm/tiny.yaml. Both ways use built-in dialogues, gamma = 1
+The models have random weights and the sizes of configs/model/cdm/t5.yaml. Both ways use built-in dialogues, gamma = 1
 and the same random numbers.
 """
 
