@@ -5,12 +5,16 @@ The rated sets of `data` are left aside. The more turns of a dialogue a third sm
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from cdm import negatives
 from cdm.negatives import sample_negatives
 from cdm.pair import Pair, turns_of
 from cdm.sampling import Sampling
 from core.example import Example
 from core.settings import Count, Several, Size, check
+from core.stages import fingerprint
+from data.files import read_examples, write_examples
 from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
@@ -38,6 +42,8 @@ class DevelopmentPlan:
     def __post_init__(self) -> None:
         check(Count, dialogues=self.dialogues)
         check(Several[Size], turns=self.turns)
+        if not any(self.turns):
+            raise ValueError(f"turns must hold a number above 0, so that quality differs, but is {list(self.turns)}")
 
 
 def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
@@ -57,30 +63,45 @@ def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan, device:
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number."""
     held_out = HeldOut.of(data)
     third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
-    pair = Pair.from_pretrained(third.source, third.source, device, dtype)
-    sampling = replace(plan.sampling, gamma=0.0)  # one model alone
-    written = {0: dict(enumerate(held_out.developing[: plan.dialogues]))}
+    chosen = held_out.developing[: plan.dialogues]
+
+    def build(folder: Path) -> None:
+        pair = Pair.from_pretrained(third.source, third.source, device, dtype)
+        write_examples(folder / "examples.jsonl", machine_turns(pair, chosen, plan, run.seed))
+
+    depends = {
+        "model": third.identity,
+        "sampling": plan.sampling,
+        "turns": plan.turns,
+        "dialogues": fingerprint(chosen),
+        "dtype": dtype,
+        "seed": run.seed,
+    }
     with run.timed("writing machine turns"):
-        for times in range(max(plan.turns)):
-            last = written[times]
-            found = sample_negatives(pair, list(last.values()), "utterance-single", sampling, run.seed + times)
-            origins = list(last)
-            written[times + 1] = {origins[i]: turns for i, turns in zip(found.indices, found.negatives, strict=True)}
-            if times == 0:  # human turns, spelled as the model spells them
-                written[0] = {origins[i]: turns for i, turns in zip(found.indices, found.positives, strict=True)}
+        folder = run.stages.get("development", depends, build, version=negatives.VERSION)
+    return RatedSet("development", read_examples(folder / "examples.jsonl"), synthetic=True)
+
+
+def machine_turns(pair: Pair, dialogues: Sequence[tuple[str, ...]], plan: DevelopmentPlan, seed: int) -> list[Example]:
+    """Each dialogue once for each number in `plan.turns`, with so many turns written by the amateur of `pair`."""
+    sampling = replace(plan.sampling, gamma=0.0)  # one model alone
+    written = {0: dict(enumerate(dialogues))}
+    for times in range(max(plan.turns)):
+        last = written[times]
+        found = sample_negatives(pair, list(last.values()), "utterance-single", sampling, seed + times)
+        origins = list(last)
+        written[times + 1] = {origins[i]: turns for i, turns in zip(found.indices, found.negatives, strict=True)}
+        if times == 0:  # human turns, spelled as the model spells them
+            written[0] = {origins[i]: turns for i, turns in zip(found.indices, found.positives, strict=True)}
     most = max(plan.turns)
-    return RatedSet(
-        "development",
-        tuple(
-            Example(
-                f"development-{i}-{times}",
-                turns=turns,
-                system=f"{times} machine turns",
-                group=str(i),
-                ratings={"quality": 1 - times / most},
-            )
-            for times in plan.turns
-            for i, turns in written[times].items()
-        ),
-        synthetic=True,
-    )
+    return [
+        Example(
+            f"development-{i}-{times}",
+            turns=turns,
+            system=f"{times} machine turns",
+            group=str(i),
+            ratings={"quality": 1 - times / most},
+        )
+        for times in plan.turns
+        for i, turns in written[times].items()
+    ]

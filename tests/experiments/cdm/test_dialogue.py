@@ -11,7 +11,7 @@ import pytest
 
 from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
-from data.files import write_examples
+from data.files import read_examples, write_examples
 from experiments.cdm.findings import word_count_auc
 from experiments.cdm.stages import windows
 
@@ -115,11 +115,19 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     }
     lines = [json.loads(line) for line in (tmp_path / "run/scores.jsonl").read_text("utf-8").splitlines()]
     assert [line["ratings"]["quality"] for line in lines] == [1.0] * 6 + [0.0] * 6
+    (kept,) = tmp_path.glob("stages/development-*/examples.jsonl")
+    assert [example.id for example in read_examples(kept)] == [line["id"] for line in lines]
     assert {(row["system"], row["n"], row["rated quality"]) for row in results["table"] if "system" in row} == {
         ("0 machine turns", 6, 1.0),
         ("2 machine turns", 6, 0.0),
     }
     assert any("How the default settings were chosen" in note for note in results["notes"])
+
+
+def test_a_development_set_without_machine_turns_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("+exp=cdm_development", "model.development.turns=[0]", f"outputs={tmp_path}")
+    assert done.returncode == 2
+    assert "must hold a number above 0" in done.stderr
 
 
 def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
