@@ -12,6 +12,7 @@ from cdm.negatives import sample_negatives
 from cdm.pair import Pair, turns_of
 from cdm.sampling import Sampling
 from core.example import Example
+from core.faults import SettingFault
 from core.settings import Count, Several, Size, check
 from core.stages import fingerprint
 from data.files import read_examples, write_examples
@@ -43,7 +44,7 @@ class DevelopmentPlan:
         check(Count, dialogues=self.dialogues)
         check(Several[Size], turns=self.turns)
         if not any(self.turns):
-            raise ValueError(f"turns must hold a number above 0, so that quality differs, but is {list(self.turns)}")
+            raise SettingFault(f"turns must hold a number above 0, so that quality differs, but is {list(self.turns)}")
 
 
 def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
