@@ -1,0 +1,110 @@
+"""Speed of a CDM pair: drawing segments with caches and scoring dialogues, in batches or one at a time.
+
+The models have random weights and the sizes of configs/model/cdm/tiny.yaml and t5.yaml. Both ways of drawing use
+built-in dialogues, gamma = 1 and the same random numbers.
+"""
+
+import time
+
+import numpy as np
+import torch
+
+from cdm.discriminative import dialogue_steps
+from cdm.infilling import Gaps
+from cdm.momentum import degraded_log_probabilities
+from cdm.pair import Pair
+from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
+from data.builtin.dialogues import generate_dialogues
+from language_models.causal import CausalLM
+from language_models.conditional import ConditionalLM
+from language_models.tiny import TinyCausal, TinyT5
+
+DIALOGUES = 64
+LONGEST = 30  # tokens of a segment
+READ = 160  # tokens of a source
+SAMPLING = Sampling(gamma=1.0)
+
+
+def pairs(dialogues: list[tuple[str, ...]]) -> dict[str, Pair]:
+    """A pair of each family at the small scale."""
+
+    def build(gaps: Gaps, *models: TinyCausal | TinyT5) -> Pair:
+        amateur, expert = (gaps.build(model, dialogues, seed=0) for model in models)
+        for lm in (amateur, expert):
+            lm.model.eval()
+        return Pair(amateur, expert, READ)
+
+    return {
+        "causal, fills in the middle": build(
+            Gaps(READ, order="fill-in-the-middle"),
+            TinyCausal("gpt_neox", 1000, 48, 2, 1, 96),
+            TinyCausal("gpt_neox", 1000, 96, 4, 4, 288),
+        ),
+        "T5": build(Gaps(READ), TinyT5(1000, 48, 96, 2, 1, 1), TinyT5(1000, 96, 288, 4, 2, 3)),
+    }
+
+
+def next_token(lm: ConditionalLM, source: list[int], written: list[int]) -> torch.Tensor:
+    """log P of the next token, without caches: the model reads source and target again."""
+    if isinstance(lm, CausalLM):
+        logits = lm.model(input_ids=torch.tensor([source + written]), use_cache=False).logits
+    else:
+        decoder = torch.tensor([[lm.model.config.decoder_start_token_id, *written]])
+        logits = lm.model(input_ids=torch.tensor([source]), decoder_input_ids=decoder, use_cache=False).logits
+    return logits[:, -1].log_softmax(-1)
+
+
+@torch.inference_mode()
+def draw_alone(pair: Pair, source: list[int], uniforms: np.ndarray) -> list[int]:
+    """One segment from the degraded distribution, token by token."""
+    segment: list[int] = []
+    (end,) = pair.infilling.after
+    for step in range(LONGEST):
+        amateur, expert = (
+            next_token(lm, source, [*pair.infilling.before, *segment]) for lm in (pair.amateur, pair.expert)
+        )
+        log_p = degraded_log_probabilities(amateur, expert, SAMPLING.gamma)
+        log_p[:, [*pair.never_drawn, end] if step == 0 else pair.never_drawn] = -torch.inf
+        token = int(draw(sampling_probabilities(log_p, SAMPLING), torch.tensor(uniforms[step : step + 1])))
+        if token == end:
+            break
+        segment.append(token)
+    return segment
+
+
+def main() -> None:
+    dialogues = [example.turns for example in generate_dialogues(DIALOGUES, seed=0)]
+    uniforms = np.random.default_rng(0).random((DIALOGUES, LONGEST))
+    print(f"{DIALOGUES} dialogues, {torch.get_num_threads()} threads; tokens a second")
+    print(f"{'':38}{'one at a time':>15}{'in batches':>12}{'ratio':>8}")
+    for family, pair in pairs(dialogues).items():
+        sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
+        sample_segments(pair, sources[:4], SAMPLING, uniforms[:4])  # warm up
+
+        start = time.perf_counter()
+        batched = sample_segments(pair, sources, SAMPLING, uniforms, pair.never_drawn)
+        ours = time.perf_counter() - start
+        start = time.perf_counter()
+        alone = [draw_alone(pair, source, u) for source, u in zip(sources, uniforms, strict=True)]
+        theirs = time.perf_counter() - start
+        tokens = sum(map(len, batched))
+        print(f"{family + ', drawing':38}{tokens / theirs:15.0f}{tokens / ours:12.0f}{theirs / ours:8.1f}")
+        equal = sum(a == b for a, b in zip(batched, alone, strict=True))
+        if equal < 0.95 * DIALOGUES:  # rounding in float32 may change a draw near the boundary between two tokens
+            raise SystemExit(f"the two ways must draw the same segments, but do for {equal} of {DIALOGUES}")
+
+        start = time.perf_counter()
+        steps = dialogue_steps(pair, dialogues)
+        ours = time.perf_counter() - start
+        start = time.perf_counter()
+        each = [dialogue_steps(pair, [turns], token_budget=1)[0] for turns in dialogues]  # a turn in each batch
+        theirs = time.perf_counter() - start
+        tokens = sum(len(found.turn) for found in steps)
+        print(f"{family + ', scoring':38}{tokens / theirs:15.0f}{tokens / ours:12.0f}{theirs / ours:8.1f}")
+        worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(steps, each, strict=True))
+        if worst > 1e-3:
+            raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
+
+
+if __name__ == "__main__":
+    main()
