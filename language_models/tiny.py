@@ -108,9 +108,9 @@ class TinyT5:
 
 @torch.no_grad()
 def prefer_near_tokens(attention: T5Attention) -> None:
-    """Lets the relative position biases of a T5 stack begin as falling with distance, as in ALiBi (Press et al. 2022).
+    """Sets the relative position biases of a T5 stack to fall with distance, as in ALiBi (Press et al. 2022).
 
-    From random values near zero a short training hardly moves them, and the model reads a text as a bag of tokens. Each
+    A short training hardly moves biases that begin near zero, so that the model reads a text as a bag of tokens. Each
     head has its own slope. In an encoder the first head is centred on the token before, the second on the one behind.
     """
     bias = attention.relative_attention_bias.weight  # (buckets, heads)

@@ -140,6 +140,8 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
     stronger = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
     pair = Pair.from_pretrained(weaker.source, stronger.source, plan.device, plan.dtype)
+    for rated in data.rated:
+        pair.tokenise(turns_of(rated.examples))  # refuses turns that the models cannot read, before anything is drawn
     trained, between = TrainedPair(weaker, stronger, pair), dict[str, TrainedPair]()
     for name, each in plan.between.items():
         middle = find_or_train_language_model(run, name, each, train, held_out.choosing)
