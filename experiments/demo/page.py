@@ -19,7 +19,18 @@ from experiments.demo.views import highlight, show_candidates, show_comparison, 
 from experiments.guided.steps import SHADES
 
 STYLE = Path(__file__).with_name("page.css")
-KINDS = ("text", "dialogue", "text and references")
+STARTS = {  # what the Judge tab shows at first for each kind of input
+    "text": "The food was fresh and warm. The staff were friendly. We will come back soon.",
+    "dialogue": "Did you water the plants?\nNot yet, I am waiting for the evening.\nMy cousin sings in a choir.",
+    "text and references": "The library closes on Friday. A van brings books to the school.",
+}
+START_OF_TEXT, START_OF_LABEL = "The food", "positive"
+START_REFERENCES = "The village library closes on Friday. A van with books will stop at the school every week."
+COMPARED = (
+    "Two files of outputs for the same inputs: JSONL, CSV or TSV, one output on each line, such as "
+    '`{"group": "input 1", "text": "An output.", "references": ["A reference."]}`. Outputs of the same group belong '
+    "together; without groups, those in the same place."
+)
 NO_MODELS = (
     "There are no models for this in `{folder}`. `make models` trains a tiny one of each kind in minutes; "
     "`demo.models=RUN/models` takes those of a run."
@@ -177,15 +188,26 @@ def _steer_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
 
 
 def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: Any) -> None:
-    kind = gr.Radio(list(KINDS), value="text", label="what to judge")
+    kind = gr.Radio(list(STARTS), value="text", label="what to judge")
     text = gr.Textbox(
-        label="text", lines=6, max_length=settings.characters, info="one turn on each line for a dialogue"
+        STARTS["text"],
+        label="text",
+        lines=6,
+        max_length=settings.characters,
+        info="one turn on each line for a dialogue",
     )
     with gr.Row():
-        prefix = gr.Textbox("", label="prefix", max_length=settings.characters, info="how the text had to begin")
-        label = gr.Textbox("", label="label", max_length=100, info="positive or negative, for CTRLEval")
+        prefix = gr.Textbox(
+            START_OF_TEXT, label="prefix", max_length=settings.characters, info="how the text had to begin"
+        )
+        label = gr.Textbox(START_OF_LABEL, label="label", max_length=100, info="positive or negative, for CTRLEval")
     references = gr.Textbox(
-        "", label="references", lines=3, max_length=settings.characters, visible=False, info="one on each line"
+        START_REFERENCES,
+        label="references",
+        lines=3,
+        max_length=settings.characters,
+        visible=False,
+        info="one on each line",
     )
     context = gr.Textbox("", label="context", lines=3, max_length=settings.characters, visible=False)
     chosen = gr.CheckboxGroup(list(models.metrics), value=list(usual_metrics(models, "text")), label="metrics")
@@ -196,10 +218,11 @@ def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
         live = gr.Checkbox(label="score again while I type")
     shown, before = gr.HTML(), gr.State({})
 
-    def on_kind(kind: str) -> tuple[Any, ...]:
+    def on_kind(kind: str, text: str) -> tuple[Any, ...]:
         compares = kind == "text and references"
         plain = gr.update(visible=kind == "text")
         return (
+            STARTS[kind] if text in STARTS.values() else gr.skip(),  # what a person typed stays
             plain,
             plain,
             gr.update(visible=compares),
@@ -221,14 +244,14 @@ def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
     def on_input(live: bool, kind: str, text: str, *others: Any) -> Any:
         return on_score(kind, text, *others) if live and text.strip() else (gr.skip(), gr.skip())
 
-    kind.change(on_kind, kind, [prefix, label, references, context, chosen], show_progress="hidden")
+    kind.change(on_kind, [kind, text], [text, prefix, label, references, context, chosen], show_progress="hidden")
     fields = [kind, text, prefix, label, references, context, chosen, before]
     score.click(on_score, fields, [shown, before])
     text.input(on_input, [live, *fields], [shown, before], show_progress="hidden", trigger_mode="always_last")
 
 
 def _compare_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: Any) -> None:
-    gr.Markdown("Two files of outputs for the same inputs: JSONL, CSV or TSV, one output on each line.")
+    gr.Markdown(COMPARED)
     with gr.Row():
         first, second = (
             gr.File(label=name, file_types=[".jsonl", ".csv", ".tsv"], height=120)

@@ -120,6 +120,20 @@ def test_a_text_is_scored_again_after_a_change(address: str, visit: Callable[...
     assert page.title() == "Judging generated text"
 
 
+def test_each_kind_of_input_starts_with_a_text_that_can_be_scored(address: str, visit: Callable[..., Any]) -> None:
+    page = visit(address)
+    page.get_by_role("tab", name="Judge").click()
+    text = page.get_by_role("textbox", name="one turn on each line")
+    for kind, metric in (("text", "CTRLEval, coherence"), ("dialogue", "CDM, discriminative"), ("references", "MARS")):
+        before = text.input_value()
+        page.get_by_role("radio", name=kind, exact=kind != "references").check()
+        if kind != "text":
+            page.wait_for_function("([area, before]) => area.value != before", arg=[text.element_handle(), before])
+        page.get_by_role("button", name="Score").click()
+        page.locator("td", has_text=metric).wait_for()
+        assert page.locator("td[colspan]").count() == 0
+
+
 def test_two_files_are_compared_and_a_wrong_one_is_refused(
     address: str, visit: Callable[..., Any], tmp_path: Path
 ) -> None:
