@@ -19,12 +19,14 @@ from experiments.demo.views import highlight, show_candidates, show_comparison, 
 from experiments.guided.steps import SHADES
 
 STYLE = Path(__file__).with_name("page.css")
-STARTS = {  # what the Judge tab shows at first for each kind of input
-    "text": "The food was fresh and warm. The staff were friendly. We will come back soon.",
-    "dialogue": "Did you water the plants?\nNot yet, I am waiting for the evening.\nMy cousin sings in a choir.",
+STARTS = {  # what the Judge tab shows at first for each kind of input; like the texts that the tiny models learned
+    "text": "In Prague my father and I ordered the Selby jacket for the first time. At first sight I found that "
+    "the hood fits perfectly. Besides, the sleeves allow every movement, which is lovely. Do not miss the Selby!",
+    "dialogue": "which sport do you like, my friend?\nmy sport is hockey, and what do you like?\n"
+    "i have a lesson in art at school.",
     "text and references": "The library closes on Friday. A van brings books to the school.",
 }
-START_OF_TEXT, START_OF_LABEL = "The food", "positive"
+START_PREFIX, START_LABEL = "In Prague my father and I", "positive"
 START_REFERENCES = "The village library closes on Friday. A van with books will stop at the school every week."
 COMPARED = (
     "Two files of outputs for the same inputs: JSONL, CSV or TSV, one output on each line, such as "
@@ -198,9 +200,9 @@ def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
     )
     with gr.Row():
         prefix = gr.Textbox(
-            START_OF_TEXT, label="prefix", max_length=settings.characters, info="how the text had to begin"
+            START_PREFIX, label="prefix", max_length=settings.characters, info="how the text had to begin"
         )
-        label = gr.Textbox(START_OF_LABEL, label="label", max_length=100, info="positive or negative, for CTRLEval")
+        label = gr.Textbox(START_LABEL, label="label", max_length=100, info="positive or negative, for CTRLEval")
     references = gr.Textbox(
         START_REFERENCES,
         label="references",

@@ -85,7 +85,7 @@ def _patterns(evaluators: Sequence[Mapping[str, Any]]) -> list[Line]:
     return [
         Line(
             f"score {each['score']:.3f}, weight {each['weight']:.3f}",
-            (target, Piece(f"in {each.get('source') or each['prompt']}")),
+            (target, Piece(f" in {each.get('source') or each['prompt']}")),
         )
         for each, target in zip(evaluators, targets, strict=True)
     ]
