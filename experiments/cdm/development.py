@@ -84,7 +84,7 @@ def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan, device:
 
 
 def machine_turns(pair: Pair, dialogues: Sequence[tuple[str, ...]], plan: DevelopmentPlan, seed: int) -> list[Example]:
-    """Each dialogue once for each number in `plan.turns`, with so many turns written by the amateur of `pair`."""
+    """Each dialogue once for each number in `plan.turns`: the amateur of `pair` writes that many of its turns."""
     sampling = replace(plan.sampling, gamma=0.0)  # one model alone
     written = {0: dict(enumerate(dialogues))}
     for times in range(max(plan.turns)):
