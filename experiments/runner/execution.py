@@ -175,7 +175,10 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             tracking.publish(outcome, folder)
             _summarise(outcome, circumstances, folder)
             if config.objective is not None:
-                print(f"objective: {results.find_objective(content, config.objective):.6g}")
+                print(
+                    f"objective: {results.find_objective(content, config.objective):.6g}",
+                    file=None if outcome.printed is None else sys.stderr,
+                )
         exit_code = FINE
     finally:
         tracking.close(exit_code)
@@ -202,7 +205,7 @@ def _begin(folder: Path, kept: Journal) -> None:
 
 
 def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
-    out = terminal.console()
+    out = terminal.console(stderr=outcome.printed is not None)
     for table in tables.agreement_tables(outcome.rows, out.width):
         out.print(table)
     for table in tables.terminal_tables(outcome.tables, out.width):
@@ -214,6 +217,8 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     for file in outcome.files:
         out.print(f"wrote {_short(file)}")
     out.print(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html")
+    if outcome.printed is not None:
+        terminal.print_file(outcome.printed)
 
 
 def _say(message: str, exit_code: int) -> int:

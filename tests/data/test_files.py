@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +325,23 @@ def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):
         fail()
     assert path.read_text(encoding="utf-8") == "old"
     assert [each.name for each in path.parent.iterdir()] == ["x.txt"]
+
+
+def test_links_and_pipes_are_not_replaced_or_written_through(tmp_path: Path):
+    mine = tmp_path / "mine"
+    mine.write_text("my own", encoding="utf-8")
+    (tmp_path / "link").symlink_to(mine)
+    os.mkfifo(tmp_path / "pipe")
+    for name, what in (("link", "the link"), ("pipe", "the device or pipe"), (".", "the folder")):
+        found = pytest.raises(InputFaults, match=f"only a regular file is replaced, found {what}")
+        with found, written_aside(tmp_path / name) as file:
+            file.write("x")
+    (tmp_path / f".new.{os.getpid()}.partial").symlink_to(mine)
+    with written_aside(tmp_path / "new") as file:
+        file.write("x")
+    assert mine.read_text(encoding="utf-8") == "my own"
+    assert (tmp_path / "new").read_text(encoding="utf-8") == "x"
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "link", "pipe", "new"}
 
 
 def test_scores_have_the_promised_form(tmp_path: Path):
