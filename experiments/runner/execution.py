@@ -18,7 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
 from core.faults import InputFaults, MissingModel, SettingFault
+from core.settings import Count, check
 from core.stages import Stages
+from data.text_files import set_longest_line
 from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
@@ -109,6 +111,8 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         raise SettingFault(
             f"run_dir must be a new or empty folder, or the folder of an earlier run (with run.log), but is {folder}"
         )
+    check(Count, longest_line=config.longest_line)
+    set_longest_line(config.longest_line)
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     check_trusted(plain, allow)
     for part in ("experiment", "trainer", "logger"):

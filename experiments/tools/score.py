@@ -29,7 +29,7 @@ from core.settings import Count, check
 from data.parquet_files import import_pyarrow
 from data.score_files import ENDINGS, write_score_rows
 from data.scored import iterate_unscored
-from data.text_files import STANDARD, describe_special, readable_path, written_aside
+from data.text_files import MOST_FAULTS, STANDARD, describe_special, readable_path, written_aside
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.engines import Engine, ScoredChunk
 
@@ -106,7 +106,7 @@ def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
             reason = find_lack(example, requires, "the metric")
             if reason is None:
                 first, faults = example, []
-            else:
+            elif len(faults) < MOST_FAULTS:
                 faults.append(fault(path, line, f"{reason} for {example.id!r}"))
     if first is None:
         raise InputFaults(faults)

@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
+from data import text_files
 from data.files import json_line, located_examples, read_examples, score_records, write_examples
-from data.text_files import written_aside
+from data.text_files import longest_line, set_longest_line, written_aside
 
 FORMS = (".jsonl", ".csv", ".tsv")
 
@@ -283,6 +285,72 @@ def test_no_file_a_folder_another_suffix(tmp_path: Path):
 def test_json_too_deep_or_too_long_is_a_fault_and_no_crash(tmp_path: Path):
     content = f'{{"text": {"[" * 100_000}\n{{"text": "a", "ratings": {{"q": {"9" * 400}}}}}\n{"9" * 5000}\n'
     assert [each.split(":")[0] for each in faults_of(tmp_path / "x.jsonl", content)] == ["1", "2", "3"]
+
+
+def zip_blocks(path: Path, start: bytes, block: bytes, count: int) -> None:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(start)
+        for _ in range(count):
+            file.write(block)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "block", "fault"),
+    [
+        ("x.jsonl.gz", b"", bytes(2**20), "1: a line must have at most 200000 bytes (longest_line), found more"),
+        (
+            "x.jsonl.gz",
+            b'{"text": "a"}\n',
+            b"\n" * 2**17,
+            "100003: a file must have at most 100000 blank lines",
+        ),
+        ("x.csv.gz", b'text\n"', b"a\n" * 2**19, "2: a row must have at most 200000 characters (longest_line)"),
+        (
+            "x.csv.gz",
+            b"text\n",
+            b'"\n",' * 2**17,
+            "2: a row must have at most 200000 characters (longest_line)",
+        ),
+    ],
+    ids=["zeros", "blank lines", "a cell", "a row"],
+)
+def test_a_small_file_that_holds_gigabytes_is_refused_early(
+    tmp_path: Path, name: str, start: bytes, block: bytes, fault: str
+):
+    """32 MB stand for gigabytes here; reading ends early and needs little memory."""
+    path = tmp_path / name
+    zip_blocks(path, start, block, 2**25 // len(block))
+    before = longest_line()
+    set_longest_line(200_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputFaults) as found:
+            read_examples(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        set_longest_line(before)
+    assert [each[: len(f"{path}:{fault}")] for each in found.value.faults] == [f"{path}:{fault}"]
+    assert peak < 12e6
+
+
+def test_reading_ends_after_many_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(text_files, "MOST_FAULTS", 5)
+    faults = faults_of(tmp_path / "x.jsonl", "x\n" * 100)
+    assert len(faults) == 6
+    assert faults[-1] == "6: reading ends here after 5 faults"
+
+
+def test_a_line_may_be_as_long_as_the_limit(tmp_path: Path):
+    before, line = longest_line(), '{"text": "abc"}\n'
+    set_longest_line(len(line))
+    try:
+        assert read(tmp_path / "x.jsonl", line * 1)[0].text == "abc"
+        assert faults_of(tmp_path / "x.jsonl", line.replace("abc", "abcd")) == [
+            "1: a line must have at most 16 bytes (longest_line), found more"
+        ]
+    finally:
+        set_longest_line(before)
 
 
 def test_located_examples_know_where_they_begin(tmp_path: Path):

@@ -210,6 +210,26 @@ def test_a_file_that_can_be_compared_can_be_scored(run_here: Here, tmp_path: Pat
         assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"quality": 2.0}, {"quality": 1.0}]
 
 
+def test_one_unwanted_key_does_not_flood_the_terminal(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "{i}", "note": 1}}\n' for i in range(1000)))
+    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("in.jsonl:1: keys must be among id, text")
+    assert line.endswith('found "note" (the first of 1,000 lines with this fault: 1, 2, 3, 4, 5, …)')
+
+
+def test_the_longest_line_is_a_setting(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_texts(tmp_path / "in.jsonl", 2)
+    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
+    assert run_here(*settings, "longest_line=30") == 2
+    assert "in.jsonl:2: a line must have at most 30 bytes (longest_line)" in capsys.readouterr().err
+    assert run_here(*settings, "longest_line=0") == 2
+    assert "longest_line must be greater than or equal to 1" in capsys.readouterr().err
+    assert run_here(*settings) == 0
+
+
 def test_scores_in_a_csv_file_are_joined_by_id(run_here: Here, tmp_path: Path) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
     assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.csv") == 0
