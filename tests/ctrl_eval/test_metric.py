@@ -36,7 +36,7 @@ def golden(shared_data: Path) -> dict[str, Any]:
     folder = shared_data.parent / "golden/ctrl_eval"
     if not folder.is_dir():
         pytest.skip("no golden values beside the shared data")
-    return {"folder": folder, **json.loads((folder / "scores.json").read_text("utf-8"))}
+    return {"folder": folder, **json.loads((folder / "scores_published_tokenizer.json").read_text("utf-8"))}
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +130,8 @@ def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
 
     found = tiny.score(EXAMPLES)
     sentences = ["The book is new.", "It has fine maps.", "I liked it."]
-    sources = [" <extra_id_0> It has fine maps. I liked it.", "The book is new. <extra_id_0> I liked it."]
-    sources.append("The book is new. It has fine maps. <extra_id_0> ")
+    sources = ["<extra_id_0> It has fine maps. I liked it.", "The book is new. <extra_id_0> I liked it."]
+    sources.append("The book is new. It has fine maps. <extra_id_0>")
     scores = [mean(*pair) for pair in zip(sources, sentences, strict=True)]
     assert found.values["coherence"][0] == pytest.approx(
         np.average(scores, weights=[isf(s) for s in sentences]), abs=1e-5
@@ -164,6 +164,13 @@ def test_bart_scores_the_segment_inside_the_whole_text() -> None:
         offsets = lm.tokenizer(before + segment + after, return_offsets_mapping=True)["offset_mapping"]
         inside = [i for i, (a, b) in enumerate(offsets) if b > len(before) and a < len(before + segment)]
         return float(np.mean([log_p[i] for i in inside]))
+
+    coherence = [row["score"] for row in found.explanations[0]["coherence"]["evaluators"]]
+    sentences = ["The book is new.", "It has fine maps.", "I liked it."]
+    texts = [("", " It has fine maps. I liked it."), ("The book is new. ", " I liked it.")]
+    texts.append(("The book is new. It has fine maps. ", ""))
+    expected = [mean(before, segment, after) for (before, after), segment in zip(texts, sentences, strict=True)]
+    assert coherence == pytest.approx(expected, abs=1e-5)  # the whole text has no blank at its ends
 
     rest = "ended early."
     both = [mean("Our trip ", rest, ""), mean("", "Our trip", f" {rest}")]

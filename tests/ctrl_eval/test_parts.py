@@ -155,7 +155,7 @@ def test_patterns_of_a_prefix_and_a_prompt() -> None:
 
 def test_conventions_by_type() -> None:
     assert [convention_of(t) for t in ("pegasus", "mt5", "bart")] == [PEGASUS, T5, BART]
-    with pytest.raises(ValueError, match="is of the type 'gpt2'"):
+    with pytest.raises(ValueError, match="is of the type 'gpt2': set convention to"):
         convention_of("gpt2")
 
 
