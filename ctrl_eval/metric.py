@@ -82,7 +82,7 @@ class CTRLEval:
         tokenizer: of that model.
         convention: how the model fills gaps.
         longest: tokens that the model reads or writes at once; a causal model reads source and target together.
-        frequencies: IWF by token; None weighs all targets of a text alike.
+        frequencies: IWF by token; None weighs all targets of a text alike, which a warning and the signature say.
         prompts: of attribute relevance; None without that aspect.
         aspects: those to score.
         split: text into sentences.
@@ -137,7 +137,7 @@ class CTRLEval:
         Args:
             model: PEGASUS, T5, BART or another encoder-decoder that was trained to fill gaps; or a causal model, which
                 reads the source and then the target.
-            iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike.
+            iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike, with a warning.
             iwf_tokenizer: the model whose tokens the table has; None for the tokens of `model`.
             prompts: `sentiment`, `topic`, a YAML file, or a text file with `verbalizers` beside it.
             verbalizers: the second file of the released form.
@@ -245,14 +245,19 @@ class CTRLEval:
             **self.described,
             aspects="+".join(self.aspects),
             convention=fingerprint(self.convention)[:8],
-            iwf=None if self.frequencies is None else self.frequencies.corpus,
+            iwf=None if self.frequencies is None else self.frequencies.name,
             prompts=None if self.prompts is None else fingerprint([self.prompts.prompts, self.prompts.verbalizers])[:8],
             length_norm=self.length_norm,
-            weights=self.weights,
+            weights="paper_without_iwf" if self._lacks_frequencies else self.weights,
             truncation=self.truncation,
             longest=self.longest,
             identity=self.lm.identity,
         )
+
+    @property
+    def _lacks_frequencies(self) -> bool:
+        """Whether the paper's weights are asked for where no table gives them (coherence and consistency)."""
+        return self.weights == "paper" and self.frequencies is None and any(a != RELEVANCE for a in self.aspects)
 
     def _faults(self, example: Example) -> list[str]:
         found: list[str] = []
@@ -331,6 +336,8 @@ class CTRLEval:
             remarks = []
             if aspect == "coherence" and len(text) == 1:
                 remarks.append("a text of one sentence leaves a bare mask")
+            if self._lacks_frequencies:
+                remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
             questions = [{"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p, _ in text]

@@ -64,6 +64,7 @@ def test_the_released_program_gives_the_same(
     prompts = named if token_budget == 300 else {"prompts": "sentiment"}
     metric = released(golden, shared_data, token_budget=token_budget, **prompts)
     found = metric.score(golden_examples)
+    assert "|iwf=released_afffe2376a0e517b|" in found.signature
     for aspect in ASPECTS:
         np.testing.assert_allclose(found.values[aspect], golden[aspect], atol=1e-5, rtol=0)
     assert len(found.explanations[0]["attribute_relevance"]["evaluators"]) == 72
@@ -222,6 +223,25 @@ def test_zero_weights_are_counted_as_equal(tiny: CTRLEval, caplog: pytest.LogCap
     for aspect in ("coherence", "consistency"):
         np.testing.assert_allclose(zero.score(EXAMPLES).values[aspect], mean.score(EXAMPLES).values[aspect])
     assert "coherence: 3 of 3 texts: all weights are zero" in caplog.text
+
+
+def test_without_a_table_the_signature_and_a_warning_say_so(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
+    assert "|iwf=table_random|" in tiny.signature
+    assert "|weights=paper|" in tiny.signature
+    tiny.score(EXAMPLES)
+    assert "word frequencies" not in caplog.text
+    bare = replace(tiny, frequencies=None)
+    bare.score(EXAMPLES)
+    assert "consistency: 3 of 3 texts: no table of word frequencies (iwf), so all targets weigh alike" in caplog.text
+    assert "attribute_relevance: 3 of 3 texts" not in caplog.text  # it needs none
+    assert "|iwf=none|" in bare.signature
+    assert "|weights=paper_without_iwf|" in bare.signature
+    assert "|weights=paper|" in replace(bare, aspects=("attribute_relevance",)).signature
+    caplog.clear()
+    other = replace(bare, weights="mean")
+    other.score(EXAMPLES)
+    assert "word frequencies" not in caplog.text  # the mean needs none either
+    assert "|weights=mean|" in other.signature
 
 
 @pytest.mark.parametrize("truncation", ["warn", "window"])

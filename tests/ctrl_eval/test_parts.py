@@ -87,6 +87,7 @@ def test_frequencies_by_hand(tmp_path: Path) -> None:
     again = load_frequencies(tmp_path / "t.json", tokenizer)
     np.testing.assert_array_equal(again.iwf, table.iwf)
     assert (again.corpus, again.sentences) == (table.corpus, 3)
+    assert table.name == again.name == f"counted_{table.corpus}"
     assert count_frequencies(corpus[:2], tokenizer).corpus != table.corpus
     with pytest.raises(ValueError, match="at least one sentence"):
         count_frequencies([], tokenizer)
@@ -98,6 +99,7 @@ def test_the_released_table(shared_data: Path) -> None:
         pytest.skip("no tokenizers beside the shared data")
     table = load_frequencies(shared_data / "ctrleval/iwf_full.txt", AutoTokenizer.from_pretrained(str(folder)))
     assert len(table.iwf) == 96103
+    assert table.name == "released_afffe2376a0e517b"
     assert int((table.iwf == 0).sum()) == 635
     assert table.iwf.max() == pytest.approx(18.404, abs=1e-3)
 
