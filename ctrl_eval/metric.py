@@ -1,8 +1,8 @@
 """CTRLEval: coherence, consistency and attribute relevance of controlled text as text infilling (Ke et al., ACL 2022).
 
 Higher is better in every aspect. Three departures from the paper follow its released code. A target's score is the mean
-of its tokens' log-probabilities, not their sum (Eq. 4; `length_norm=sum` is as printed). Only coherence targets include
-the token that closes a sentence. A label word of several tokens scores exp(mean log P).
+of its tokens' log-probabilities, not their sum (Eq. 4), and a label word of several tokens scores exp(mean log P), not
+P (Eq. 14-15); `length_norm=sum` is as printed. Only coherence targets include the token that closes a sentence.
 """
 
 import logging
@@ -86,7 +86,8 @@ class CTRLEval:
         prompts: of attribute relevance; None without that aspect.
         aspects: those to score.
         split: text into sentences.
-        length_norm: a target's score is the mean (as released) or the sum (Eq. 4, as printed) over its tokens.
+        length_norm: the log-probability of a target or a label word is the mean (as released) or the sum (Eq. 4, 14-15,
+            as printed) over its tokens.
         weights: `paper` (Eq. 5, 15-17), or mean, max, min instead (Table 5).
         truncation: `error` refuses a text that does not fit, before the model is loaded; `window` keeps the tokens
             nearest to the gap; `warn` cuts the end of the source, never the gap. Cut tokens are counted.
@@ -346,7 +347,7 @@ class CTRLEval:
         return found
 
     def _normalised(self, log_p: NDArray[np.float32]) -> float:
-        """The mean or the sum of a target's token log-probabilities (Eq. 4)."""
+        """The mean or the sum of the token log-probabilities of a target or a label word (Eq. 4, 14-15)."""
         values = log_p.astype(np.float64)
         return float(values.mean() if self.length_norm == "mean" else values.sum())
 
@@ -371,15 +372,16 @@ class CTRLEval:
         return found
 
     def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:
-        """Mean log P of every label word in every gap, prompt by prompt."""
+        """log P of every label word in every gap, prompt by prompt, normalised by its length as targets are."""
         if self._words_apart:
             pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
             rows = self._target_log_probabilities(pairs)
-            return np.array([row[at.start :].mean(dtype=np.float64) for row, at in zip(rows, infills, strict=True)])
+            return np.array([self._normalised(row[at.start :]) for row, at in zip(rows, infills, strict=True)])
         before, ids = segment_tokens(self.tokenizer, self.convention, self._prompts.words)
         sources = [infill.source for infill in infills]
         assert isinstance(self.lm, Seq2SeqLM), "a causal model reads the words apart"
-        return label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
+        log_p = label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
+        return log_p / [len(word) for word in ids] if self.length_norm == "mean" else log_p
 
     def _target_log_probabilities(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Any]:
         """log P of every target token given its source, and the target tokens before it."""

@@ -217,6 +217,36 @@ def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
     np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
 
 
+@pytest.mark.parametrize("convention", [T5, BART])
+def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, convention: Any) -> None:
+    """Eq. 14-15: P(v) of a word is the product over its tokens; the released code takes their geometric mean."""
+    lm = tiny.lm if convention == T5 else bart()
+    prompts = Prompts(("<text> It was <mask>.",), ("negative", "positive"), (("bad", "goodness"),))
+    mean, total = (
+        CTRLEval(lambda: lm, lm.tokenizer, convention, 200, None, prompts, ("attribute_relevance",), length_norm=norm)
+        for norm in ("mean", "sum")
+    )
+    texts = {word: f"{EXAMPLES[0].text} It was {word}." for word in ("bad", "goodness")}
+    log_p: dict[str, list[float]] = {}
+    for word, text in texts.items():
+        ids = word_ids(lm, word)
+        if convention == T5:
+            first = word_ids(lm, "<extra_id_0>")
+            log_p[word] = one_log_p(lm, text.replace(word, "<extra_id_0>"), [*first, *ids])[1:]
+        else:
+            offsets = lm.tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+            start = text.rindex(word)
+            inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < start + len(word)]
+            row = one_log_p(lm, text.replace(word, "<mask>"), word_ids(lm, text))
+            log_p[word] = [row[i] for i in inside]
+    assert len(log_p["goodness"]) > 1
+    for metric, normed in ((mean, np.mean), (total, np.sum)):
+        (found,) = metric.evaluations(EXAMPLES[:1])["attribute_relevance"]
+        bad, good = (np.exp(normed(log_p[word])) for word in ("bad", "goodness"))
+        assert found.scores[0] == pytest.approx(good / (good + bad), rel=1e-4)
+        assert found.weights[0] == pytest.approx(good + bad, rel=1e-4)
+
+
 def test_zero_weights_are_counted_as_equal(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
     zero = replace(tiny, frequencies=WordFrequencies(np.zeros(len(tiny.tokenizer)), tiny.tokenizer, "zero"))
     mean = replace(tiny, weights="mean")

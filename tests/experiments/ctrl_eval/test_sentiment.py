@@ -25,6 +25,7 @@ from ctrl_eval.gaps import TextGaps
 from ctrl_eval.prompts import load_prompts
 from data.sets.attributes import LabelledData
 from experiments.ctrl_eval.sentiment import choose_table
+from experiments.runner.configuration import compose_run
 from experiments.training.language_models import LanguageModelPlan, Pretrained
 from language_models.tiny import TinyGPT2, TinyT5
 from language_models.training import Schedule
@@ -111,6 +112,13 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     assert second.returncode == 0, second.stderr
     assert json.loads((tmp_path / "second/results.json").read_text("utf-8"))["table"] == results["table"]
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
+
+
+def test_the_discriminators_of_the_paper_are_berts() -> None:
+    """Section 4.3: DisScore and UNION; GPT's tokenizer has no token that begins a text, so GPT-2 stands in for it."""
+    model = compose_run(["+exp=ctrleval_sentiment", "scale=paper", "data=ctrleval", "data.root=r"]).model
+    assert model.discriminator.build.encoder == "google-bert/bert-base-uncased"
+    assert model.causal.name == "openai-community/gpt2"
 
 
 RELEASED = LabelledData(
