@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,17 @@ from typing import Any
 from pydantic import ValidationError
 
 SHOWN_CHARACTERS = 60
+SHOWN_FAULTS = 100  # in a message
+GROUPED_FROM = 10  # equal faults in a file
+SHOWN_LINES = 5  # of equal faults
+PLACED = re.compile(r"(?P<path>.*?):(?P<line>\d+): (?P<what>.*)", re.DOTALL)
 
 
 class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
     """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
 
-    Line 0 stands for the file as a whole. `str()` gives one fault per line. The runner prints it and exits with 2.
+    Line 0 stands for the file as a whole. `str()` gives one fault per line, equal ones as one (see `group_faults`). The
+    runner prints it and exits with 2.
     """
 
     def __init__(self, faults: Iterable[str]) -> None:
@@ -22,7 +28,7 @@ class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
         super().__init__(self.faults)
 
     def __str__(self) -> str:
-        return "\n".join(self.faults)
+        return "\n".join(group_faults(self.faults))
 
 
 class SettingFault(ValueError):  # noqa: N818 (as InputFaults)
@@ -65,6 +71,29 @@ def fault(path: Path | str, line: int, what: str) -> str:
     'in.jsonl:3: text is empty'
     """
     return f"{path}:{line}: {what}".encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def group_faults(faults: Sequence[str]) -> list[str]:
+    """The faults for a message: many equal ones of a file as one line, and `SHOWN_FAULTS` lines at most.
+
+    >>> group_faults([fault("in.jsonl", line, "text is empty") for line in range(1, 100_001)])
+    ['in.jsonl:1: text is empty (the first of 100,000 lines with this fault: 1, 2, 3, 4, 5, …)']
+    """
+    groups: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for each in faults:
+        placed = PLACED.fullmatch(each)
+        key, line = ((placed["path"], placed["what"]), placed["line"]) if placed else ((each,), "")
+        groups.setdefault(key, []).append((line, each))
+    lines: list[str] = []
+    for group in groups.values():
+        if len(group) < GROUPED_FROM:
+            lines += [each for _, each in group]
+        else:
+            found = f"{', '.join(line for line, _ in group[:SHOWN_LINES])}, …"
+            lines.append(f"{group[0][1]} (the first of {len(group):,} lines with this fault: {found})")
+    if len(lines) > SHOWN_FAULTS:
+        lines[SHOWN_FAULTS:] = [f"… and {len(lines) - SHOWN_FAULTS:,} more such lines"]
+    return lines
 
 
 def shown(value: object) -> str:

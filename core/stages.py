@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from core.faults import InputFaults, fault
 from core.hashing import file_sha256
 
 log = logging.getLogger(__name__)
@@ -65,6 +67,13 @@ def _digests(stage: Path) -> dict[str, str]:
     return {path.relative_to(stage).as_posix(): file_sha256(path) for path in files}
 
 
+def _refuse_links(unfinished: Path) -> None:
+    """Raises InputFaults for an unfinished stage that is a link or holds one: a run would write through it."""
+    paths = chain([unfinished], unfinished.rglob("*"))
+    if link := next((path for path in paths if path.is_symlink()), None):
+        raise InputFaults([fault(link, 0, "a stage that is not finished must not be or hold a link: remove the link")])
+
+
 def _put_aside(stage: Path) -> None:
     aside = stage.with_name(f"{stage.name}.damaged")
     shutil.rmtree(aside, ignore_errors=True)
@@ -110,7 +119,8 @@ class Stages:
         With `together`, all processes of a distributed run call `build`, as in a training by Lightning; `build` must
         make sure that only the first process writes.
 
-        Raises TimeoutError in a process that has waited too long for the first one.
+        Raises TimeoutError in a process that has waited too long for the first one, InputFaults for an unfinished stage
+        that is a link or holds one.
         """
         depends = {**depends, "version": version}
         final = Path(self.root) / f"{name}-{fingerprint(depends)}"
@@ -130,6 +140,7 @@ class Stages:
                 log.warning("%s: %s is damaged, the stage is built again", name, final / damaged)
                 _put_aside(final)
             if not final.is_dir():  # another run may have built it while this one waited
+                _refuse_links(unfinished)
                 unfinished.mkdir(exist_ok=True)
                 for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
                     half.unlink()

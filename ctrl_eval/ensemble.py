@@ -10,7 +10,7 @@ Weights = Literal["paper", "mean", "max", "min"]
 
 
 def shares(weights: Float[NDArray[np.float64], "*texts evaluators"]) -> Float[NDArray[np.float64], "*texts evaluators"]:
-    """beta of CTRLEval, Eq. 1: the weights of a text as shares of their sum.
+    """beta of CTRLEval, Eq. 1 and 16: the weights of a text as shares of their sum.
 
     If all weights of a text are zero, its shares are equal, as in the released code.
     """
@@ -46,5 +46,5 @@ def relevance_score(probabilities: Float[NDArray[np.float64], " labels"], label:
 
 
 def relevance_weight(probabilities: Float[NDArray[np.float64], " labels"]) -> float:
-    """CTRLEval, Eq. 16: w = sum over labels a' of P(v(a')), how natural any label word is in this prompt."""
+    """CTRLEval, Eq. 15: w = sum over labels a' of P(v(a')), how natural any label word is in this prompt."""
     return float(probabilities.sum())

@@ -20,6 +20,7 @@ from core.faults import InputFaults, fault, shown
 from ctrl_eval.ensemble import shares
 from data.text_files import read_text, written_aside
 
+RELEASED = "afffe2376a0e517b"  # the fingerprint of the lines of the released iwf_full.txt
 VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
 
 
@@ -46,6 +47,12 @@ class WordFrequencies:
             raise ValueError(
                 f"an IWF table has one entry for each of the {len(self.tokenizer)} tokens, found {len(self.iwf)}"
             )
+
+    @property
+    def name(self) -> str:
+        """Where the table comes from, for signatures: `released_`, `counted_` or `table_` (others) and its corpus."""
+        kind = "released" if self.corpus == RELEASED else "counted" if self.sentences else "table"
+        return f"{kind}_{self.corpus}"
 
     def weigh(self, targets: Sequence[str]) -> Float[NDArray[np.float64], " targets"]:
         """ISF of each target (Eq. 6)."""

@@ -1,8 +1,8 @@
 """CTRLEval: coherence, consistency and attribute relevance of controlled text as text infilling (Ke et al., ACL 2022).
 
 Higher is better in every aspect. Three departures from the paper follow its released code. A target's score is the mean
-of its tokens' log-probabilities, not their sum (Eq. 4; `length_norm=sum` is as printed). Only coherence targets include
-the token that closes a sentence. A label word of several tokens scores exp(mean log P).
+of its tokens' log-probabilities, not their sum (Eq. 4), and a label word of several tokens scores exp(mean log P), not
+P (Eq. 14-15); `length_norm=sum` is as printed. Only coherence targets include the token that closes a sentence.
 """
 
 import logging
@@ -82,11 +82,12 @@ class CTRLEval:
         tokenizer: of that model.
         convention: how the model fills gaps.
         longest: tokens that the model reads or writes at once; a causal model reads source and target together.
-        frequencies: IWF by token; None weighs all targets of a text alike.
+        frequencies: IWF by token; None weighs all targets of a text alike, which a warning and the signature say.
         prompts: of attribute relevance; None without that aspect.
         aspects: those to score.
         split: text into sentences.
-        length_norm: a target's score is the mean (as released) or the sum (Eq. 4, as printed) over its tokens.
+        length_norm: the log-probability of a target or a label word is the mean (as released) or the sum (Eq. 4, 14-15,
+            as printed) over its tokens.
         weights: `paper` (Eq. 5, 15-17), or mean, max, min instead (Table 5).
         truncation: `error` refuses a text that does not fit, before the model is loaded; `window` keeps the tokens
             nearest to the gap; `warn` cuts the end of the source, never the gap. Cut tokens are counted.
@@ -137,7 +138,7 @@ class CTRLEval:
         Args:
             model: PEGASUS, T5, BART or another encoder-decoder that was trained to fill gaps; or a causal model, which
                 reads the source and then the target.
-            iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike.
+            iwf: the IWF table (see `frequency.load_frequencies`); None weighs all targets alike, with a warning.
             iwf_tokenizer: the model whose tokens the table has; None for the tokens of `model`.
             prompts: `sentiment`, `topic`, a YAML file, or a text file with `verbalizers` beside it.
             verbalizers: the second file of the released form.
@@ -245,14 +246,19 @@ class CTRLEval:
             **self.described,
             aspects="+".join(self.aspects),
             convention=fingerprint(self.convention)[:8],
-            iwf=None if self.frequencies is None else self.frequencies.corpus,
+            iwf=None if self.frequencies is None else self.frequencies.name,
             prompts=None if self.prompts is None else fingerprint([self.prompts.prompts, self.prompts.verbalizers])[:8],
             length_norm=self.length_norm,
-            weights=self.weights,
+            weights="paper_without_iwf" if self._lacks_frequencies else self.weights,
             truncation=self.truncation,
             longest=self.longest,
             identity=self.lm.identity,
         )
+
+    @property
+    def _lacks_frequencies(self) -> bool:
+        """Whether the paper's weights are asked for where no table gives them (coherence and consistency)."""
+        return self.weights == "paper" and self.frequencies is None and any(a != RELEVANCE for a in self.aspects)
 
     def _faults(self, example: Example) -> list[str]:
         found: list[str] = []
@@ -331,6 +337,8 @@ class CTRLEval:
             remarks = []
             if aspect == "coherence" and len(text) == 1:
                 remarks.append("a text of one sentence leaves a bare mask")
+            if self._lacks_frequencies:
+                remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
             questions = [{"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p, _ in text]
@@ -339,7 +347,7 @@ class CTRLEval:
         return found
 
     def _normalised(self, log_p: NDArray[np.float32]) -> float:
-        """The mean or the sum of a target's token log-probabilities (Eq. 4)."""
+        """The mean or the sum of the token log-probabilities of a target or a label word (Eq. 4, 14-15)."""
         values = log_p.astype(np.float64)
         return float(values.mean() if self.length_norm == "mean" else values.sum())
 
@@ -364,15 +372,16 @@ class CTRLEval:
         return found
 
     def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:
-        """Mean log P of every label word in every gap, prompt by prompt."""
+        """log P of every label word in every gap, prompt by prompt, normalised by its length as targets are."""
         if self._words_apart:
             pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
             rows = self._target_log_probabilities(pairs)
-            return np.array([row[at.start :].mean(dtype=np.float64) for row, at in zip(rows, infills, strict=True)])
+            return np.array([self._normalised(row[at.start :]) for row, at in zip(rows, infills, strict=True)])
         before, ids = segment_tokens(self.tokenizer, self.convention, self._prompts.words)
         sources = [infill.source for infill in infills]
         assert isinstance(self.lm, Seq2SeqLM), "a causal model reads the words apart"
-        return label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
+        log_p = label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
+        return log_p / [len(word) for word in ids] if self.length_norm == "mean" else log_p
 
     def _target_log_probabilities(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Any]:
         """log P of every target token given its source, and the target tokens before it."""

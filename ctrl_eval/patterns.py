@@ -18,14 +18,13 @@ class Pattern:
 def coherence_patterns(sentences: Sequence[str]) -> list[Pattern]:
     """f and g of coherence (Eq. 2-3): each sentence is removed in turn and is the target.
 
-    The mask has a blank on both sides, also at the ends of a text, as in the released code. A text of one sentence
-    leaves the bare mask.
+    A blank stands between the mask and a neighbouring sentence. A text of one sentence leaves the bare mask.
 
     >>> coherence_patterns(["One.", "Two."])[1]
-    Pattern(before='One. ', target='Two.', after=' ')
+    Pattern(before='One. ', target='Two.', after='')
     """
     return [
-        Pattern(" ".join(sentences[:j]) + " ", sentence, " " + " ".join(sentences[j + 1 :]))
+        Pattern(" ".join([*sentences[:j], ""]), sentence, " ".join(["", *sentences[j + 1 :]]))
         for j, sentence in enumerate(sentences)
     ]
 

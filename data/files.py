@@ -5,10 +5,8 @@ and raises them together. A file is written under a temporary name and renamed w
 counts as a missing value.
 """
 
-import csv
 import json
 import math
-import sys
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -24,14 +22,14 @@ from core.scores import Scores
 from core.settings import Number
 from data.parquet_files import read_parquet
 from data.records import List, Record, String, Text, check_id, list_problems
-from data.text_files import decoder, form_of, iterate_raw_lines, read_json_lines, written_aside
+from data.table_files import DELIMITERS, parse_number, read_rows, row_writer
+from data.text_files import STANDARD, decoder, form_of, read_json_lines, written_aside
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))
 LISTS = ("turns", "references")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu; data.scored reads it
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
 
 
@@ -108,7 +106,7 @@ def iterate_examples(
 
 def _default_id(path: Path, line: int) -> str:
     stem = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return f"{stem.stem}-{line}"
+    return f"{'stdin' if path == STANDARD else stem.stem}-{line}"
 
 
 def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
@@ -133,7 +131,7 @@ def _read_records(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str
         case ".parquet":
             return read_parquet(path)
         case form:
-            return _read_rows(path, DELIMITERS[form], faults)
+            return _read_table(path, DELIMITERS[form], faults)
 
 
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
@@ -224,45 +222,25 @@ def _says_something(value: Any) -> bool:
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _read_rows(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_table(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV or TSV file as records, each with the number of the line it begins on."""
-    csv.field_size_limit(sys.maxsize)  # articles may be longer than the 131072 characters that csv allows by default
-    lines = (f"{line}\n" for _, line in iterate_raw_lines(path, faults))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    begins = 1
-    try:
-        for row in reader:
-            number, begins = begins, reader.line_num + 1
-            if header is None:
-                header = row
-                problems = _header_problems(row)
-                faults += [fault(path, number, problem) for problem in problems]
-                if not {"text", "turns"} & set(row) or len(set(row)) < len(row):
-                    return  # every row would have the same fault
-            elif len(row) != len(header):
-                faults.append(fault(path, number, f"a row must have {len(header)} cells, found {len(row)}"))
-            else:
-                record, problems = _row_record(dict(zip(header, row, strict=True)))
-                faults += [fault(path, number, problem) for problem in problems]
-                yield number, record
-    except csv.Error as error:
-        rule = "a cell with a quote, a separator or a line break must be in quotes, its own quotes doubled"
-        faults.append(fault(path, begins, f"{rule}, found: {error}"))
+    for number, cells in read_rows(path, delimiter, faults, _check_header):
+        record, problems = _row_record(cells)
+        faults += [fault(path, number, problem) for problem in problems]
+        yield number, record
 
 
-def _header_problems(header: list[str]) -> list[str]:
+def _check_header(header: list[str]) -> tuple[list[str], bool]:
     problems = []
     for name in dict.fromkeys(header):
-        if header.count(name) > 1:
-            problems.append(f"a column must occur once, but {shown(name)} is repeated")
         named = any(name.startswith(prefix) and name.removeprefix(prefix).strip() for prefix in (RATING, SCORE))
         if name not in FIELDS and not named:
             columns = f"{', '.join(FIELDS)} or {RATING}ASPECT"
             problems.append(f"columns must be named {columns}, found {shown(name)}{suggestion(name, FIELDS)}")
-    if not {"text", "turns"} & set(header):
+    has_text = bool({"text", "turns"} & set(header))
+    if not has_text:
         problems.append(f'the header needs a column "text" or "turns", found {shown(header)}')
-    return problems
+    return problems, has_text
 
 
 def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
@@ -275,9 +253,9 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
         if not cell:
             continue
         if name.startswith(RATING):
-            ratings[name.removeprefix(RATING)] = _number(cell)
+            ratings[name.removeprefix(RATING)] = parse_number(cell)
         elif name.startswith(SCORE):
-            record.setdefault("scores", {})[name.removeprefix(SCORE)] = _number(cell)
+            record.setdefault("scores", {})[name.removeprefix(SCORE)] = parse_number(cell)
         elif name in (*LISTS, "ratings"):
             try:
                 record[name] = decoder(repeated)(cell)
@@ -297,13 +275,6 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     return record, problems
 
 
-def _number(cell: str) -> float | str:
-    try:
-        return float(cell) if "_" not in cell else cell  # only Python reads 1_0 as ten
-    except ValueError:
-        return cell
-
-
 def _record(example: Example) -> dict[str, Any]:
     """The non-empty fields of an example as JSON values."""
     record: dict[str, Any] = {}
@@ -318,14 +289,12 @@ def _write_table(file: TextIO, records: Sequence[Mapping[str, Any]], delimiter: 
     used = {name for record in records for name in record} | {"id", "text"}
     columns = [name for name in FIELDS if name in used and name != "ratings"]
     aspects = list(dict.fromkeys(aspect for record in records for aspect in record.get("ratings", {})))
-    minimal = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
     rows = [columns + [f"{RATING}{aspect}" for aspect in aspects]]
     for record in records:
         cells = [record.get(name, "") for name in columns]
         cells = [json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells]
         ratings = record.get("ratings", {})
         rows.append(cells + [repr(float(ratings[aspect])) if aspect in ratings else "" for aspect in aspects])
+    write = row_writer(file, delimiter)
     for row in rows:
-        # Python before 3.11.8 leaves a lone carriage return unquoted, and then cannot read it back
-        (quoted if any("\r" in cell for cell in row) else minimal).writerow(row)
+        write(row)

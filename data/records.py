@@ -44,9 +44,16 @@ def read_records(path: Path, kind: type[R], faults: list[str]) -> list[tuple[int
 
     Raises InputFaults if the file is missing or empty.
     """
+    return check_records(path, read_json_lines(path, faults), kind, faults)
+
+
+def check_records(
+    path: Path, located: Iterable[tuple[int, Mapping[str, Any]]], kind: type[R], faults: list[str]
+) -> list[tuple[int, R]]:
+    """The valid records among the objects of a file, with their lines; adds a fault for every broken rule."""
     records: list[tuple[int, R]] = []
     first_line: dict[str, int] = {}
-    for line, values in read_json_lines(path, faults):
+    for line, values in located:
         problems: list[str] = []
         if issubclass(kind, Identified) and isinstance(name := values.get("id"), str):
             problems += check_id(name, line, first_line)

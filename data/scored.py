@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
 from core.settings import Number
-from data.files import located_examples
-from data.records import Identified, List, Record, String, Text, list_problems, read_records, require_none
+from data.files import iterate_examples, located_examples
+from data.records import List, Record, String, Text, list_problems, require_none
+from data.score_files import read_score_rows
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,6 @@ class ScoreRecord(Record):
 
     scores: Mapping[Text, Number | None] | None = None
     ratings: Mapping[String, List[Number | None]] = {}
-
-
-class OutputRecord(Identified):
-    """A line of a file that `+exp=score` wrote."""
-
-    scores: Mapping[Text, Number | None]
 
 
 class MetaRecord(Record):
@@ -106,6 +101,11 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Pat
     )
 
 
+def iterate_unscored(path: Path | str) -> Iterator[tuple[int, Example]]:
+    """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
+    return iterate_examples(path, take=lambda _, record: _take(_Line(), record))
+
+
 def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
     return [Path(files)] if isinstance(files, Path | str) else [Path(file) for file in files]
 
@@ -155,7 +155,7 @@ def _read_outputs(
     values: dict[str, NDArray[np.float64]] = {}
     source: dict[str, Path] = {}
     for file in files:
-        for line, record in read_records(file, OutputRecord, faults):
+        for line, record in read_score_rows(file, faults):
             if record.id not in place:
                 faults.append(fault(file, line, f"the id must be one of {of}, found {shown(record.id)}"))
             elif (earlier := source.setdefault(record.id, file)) != file:

@@ -1,23 +1,76 @@
 """Text files: reads UTF-8 and lines of JSON, collects every fault, and writes under a temporary name."""
 
+import atexit
 import gzip
 import json
 import os
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from core.faults import InputFaults, fault, shown
 
+STANDARD = Path("-")  # standard input or standard output
+LONGEST_LINE = 2**26  # bytes
+MOST_BLANK_LINES = 100_000  # one after another
+MOST_FAULTS = 100_000
+
+_longest_line = LONGEST_LINE
+
+
+def longest_line() -> int:
+    """The most bytes that a line of a text file, or characters that a row of a CSV file, may have in this process."""
+    return _longest_line
+
+
+def set_longest_line(length: int) -> None:
+    """Sets the limit for this process."""
+    global _longest_line
+    _longest_line = length
+
+
+@cache
+def standard_input() -> Path:
+    """Copies standard input into a file that can be read again, and removes it when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="standard-input-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with (folder / "stdin.jsonl").open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return folder / "stdin.jsonl"
+
+
+def readable_path(path: Path) -> Path:
+    """The file to read for a path that the user gave, which is `-` for standard input."""
+    return standard_input() if path == STANDARD else path
+
+
+def describe_special(path: Path) -> str | None:
+    """What a path is if it is neither a regular file nor free; writing must not replace or follow it."""
+    if path.is_symlink():
+        return f"the link {path}"
+    if path.is_dir():
+        return f"the folder {path}"
+    return f"the device or pipe {path}" if path.exists() and not path.is_file() else None
+
 
 @contextmanager
 def temporary_path(path: Path | str) -> Iterator[Path]:
-    """Yields a path to write to; the file is renamed to `path` if the block succeeds, and removed otherwise."""
-    path = Path(path).resolve()  # a link is kept
+    """Yields a path to write to; the file is renamed to `path` if the block succeeds, and removed otherwise.
+
+    Raises InputFaults for a path that is a link, a folder, a device or a pipe.
+    """
+    path = Path(path).absolute()
+    if special := describe_special(path):
+        raise InputFaults([fault(path, 0, f"only a regular file is replaced, found {special}")])
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    aside.unlink(missing_ok=True)  # a link there would be written through
     try:
         yield aside
         aside.replace(path)
@@ -33,10 +86,12 @@ def written_aside(path: Path | str) -> Iterator[TextIO]:
 
 
 def form_of(path: Path, allowed: Sequence[str]) -> str:
-    """The suffix of the file without `.gz`, which says how to read or write it.
+    """The suffix of the file without `.gz`, which says how to read or write it; standard input is JSONL.
 
     Raises InputFaults if the suffix is not allowed.
     """
+    if path == STANDARD:
+        return ".jsonl"
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     form = name.suffix.lower()
     if form not in allowed:
@@ -57,16 +112,29 @@ def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]
     The byte order mark, LF and blank lines at the end are removed. `faults` gets one fault for every line that is not
     UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
 
-    Raises InputFaults if the file is missing or empty.
+    Raises InputFaults if the file is missing or empty, has a line of more than `longest_line()` bytes or more than
+    MOST_BLANK_LINES blank lines one after another, or if there are MOST_FAULTS faults, because a small compressed file
+    can hold gigabytes of them.
     """
-    if not path.is_file():
-        raise InputFaults([fault(path, 0, f"no such file{', it is a folder' if path.is_dir() else ''}")])
+    source, longest = readable_path(path), longest_line()
+    if not source.is_file():
+        special = "it is a folder" if path.is_dir() else "it is a device or a pipe; - reads standard input"
+        raise InputFaults([fault(path, 0, f"no such file{f', {special}' if path.exists() else ''}")])
     blank: list[tuple[int, str]] = []  # kept until a line follows that is not blank
     is_empty = True
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        with gzip.open(source) if path.suffix.lower() == ".gz" else source.open("rb") as file:
             # split at LF only: JSON strings and utterances may hold other characters that Python treats as line ends
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), start=1):
+                stopped = None
+                if len(line) > longest:
+                    stopped = f"a line must have at most {longest} bytes (longest_line), found more"
+                elif len(blank) > MOST_BLANK_LINES:
+                    stopped = f"a file must have at most {MOST_BLANK_LINES} blank lines one after another, found more"
+                elif len(faults) >= MOST_FAULTS:
+                    stopped = f"reading ends here after {len(faults)} faults"
+                if stopped:
+                    raise InputFaults([*faults, fault(path, number, stopped)])
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -81,7 +149,7 @@ def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
     if is_empty:
-        raise InputFaults([fault(path, 0, f"the file is empty, found {path.stat().st_size} bytes that say nothing")])
+        raise InputFaults([fault(path, 0, f"the file is empty, found {source.stat().st_size} bytes that say nothing")])
 
 
 def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:

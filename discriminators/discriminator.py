@@ -20,7 +20,14 @@ from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling, keep_lowest_layers
 from discriminators.bilstm import AttentionBiLSTM
 from discriminators.segments import Segments, clean, has_tokens, read
-from discriminators.vocabulary import LEARNED, Vocabulary, borrowed_vocabulary, load_vocabulary, train_vocabulary
+from discriminators.vocabulary import (
+    LEARNED,
+    Vocabulary,
+    borrowed_vocabulary,
+    drop_repeated_texts,
+    load_vocabulary,
+    train_vocabulary,
+)
 from language_models.batching import batches_by_budget, halve_when_out_of_memory
 from language_models.encoders import load_encoder
 from language_models.identity import tokenizer_fingerprint, weights_fingerprint
@@ -170,6 +177,8 @@ def new_bilstm(
 ) -> Discriminator:
     """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`, or that of another model.
 
+    A vocabulary counts each different text once (see `drop_repeated_texts`).
+
     `tokens` are one of `LEARNED`, with `vocabulary_size` and `min_count` as in `train_vocabulary`, or the tokenizer of
     a Hugging Face model by folder or hub name, see `new_token_bilstm`. With `labels` it has a logit for each. The
     weights depend on torch's seed.
@@ -184,7 +193,7 @@ def new_bilstm(
             what = f"tokens are {', '.join(LEARNED)} or those of a model, but {fault.what}"
             raise MissingModel(fault.name, what, fault.fetchable) from fault
         return new_token_bilstm(list(texts), tokenizer, max_tokens, truncation, **arguments)
-    segments = (clean(segment) for text in texts for segment in text)
+    segments = (clean(segment) for text in drop_repeated_texts(map(tuple, texts)) for segment in text)
     vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
     return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels), **arguments}, truncation)

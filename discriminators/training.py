@@ -27,7 +27,7 @@ from discriminators.segments import Segments
 from language_models.fitting import fit_best
 from language_models.learning_curve import LearningCurve
 
-VERSION = 2  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
+VERSION = 3  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
 ORIGIN = "training.json"
 
 log = logging.getLogger(__name__)

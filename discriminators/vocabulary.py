@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -65,6 +66,25 @@ def load_vocabulary(path: Path) -> Vocabulary:
     tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
     tokenizer.encode_special_tokens = True  # not kept in the tokenizer's own json
     return Vocabulary(content["kind"], tokenizer, content["max_tokens"])
+
+
+def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Each text once, in the order of their first places; a text that only begins another one is left out.
+
+    A text that stands in several pairs, perhaps cut to their lengths, would otherwise count all its tokens twice. So
+    no rare token of such texts would be unknown, while those of other texts are, which tells the two apart.
+
+    >>> drop_repeated_texts([("ab",), ("abc",), ("b",), ("abc",), ("x", "ab")])
+    [('abc',), ('b',), ('x', 'ab')]
+    """
+    distinct = list(dict.fromkeys(texts))
+    by_length = sorted(distinct, key=lambda text: (len(text), text))  # what a text begins comes right behind it
+    begun = {
+        text
+        for text, following in pairwise(by_length)
+        if text and len(text) == len(following) and text[:-1] == following[:-1] and following[-1].startswith(text[-1])
+    }
+    return [text for text in distinct if text not in begun]
 
 
 def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: int, min_count: int = 2) -> Vocabulary:

@@ -15,6 +15,7 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 
 from core.faults import SettingFault  # noqa: E402
 from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
+from experiments.runner.streams import open_streams  # noqa: E402
 
 USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
 
@@ -177,5 +178,6 @@ def example_text() -> str:
 
 
 if __name__ == "__main__":
+    open_streams()
     share_cores(os.environ)
     sys.exit(main(sys.argv[1:]))

@@ -42,6 +42,29 @@ def batches_by_budget(
     return batches
 
 
+def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
+    """Indices of pairs of similar cost in batches; rows x (highest first cost + highest second cost) <= `budget`.
+
+    Both sides of a batch are padded, so that neither side alone says what it takes. A pair that costs more than the
+    budget is a batch of its own. The most expensive pairs come first.
+
+    >>> batches_of_pairs([(2, 8), (8, 2), (2, 7), (1, 1)], budget=20)
+    [[1], [0, 2], [3]]
+    """
+    if budget < 1:
+        raise ValueError(f"a budget must be at least 1, but is {budget}")
+    batches: list[list[int]] = []
+    first, second = 0, 0  # the highest costs of the last batch
+    for i in sorted(range(len(costs)), key=lambda i: (-sum(costs[i]), -costs[i][0])):
+        first, second = max(first, costs[i][0]), max(second, costs[i][1])
+        if batches and (len(batches[-1]) + 1) * (first + second) <= budget:
+            batches[-1].append(i)
+        else:
+            batches.append([i])
+            first, second = costs[i]
+    return batches
+
+
 def halve_when_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:
     """`work(batch)`; if the device runs out of memory, the two halves of the batch, and so on down to one row.
 

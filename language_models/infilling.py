@@ -98,6 +98,7 @@ class Convention:
         whole_text: the target is the whole text, not the segment alone.
         source_first: the target is the source, then the segment; implies `whole_text`.
         continues: the model is causal and writes the segment, with a blank in front, after the source.
+        apart: the text on each side of the mask is encoded by itself, without blanks at its ends.
     """
 
     mask: str
@@ -107,17 +108,20 @@ class Convention:
     whole_text: bool = False
     source_first: bool = False
     continues: bool = False
+    apart: bool = False
 
     def without_mask(self) -> "Convention":
         """The pattern functions of BARTScore: nothing in the source says where the segment belongs (Table 5)."""
-        return replace(self, mask="", before="", after="", whole_text=False)
+        return replace(self, mask="", before="", after="", whole_text=False, apart=False)
 
     def with_source_first(self) -> "Convention":
         """The pattern functions of PPL-GPT: no mask, and the target begins with the source (Table 5)."""
         return replace(self.without_mask(), whole_text=True, source_first=True)
 
 
-PEGASUS = Convention(mask="<mask_1>", closing="</s>")
+# PEGASUS learned texts whose sentences are encoded one by one, with one id in place of a sentence. CTRLEval's released
+# program (transformers 4.4.2) reads the same; transformers 5 puts a lone word-start piece between a blank and the mask.
+PEGASUS = Convention(mask="<mask_1>", closing="</s>", apart=True)
 T5 = Convention(mask="<extra_id_0>", before="<extra_id_0>", after="<extra_id_1>")
 BART = Convention(mask="<mask>", whole_text=True)
 LEFT_TO_RIGHT = Convention(mask="", continues=True)
@@ -143,7 +147,7 @@ def convention_of(model_type: str) -> Convention:
     if model_type not in OF_MODEL_TYPE:
         raise SettingFault(
             f"the infilling convention is known for {', '.join(OF_MODEL_TYPE)}, but the model is of the type "
-            f"{model_type!r}: set mask, before, after and so on"
+            f"{model_type!r}: set convention to a language_models.infilling.Convention of its own"
         )
     return OF_MODEL_TYPE[model_type]
 
@@ -210,12 +214,9 @@ def encode_infills(
     if not gaps:
         return []  # the tokenizer refuses an empty list
     mask_id = _single(tokenizer, convention.mask) if convention.mask else None
-    texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
-    if not convention.mask:  # the blanks around a gap that is not shown
-        texts = [" ".join(text.split()) for text in texts]
+    sources = _sources(tokenizer, convention, gaps)
     if convention.source_first:
-        gaps = [(f"{text} ", segment, "") for text, (_, segment, _) in zip(texts, gaps, strict=True)]
-    sources = tokenizer(texts, verbose=False)["input_ids"]
+        gaps = [(f"{_joined(before, after)} ".lstrip(), segment, "") for before, segment, after in gaps]
     segments = _segments(tokenizer, convention, gaps)
     closing = [_single(tokenizer, convention.closing)] if closed and convention.closing else []
     frame = 1 if convention.before else 0
@@ -234,6 +235,27 @@ def _single(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
             f"{tokenizer.name_or_path!r} does not know it"
         )
     return found
+
+
+def _sources(
+    tokenizer: PreTrainedTokenizerBase, convention: Convention, gaps: Sequence[tuple[str, str, str]]
+) -> list[list[int]]:
+    """Source ids, with what the tokenizer puts before and after a text."""
+    if convention.apart:
+        (begin, end), mask = special_frame(tokenizer), _single(tokenizer, convention.mask)
+        sides = [side.strip() for before, _, after in gaps for side in (before, after)]
+        ids = tokenizer(sides, add_special_tokens=False, verbose=False)["input_ids"]
+        return [[*begin, *left, mask, *right, *end] for left, right in zip(ids[::2], ids[1::2], strict=True)]
+    if convention.mask:
+        texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
+    else:
+        texts = [_joined(before, after) for before, _, after in gaps]
+    return tokenizer(texts, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+def _joined(before: str, after: str) -> str:
+    """The text around a gap that is not shown, with one blank in place of several."""
+    return " ".join(f"{before}{after}".split())
 
 
 def _segments(

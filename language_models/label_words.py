@@ -23,7 +23,7 @@ def label_word_log_probabilities(
     token_budget: int = 2048,
     logit_budget: int = LOGIT_BUDGET,
 ) -> NDArray[np.float64]:
-    """Mean log P(token | source, tokens of the word before it) of every word for every source, in nats.
+    """log P(word | source) of every word for every source, in nats: the sum over the tokens of the word.
 
     Words of one token share one decoder step. Each longer word takes one more decoder pass on the same encoder states.
     Equal sources are read once.
@@ -33,7 +33,7 @@ def label_word_log_probabilities(
         sources: encoder input ids.
         words: the token ids of each word, at least one.
         before: target ids in front of the word, given to the model.
-        token_budget: padded source tokens in a batch.
+        token_budget: padded source and target tokens in a batch.
         logit_budget: logits held at a time.
 
     Returns shape (sources, words).
@@ -49,7 +49,8 @@ def label_word_log_probabilities(
     passes += [([w], [*start, *word[:-1]]) for w, word in enumerate(words) if len(word) > 1]
     read = _Reader(lm, words, passes, len(start), logit_budget)
     found = np.zeros((len(distinct), len(words)))
-    batches = batches_by_budget([len(source) for source in unread], token_budget)
+    written = max((len(given) for _, given in passes), default=0)
+    batches = batches_by_budget([len(source) + written for source in unread], token_budget)
     for batch in tqdm(batches, desc="label words", delay=3, leave=False, disable=None):
         halve_when_out_of_memory(lambda at: read([unread[i] for i in at], at), batch)
         for at, scores in read.finished(last=batch is batches[-1]):
@@ -117,7 +118,7 @@ class _Reader:
 
     @torch.inference_mode()
     def _log_probabilities(self, states: Tensor, words: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-        """Mean log-probability of each word, shape (rows, words)."""
+        """log P of each word, shape (rows, words)."""
         config = self.lm.model.config
         some = torch.zeros(1, 1, dtype=torch.long, device=self.lm.device)
         width = states.shape[-1]
@@ -131,5 +132,5 @@ class _Reader:
         normaliser = logits.logsumexp(-1)  # once for all words
         targets = torch.tensor(words, device=self.lm.device)  # (words, positions)
         steps = torch.arange(targets.shape[1], device=self.lm.device)
-        log_p = [(logits[:, steps, target] - normaliser).double().mean(-1) for target in targets]
+        log_p = [(logits[:, steps, target] - normaliser).double().sum(-1) for target in targets]
         return torch.stack(log_p, dim=-1).cpu().numpy()

@@ -13,7 +13,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM
 
-from language_models.batching import batches_by_budget, distinct_rows, halve_when_out_of_memory, pad
+from language_models.batching import batches_of_pairs, distinct_rows, halve_when_out_of_memory, pad
 from language_models.model import LanguageModel, add_tokens
 
 
@@ -95,15 +95,15 @@ def target_log_probabilities(
     """log P(target token | source, target tokens before it) for every (source ids, target ids) pair, in nats.
 
     Equal sources are encoded once per batch. A batch holds at most `token_budget` padded source and target tokens and
-    at most `logit_budget` logits; batches that do not fit into memory are halved.
+    at most `logit_budget` logits, or a single pair; batches that do not fit into memory are halved.
 
     Returns one float array per pair, in the order of the pairs, as long as its target. Dropout is off.
     """
     vocabulary = lm.model.config.vocab_size
     logits_per_token = -(-token_budget * vocabulary // logit_budget)  # what a target token costs, in budget units
-    costs = [len(source) + max(len(target), 1) * max(1, logits_per_token) for source, target in pairs]
+    costs = [(len(source), max(len(target), 1) * max(1, logits_per_token)) for source, target in pairs]
     results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(pairs)
-    batches = batches_by_budget(costs, token_budget)
+    batches = batches_of_pairs(costs, token_budget)
     for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
         scored = halve_when_out_of_memory(lambda rows: _score(lm, [pairs[i] for i in rows]), batch)
         for i, row in zip(batch, scored, strict=True):

@@ -241,9 +241,8 @@ class _Batch:
         """The best length of a fill, and the perplexity of every length."""
         perplexities = judge_lengths(row.scores, following, row.whole)
         if judging.is_close_call(perplexities):
-            filler, after = self.filler, row.blank.after
-            read_alone = judging.judge_alone
-            perplexities = read_alone(filler.lm, filler.embeddings, row.text, row.fill, after, row.whole)
+            lm, embeddings, after = self.filler.lm, self.filler.embeddings, row.blank.after
+            perplexities = judging.judge_alone(lm, embeddings, row.text, row.fill, after, row.whole)
         return judging.choose_length(perplexities), perplexities
 
 

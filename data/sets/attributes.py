@@ -3,7 +3,7 @@
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,8 @@ class LabelledData:
         rated: texts with `prefix`, `label` (the wanted one) and ratings.
         synthetic: whether the texts are generated and the ratings known by construction.
         labels: the possible labels in alphabetical order.
+        iwf: finds the table of word frequencies that was released with the texts, for CTRLEval; None where none was.
+            Raises InputFaults, with instructions, if it is missing.
     """
 
     name: str
@@ -40,6 +42,7 @@ class LabelledData:
     rated: tuple[RatedSet, ...]
     synthetic: bool
     labels: tuple[str, ...]
+    iwf: Callable[[], Path] | None = None
 
 
 @dataclass(frozen=True)

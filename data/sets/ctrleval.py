@@ -3,7 +3,6 @@
 `root` is the folder that holds `ctrleval/`, or this folder itself.
 """
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -26,8 +25,6 @@ from data.sets.attributes import (
     split_labelled,
 )
 from data.text_files import iterate_lines
-
-log = logging.getLogger(__name__)
 
 Part = Literal["sentiment", "topic"]
 FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -57,7 +54,7 @@ def ctrleval(
         root: the folder of the public sets.
         part: "sentiment" (360 texts) or "topic" (960).
         download: whether missing files that have a known checksum are fetched into `root`; the released IWF table is
-            then fetched too.
+            fetched when it is needed.
         assume_system_order: see `load_ctrleval`.
         attributes: the folder that holds `attributes/`; None reads no texts to train on.
         sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
@@ -72,10 +69,9 @@ def ctrleval(
     check(Several[one_of([name for name, each in SETS.items() if each.labels == labels])], sets=names)
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
-    if download:
-        log.info("the released IWF table, for PEGASUS: %s", require_file(root, IWF, download))
     train, held_out = split_labelled(labelled, held_out_fraction, seed)
-    return LabelledData(f"ctrleval_{part}", train, held_out, (rated,), synthetic=False, labels=labels)
+    released = partial(require_file, root, IWF, download)
+    return LabelledData(f"ctrleval_{part}", train, held_out, (rated,), synthetic=False, labels=labels, iwf=released)
 
 
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> RatedSet:

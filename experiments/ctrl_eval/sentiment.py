@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from transformers import AutoTokenizer
 
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Metric, Scores
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
-from ctrl_eval.frequency import VERSION, count_frequencies
+from ctrl_eval.frequency import VERSION, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
 from data.sentences import split_english
 from data.sets.attributes import LabelledData
@@ -34,6 +35,7 @@ from experiments.training.trained import Trained, folders_of, use_pretrained
 from language_models.loading import load_pretrained
 
 FREQUENCIES = "iwf.json"
+COUNT = "count"  # instead of the file of a table
 
 
 def ctrleval(
@@ -64,18 +66,20 @@ def ctrleval(
         discriminator: how the discriminators of `discriminator` and `union` are trained; None leaves these rows out.
         bart: the model of `bartscore`; None leaves the row out.
         bleurt: the model of `bleurt`; None leaves the row out.
-        iwf: the IWF table; None counts the training texts.
+        iwf: the file of the IWF table; `count` counts the training texts; None takes the table that was released with
+            the data, and counts where none was. Notes and signature name a counted table.
         iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
         pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
             target begins with the source) with the same backbone, as in Table 5.
         device, dtype: of the baselines; discriminators stay in float32.
 
-    Raises InputFaults for a rated set without the example to show.
+    Raises InputFaults for a rated set without the example to show and for a missing table, SettingFault for a table
+    that cannot fit the backbone and for `iwf=count` without texts.
     """
     analyses.check(data.rated)
+    table = choose_table(data, iwf, iwf_tokenizer, infiller)
     texts = _texts(data.train), _texts(data.held_out)
     backbone = find_or_train_language_model(run, "infiller", infiller, *texts)
-    table = iwf
     if table is None and texts[0]:
         counted = find_or_count_frequencies(run, use_pretrained(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
         table = str(counted / FREQUENCIES)
@@ -91,7 +95,30 @@ def ctrleval(
     baselines = make_baselines(usual, backbone, language_model, judges, bart, bleurt, device, dtype)
     findings = _find(run, data, usual, exchanged, baselines, analyses)
     models = {"infiller": backbone, "causal": language_model}
-    return _outcome(run, data, findings, models, judges, weighted=table is not None)
+    return _outcome(run, data, findings, models, judges, usual.frequencies)
+
+
+def choose_table(
+    data: LabelledData, iwf: str | None, iwf_tokenizer: str | None, infiller: LanguageModelPlan | Pretrained
+) -> str | None:
+    """The file of the IWF table: the named one, or the one that was released with the data; None to count texts.
+
+    Raises as `ctrleval`.
+    """
+    if iwf == COUNT:
+        if not data.train:
+            raise SettingFault(
+                f"model.iwf=count needs texts to train on, but {data.name} has none; set data.attributes"
+            )
+        return None
+    if iwf is not None or data.iwf is None:
+        return iwf
+    if iwf_tokenizer is None and isinstance(infiller, LanguageModelPlan):
+        raise SettingFault(
+            f"the word frequencies that were released with {data.name} are those of PEGASUS's tokens, but the backbone "
+            "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
+        )
+    return str(data.iwf())
 
 
 def _find(
@@ -128,19 +155,28 @@ def _outcome(
     findings: Sequence[CtrlEvalFindings],
     models: Mapping[str, Trained],
     judges: Judges | None,
-    weighted: bool,
+    frequencies: WordFrequencies | None,
 ) -> Outcome:
-    """The findings as rows, tables, plots and notes; `weighted` says whether there is an IWF table."""
+    """The findings as rows, tables, plots and notes."""
     own = {name: model for name, model in models.items() if model.is_trained_here}
     discriminators = {} if judges is None else {f"discriminator_{name}": model for name, model in vars(judges).items()}
     curves = {name: model.curve for name, model in own.items()}
     notes: list[str] = []
-    if not weighted:
+    if frequencies is None:
         notes.append(f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike")
+    elif frequencies.sentences:
+        what = f"counted over {frequencies.sentences} sentences ({frequencies.name})"
+        notes.append(f"the word frequencies that weigh the targets of ctrleval are not the released ones, but {what}")
     if not discriminators:
         notes.append(f"no discriminators: {data.name} has no labelled texts to train on, or none were asked for")
     return Outcome(
-        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, backbone=models["infiller"].identity),
+        signature=signature(
+            run.name,
+            libraries=MODEL_LIBRARIES,
+            data=data.name,
+            backbone=models["infiller"].identity,
+            iwf=None if frequencies is None else frequencies.name,
+        ),
         rows=[row for found in findings for row in evaluate(found.scores, found.rated)],
         tables=[table for found in findings for table in tabulate(found)],
         scored=[ScoredSet(found.rated, found.scores) for found in findings],

@@ -138,31 +138,36 @@ def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title
 
 
 def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[TerminalTable]:
-    """The tables of an outcome for the terminal, with the first columns that fit into `width`.
+    """The tables of an outcome for the terminal, with the columns that fit into `width`.
 
     Below a table are the reasons, each once, and the names of the other columns, which the page shows.
     """
     for table in tables:
         names = [name for name in shown_columns(table.rows) if name != "reason"]
-        fitting = names[: count_fitting(names, table.rows, width)]
+        fitting = fitting_columns(names, table.rows, width)
         shown = terminal_table(fitting, [[row[name] for name in fitting] for row in table.rows], table.title)
         below = [f"–: {reason}" for reason in dict.fromkeys(row.get("reason") for row in table.rows) if reason]
-        if more := names[len(fitting) :]:
+        if more := [name for name in names if name not in fitting]:
             below.append(f"on the page: {', '.join(more)}")
         if below:
             shown.caption, shown.caption_justify = escape("\n".join(below)), "left"
         yield shown
 
 
-def count_fitting(names: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> int:
-    """How many of the first columns fit into `width` characters, at least three; texts can be squeezed, numbers not."""
-    texts, used = text_columns(rows), 1
-    for i, name in enumerate(names):
+def fitting_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """The columns that fit into `width` characters; texts can be squeezed, numbers not.
+
+    The first three and the p-value always stay; then come the adjusted p-value and the others in their order.
+    """
+    texts, used, chosen = text_columns(rows), 1, []
+    always = [*names[:3], *(name for name in names[3:] if name == "p_value")]
+    for name in dict.fromkeys([*always, *(name for name in names if name == "holm"), *names]):
         cells = max(cell_len(format_cell(row[name])) for row in rows)
         used += max(cell_len(name), min(cells, SQUEEZED_CELL) if name in texts else cells) + 3
-        if used > width and i >= 3:
-            return i
-    return len(names)
+        if used > width and name not in always:
+            break
+        chosen.append(name)
+    return [name for name in names if name in chosen]
 
 
 def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[TerminalTable]:

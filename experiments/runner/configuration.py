@@ -30,11 +30,16 @@ from experiments.runner.listing import CONFIGS, SCALES, group_options
 from experiments.runner.trust import BUILDING_PARTS, check_hydra_trusted, check_trusted
 
 ROOT = "run"
+LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
 INSTEAD = {  # Hydra's settings that the runner ignores, and what to use instead
     "hydra.run.dir": "run_dir=FOLDER sets the run folder",
     "hydra.sweep.dir": "run_dir=FOLDER sets the folder of a sweep",
     "hydra.mode": "-m starts a sweep",
 }
+SEVERAL_METRICS = (
+    "To score a file with several metrics, run a sweep: -m +exp=score metric=bleu,rouge_l data.path=in.jsonl "
+    "'output=${hydra:runtime.choices.metric}.jsonl'. +exp=compare and +exp=meta_eval take metrics=[bleu,rouge_l]"
+)
 
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`.
 for scale in SCALES:
@@ -87,7 +92,7 @@ def compose_settings(
             _check_added_keys(settings, parsed, config, folders)
         except SettingFault:
             raise
-        except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
+        except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
             raise explain(error, folders) from error
     return config
 
@@ -104,16 +109,19 @@ def _check_added_keys(
     known = [str(key) for key in compose(ROOT, [*others, *search_path(folders)])]
     for key in added:
         if key not in known:
-            raise _unknown_key(key, known, folders)
+            unknown = _unknown_key(key, known, folders)
+            raise SettingFault(f"{unknown}\n{SEVERAL_METRICS}") if key == "metrics" else unknown
 
 
 def expand_metrics(settings: Sequence[str]) -> list[str]:
     """Replaces `metrics=[bleu]` by Hydra's `+metric@metrics.bleu=bleu`, which `metrics.bleu.order=1` can follow.
 
-    Raises SettingFault for a metric that is named twice.
+    Raises SettingFault for a metric that is named twice, and for a list of names in `metric`.
     """
     expanded: list[str] = []
     for line, override in zip(settings, OverridesParser.create().parse_overrides(list(settings)), strict=True):
+        if override.key_or_group == "metric" and isinstance(override.value(), list):
+            raise SettingFault(f"metric must be one name, as in metric=bleu. {SEVERAL_METRICS}")
         names = override.value() if override.key_or_group == "metrics" else None
         if not isinstance(names, list):
             expanded.append(line)
@@ -168,7 +176,7 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
             return BasicSweeper.split_arguments(parsed, None)[0]
         except SettingFault:
             raise
-        except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
+        except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
             raise explain(error, folders) from error
 
 
@@ -231,9 +239,12 @@ def _children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
 def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
     """Turns an error of Hydra into a fault of one line that says what is allowed."""
     cause = error.__cause__
+    if isinstance(error, RecursionError):
+        return SettingFault("a setting has too many brackets inside one another to be read")
     if isinstance(error, OverrideParseException):
         rule = "write settings as key=value, or as 'key=\"value\"' if the value has special or non-ASCII characters"
-        return SettingFault(f"{rule}: {_one_line(error)}")
+        found = _one_line(error)
+        return SettingFault(f"{rule}: {found[:LONGEST_REASON]}{'…' * (len(found) > LONGEST_REASON)}")
     if isinstance(error, MissingConfigException) and error.missing_cfg_file is not None:
         return _unknown_choice(error.missing_cfg_file, folders, error.options or ())
     if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.parent_node is not None:

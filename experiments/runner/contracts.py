@@ -139,6 +139,7 @@ class Outcome:
         notes: warnings, shown with every table.
         figures: further numbers by name (held-out losses, counts).
         files: files that the experiment wrote outside the run folder, where the user asked for them.
+        printed: a file whose content goes to standard output; the tables then go to standard error.
         synthetic: whether this project generated some of the training or rated text.
     """
 
@@ -152,4 +153,5 @@ class Outcome:
     notes: Sequence[str] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     files: Sequence[Path] = ()
+    printed: Path | None = None
     synthetic: bool = False

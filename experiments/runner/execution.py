@@ -18,7 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from rich.markup import escape
 
 from core.faults import InputFaults, MissingModel, SettingFault
+from core.settings import Count, check
 from core.stages import Stages
+from data.text_files import set_longest_line
 from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
@@ -109,6 +111,8 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         raise SettingFault(
             f"run_dir must be a new or empty folder, or the folder of an earlier run (with run.log), but is {folder}"
         )
+    check(Count, longest_line=config.longest_line)
+    set_longest_line(config.longest_line)
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     check_trusted(plain, allow)
     for part in ("experiment", "trainer", "logger"):
@@ -175,7 +179,10 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             tracking.publish(outcome, folder)
             _summarise(outcome, circumstances, folder)
             if config.objective is not None:
-                print(f"objective: {results.find_objective(content, config.objective):.6g}")
+                print(
+                    f"objective: {results.find_objective(content, config.objective):.6g}",
+                    file=None if outcome.printed is None else sys.stderr,
+                )
         exit_code = FINE
     finally:
         tracking.close(exit_code)
@@ -202,7 +209,7 @@ def _begin(folder: Path, kept: Journal) -> None:
 
 
 def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
-    out = terminal.console()
+    out = terminal.console(stderr=outcome.printed is not None)
     for table in tables.agreement_tables(outcome.rows, out.width):
         out.print(table)
     for table in tables.terminal_tables(outcome.tables, out.width):
@@ -214,6 +221,8 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     for file in outcome.files:
         out.print(f"wrote {_short(file)}")
     out.print(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html")
+    if outcome.printed is not None:
+        terminal.print_file(outcome.printed)
 
 
 def _say(message: str, exit_code: int) -> int:

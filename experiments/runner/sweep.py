@@ -29,6 +29,7 @@ from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
+from experiments.runner.streams import open_streams
 from experiments.runner.tracking import is_first_process
 
 RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
@@ -78,6 +79,7 @@ def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str]) ->
 
     Returns the objective for a sweeper that optimises: None if the configuration names none, NaN for a failed job.
     """
+    open_streams()  # in another process
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
     OmegaConf.resolve(config)

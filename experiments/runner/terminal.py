@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-WIDTH_OF_A_FILE = 160  # columns if the output is not a terminal
+from experiments.runner.streams import drop
+
+WIDTH_OF_A_FILE = 100_000  # characters: a table has all columns where the output is not a terminal
 
 
 def is_watched() -> bool:
@@ -18,9 +22,20 @@ def is_watched() -> bool:
 
 
 def console(stderr: bool = False) -> Console:
-    """A console on standard output or standard error; if that is not a terminal, it is wide enough for a table."""
+    """A console on standard output or standard error; if that is not a terminal, it is wide enough for all columns."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else WIDTH_OF_A_FILE, highlight=False, soft_wrap=stderr)
+
+
+def print_file(path: Path) -> None:
+    """Copies the bytes of a file to standard output, as far as somebody reads them."""
+    sys.stdout.flush()
+    try:
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        drop(sys.stdout)
 
 
 @contextmanager

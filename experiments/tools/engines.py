@@ -23,7 +23,9 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
-from data.files import iterate_examples, json_line, score_records
+from data.files import json_line, score_records
+from data.scored import iterate_unscored
+from data.text_files import longest_line, readable_path, set_longest_line
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
@@ -77,7 +79,7 @@ def prepare(metric: Metric, file: Path) -> Metric:
     """Prepares the metric for a file: a metric that needs a corpus uses the file as its corpus."""
     if not isinstance(metric, CorpusMetric):
         return metric
-    return metric.with_corpus(example for _, example in iterate_examples(file))
+    return metric.with_corpus(example for _, example in iterate_unscored(file))
 
 
 class LocalEngine:
@@ -144,7 +146,7 @@ class RayEngine:
 
     def signature(self, file: Path, first: Example) -> str:
         ask = self.ray.remote(**self.resources)(_ask_signature)
-        return self.ray.get(ask.remote(self.metric, str(file.resolve()), asdict(first)))
+        return self.ray.get(ask.remote(self.metric, str(readable_path(file).resolve()), asdict(first), longest_line()))
 
     def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
         rows = [{"chunk": json.dumps([[line, asdict(example)] for line, example in chunk])} for chunk in chunks]
@@ -152,7 +154,7 @@ class RayEngine:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metric, str(file.resolve()), str(file)),
+            fn_constructor_args=(self.metric, str(readable_path(file).resolve()), str(file), longest_line()),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -170,9 +172,10 @@ class RayEngine:
 
 
 class ScoringActor:
-    """Holds a metric and scores chunks; `name` is the name of the file in messages."""
+    """Holds a metric and scores chunks of a file, which messages call `name`; a line has `longest` bytes at most."""
 
-    def __init__(self, metric: Mapping[str, Any], file: str, name: str) -> None:
+    def __init__(self, metric: Mapping[str, Any], file: str, name: str, longest: int) -> None:
+        set_longest_line(longest)
         self.metric, self.name = prepare(instantiate(metric), Path(file)), Path(name)
 
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
@@ -183,7 +186,8 @@ class ScoringActor:
             return {"scored": json.dumps({"faults": faults.faults})}
 
 
-def _ask_signature(metric: Mapping[str, Any], file: str, first: dict[str, Any]) -> str:
+def _ask_signature(metric: Mapping[str, Any], file: str, first: dict[str, Any], longest: int) -> str:
+    set_longest_line(longest)
     return LocalEngine(instantiate(metric)).signature(Path(file), Example(**first))
 
 

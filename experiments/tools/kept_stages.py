@@ -1,4 +1,4 @@
-"""Kept stages: lists them, and removes or copies those that are chosen (`+exp=kept_stages`)."""
+"""Kept stages and caches: lists them, and removes or copies those that are chosen (`+exp=kept_stages`)."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -10,8 +10,9 @@ from core.settings import NonNegative, Text, checked_dataclass
 from experiments.runner.contracts import Outcome, Run, Table
 
 CAPTION = (
-    "Each row is a stage. `MB` are millions of bytes and `days` its age. `version` is that of the code that made it; a "
-    "run uses no stage of another version. `made from` names other stages."
+    "Each row is a stage, or a cache of a metric (augmented references, replies of a judge). `MB` are millions of "
+    "bytes and `days` its age. `version` is that of the code that made it; a run uses no stage of another version. "
+    "`made from` names other stages."
 )
 
 
@@ -39,6 +40,8 @@ class Choice:
 class Action:
     """What is done with the chosen stages: they are listed; `remove` removes them, `copy_to` copies whole ones.
 
+    Links are only listed.
+
     Raises SettingFault if both are asked for.
     """
 
@@ -51,11 +54,13 @@ class Action:
 
     def take(self, stage: KeptStage) -> str:
         """Does it; returns what was done."""
+        if stage.state == "link":
+            return "kept" if self.remove or self.copy_to is not None else ""
         if self.remove:
             return "removed" if remove_stage(stage) else "in use, kept"
         if self.copy_to is None:
             return ""
-        if stage.state != "whole":
+        if stage.state not in ("whole", "cache"):
             return "not copied"
         copy_stage(stage, Path(self.copy_to))
         return "copied"

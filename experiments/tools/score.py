@@ -1,14 +1,14 @@
 """Score: one metric on a user's file (`+exp=score`)."""
 
-import gzip
 import json
 import logging
 import math
 import os
-import shutil
+import sys
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
@@ -26,9 +26,10 @@ from core.hashing import file_sha256
 from core.scores import Field
 from core.selection import find_lack
 from core.settings import Count, check
-from data.files import iterate_examples
-from data.parquet_files import import_pyarrow, write_parquet
-from data.text_files import temporary_path, written_aside
+from data.parquet_files import import_pyarrow
+from data.score_files import ENDINGS, write_score_rows
+from data.scored import iterate_unscored
+from data.text_files import MOST_FAULTS, STANDARD, describe_special, readable_path, written_aside
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.engines import Engine, ScoredChunk
 
@@ -40,14 +41,26 @@ FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def output_file(path: str, given: str) -> Path:
+def output_file(path: str, given: str, endings: Sequence[str], standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it.
 
-    Raises InputFaults for a folder, for the input file itself, and for a path in a folder that does not exist.
+    Args:
+        path: the output.
+        given: the input.
+        endings: those that the name of the output may have.
+        standard: whether `-` stands for standard output.
+
+    Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
+    file itself, and for a path in a folder that does not exist.
     """
     file = Path(path)
-    if file.is_dir():
-        raise InputFaults([f"output must be a file, found the folder {file}"])
+    if standard and file == STANDARD:
+        return file
+    hint = "; output=- writes to standard output" if standard else ""
+    if special := describe_special(file):
+        raise InputFaults([f"output must be a regular file, found {special}{hint}"])
+    if not file.name.lower().endswith(tuple(endings)):
+        raise InputFaults([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
     if file.resolve() == Path(given).resolve():
         raise InputFaults([f"output and data.path must be different files, found {file} for both"])
     if not file.parent.is_dir():
@@ -55,6 +68,11 @@ def output_file(path: str, given: str) -> Path:
     if file.suffix.lower() == ".parquet":
         import_pyarrow(file)
     return file
+
+
+def score_output(path: str, given: str) -> Path:
+    """`output_file` for a file of scores."""
+    return output_file(path, given, ENDINGS, standard=True)
 
 
 @dataclass(frozen=True)
@@ -82,17 +100,17 @@ def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
     """
     requires, rows, first = required_fields(metric), 0, None
     faults: list[str] = []
-    for line, example in iterate_examples(path):
+    for line, example in iterate_unscored(path):
         rows += 1
         if first is None:
             reason = find_lack(example, requires, "the metric")
             if reason is None:
                 first, faults = example, []
-            else:
+            elif len(faults) < MOST_FAULTS:
                 faults.append(fault(path, line, f"{reason} for {example.id!r}"))
     if first is None:
         raise InputFaults(faults)
-    return ScorableFile(Path(path), requires, rows, file_sha256(Path(path)), first)
+    return ScorableFile(Path(path), requires, rows, file_sha256(readable_path(Path(path))), first)
 
 
 def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
@@ -107,33 +125,44 @@ def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
 def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int) -> Outcome:
     """Scores a file in order, `chunk` examples at a time, and writes `output` and `output.meta.json` at the end.
 
-    Finished chunks are kept: if the run is killed, the same command continues after them. Raises InputFaults, by file
-    and line, for examples that the metric refuses.
+    If `output` is `-`, the rows go to standard output as JSONL, and the signature stands only in results.json.
+    Finished chunks are kept: if the run is killed, the same command continues after them.
+
+    Raises InputFaults, by file and line, for examples that the metric refuses.
     """
     check(Count, chunk=chunk)
-    with run.timed("loading"):
-        signature = engine.signature(file.path, file.first)
-    with run.timed("scoring"):
-        depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
-        kept = run.stages.get("scores", depends, partial(score_chunks, run, file, engine, chunk), version=1)
+    with redirect_stdout(sys.stderr) if output == STANDARD else nullcontext():  # libraries print
+        with run.timed("loading"):
+            signature = engine.signature(file.path, file.first)
+        with run.timed("scoring"):
+            depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
+            kept = run.stages.get("scores", depends, partial(score_chunks, run, file, engine, chunk), version=1)
     progress = Progress(**json.loads((kept / PROGRESS).read_text("utf-8")))
-    publish(kept / ROWS, output, list(progress.sums))
-    meta = {"signature": signature, "aspects": list(progress.sums), "n": progress.rows}
-    meta |= {"unscored": progress.unscored, "truncated": progress.truncated}
-    with written_aside(output.with_name(f"{output.name}.meta.json")) as meta_file:
-        json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
-        meta_file.write("\n")
+    if output != STANDARD:
+        write_score_rows(kept / ROWS, output, list(progress.sums))
+        meta = {"signature": signature, "aspects": list(progress.sums), "n": progress.rows}
+        meta |= {"unscored": progress.unscored, "truncated": progress.truncated}
+        with written_aside(output.with_name(f"{output.name}.meta.json")) as meta_file:
+            json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
+            meta_file.write("\n")
 
     figures: dict[str, float] = {"examples": progress.rows}
     figures |= {"unscored": progress.unscored, "truncated": progress.truncated}
     figures |= {f"mean {aspect}": total / n if n else math.nan for aspect, (n, total) in progress.sums.items()}
     notes = []
     if progress.unscored:
-        notes.append(f"{progress.unscored} of {progress.rows} examples could not be scored; {output} says why")
+        where = "the output" if output == STANDARD else output
+        notes.append(f"{progress.unscored} of {progress.rows} examples could not be scored; {where} says why")
     if progress.truncated:
         notes.append(f"{progress.truncated} of {progress.rows} examples lost tokens that the model could not read")
-    tables = [first_rows(file.path, kept / ROWS), distribution(kept / ROWS, list(progress.sums))]
-    return Outcome(signature=signature, figures=figures, tables=tables, notes=notes, files=[output])
+    return Outcome(
+        signature=signature,
+        figures=figures,
+        tables=[first_rows(file.path, kept / ROWS), distribution(kept / ROWS, list(progress.sums))],
+        notes=notes,
+        files=[] if output == STANDARD else [output],
+        printed=kept / ROWS if output == STANDARD else None,
+    )
 
 
 @dataclass
@@ -172,7 +201,7 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, chunk: int, folde
     with (folder / ROWS).open("ab") as rows, run.progress("scoring", file.rows) as advance:
         rows.truncate(progress.bytes)  # an unfinished chunk is scored again
         advance(before)
-        left = islice(iterate_examples(file.path), before, None)
+        left = islice(iterate_unscored(file.path), before, None)
         for scored in engine.score(file.path, split_chunks(left, chunk, file.requires)):
             rows.write(scored.text.encode())
             rows.flush()
@@ -210,25 +239,11 @@ def split_chunks(
         yield whole + chunk
 
 
-def publish(rows: Path, output: Path, aspects: list[str]) -> None:
-    """Writes the scored rows to the output file: as JSONL, compressed JSONL or parquet, by its suffix."""
-    with temporary_path(output) as aside:
-        if output.suffix.lower() == ".parquet":
-            write_parquet(rows, aside, aspects)
-            return
-        with rows.open("rb") as source, aside.open("wb") as target:
-            if output.suffix.lower() == ".gz":
-                with gzip.GzipFile(filename="", fileobj=target, mode="wb", mtime=0) as zipped:
-                    shutil.copyfileobj(source, zipped)
-            else:
-                shutil.copyfileobj(source, target)
-
-
 def first_rows(path: Path, rows: Path) -> Table:
     """The table of the first examples with their scores."""
     shown = []
     with rows.open(encoding="utf-8") as lines:
-        for (_, example), line in islice(zip(iterate_examples(path), lines, strict=False), FIRST):
+        for (_, example), line in islice(zip(iterate_unscored(path), lines, strict=False), FIRST):
             text = " ".join(example.full_text.split())
             scores = {aspect: _number(score) for aspect, score in json.loads(line)["scores"].items()}
             shown.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})

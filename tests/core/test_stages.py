@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import shutil
 import threading
 import time
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.faults import InputFaults
 from core.stages import Stages, fingerprint
 
 
@@ -177,3 +179,22 @@ def test_a_partial_of_a_partial_counts_by_both() -> None:
     inner = Deferred(int, base=10)
     assert fingerprint(partial(inner, 1)) != fingerprint(partial(Deferred(int, base=8), 1))
     assert fingerprint(partial(inner, 1)) != fingerprint(partial(inner, 2))
+
+
+def test_a_link_in_the_place_of_an_unfinished_stage_is_not_written_through(tmp_path: Path):
+    stages, mine = Stages(tmp_path / "stages"), tmp_path / "mine"
+    name = stages.get("model", {"a": 1}, write, version=1).name
+    shutil.rmtree(stages.root / name)
+    mine.mkdir()
+    (mine / "model").write_text("my own", encoding="utf-8")
+    unfinished = stages.root / f"{name}.partial"
+    unfinished.symlink_to(mine)
+    with pytest.raises(InputFaults, match=r"\.partial:0: .* must not be or hold a link"):
+        stages.get("model", {"a": 1}, write, version=1)
+    unfinished.unlink()
+    unfinished.mkdir()
+    (unfinished / "model").symlink_to(mine / "model")
+    with pytest.raises(InputFaults, match=r"\.partial/model:0: "):
+        stages.get("model", {"a": 1}, write, version=1)
+    assert [path.name for path in mine.iterdir()] == ["model"]
+    assert (mine / "model").read_text(encoding="utf-8") == "my own"

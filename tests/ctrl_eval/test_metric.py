@@ -36,7 +36,7 @@ def golden(shared_data: Path) -> dict[str, Any]:
     folder = shared_data.parent / "golden/ctrl_eval"
     if not folder.is_dir():
         pytest.skip("no golden values beside the shared data")
-    return {"folder": folder, **json.loads((folder / "scores.json").read_text("utf-8"))}
+    return {"folder": folder, **json.loads((folder / "scores_published_tokenizer.json").read_text("utf-8"))}
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,7 @@ def test_the_released_program_gives_the_same(
     prompts = named if token_budget == 300 else {"prompts": "sentiment"}
     metric = released(golden, shared_data, token_budget=token_budget, **prompts)
     found = metric.score(golden_examples)
+    assert "|iwf=released_afffe2376a0e517b|" in found.signature
     for aspect in ASPECTS:
         np.testing.assert_allclose(found.values[aspect], golden[aspect], atol=1e-5, rtol=0)
     assert len(found.explanations[0]["attribute_relevance"]["evaluators"]) == 72
@@ -130,8 +131,8 @@ def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
 
     found = tiny.score(EXAMPLES)
     sentences = ["The book is new.", "It has fine maps.", "I liked it."]
-    sources = [" <extra_id_0> It has fine maps. I liked it.", "The book is new. <extra_id_0> I liked it."]
-    sources.append("The book is new. It has fine maps. <extra_id_0> ")
+    sources = ["<extra_id_0> It has fine maps. I liked it.", "The book is new. <extra_id_0> I liked it."]
+    sources.append("The book is new. It has fine maps. <extra_id_0>")
     scores = [mean(*pair) for pair in zip(sources, sentences, strict=True)]
     assert found.values["coherence"][0] == pytest.approx(
         np.average(scores, weights=[isf(s) for s in sentences]), abs=1e-5
@@ -164,6 +165,13 @@ def test_bart_scores_the_segment_inside_the_whole_text() -> None:
         offsets = lm.tokenizer(before + segment + after, return_offsets_mapping=True)["offset_mapping"]
         inside = [i for i, (a, b) in enumerate(offsets) if b > len(before) and a < len(before + segment)]
         return float(np.mean([log_p[i] for i in inside]))
+
+    coherence = [row["score"] for row in found.explanations[0]["coherence"]["evaluators"]]
+    sentences = ["The book is new.", "It has fine maps.", "I liked it."]
+    texts = [("", " It has fine maps. I liked it."), ("The book is new. ", " I liked it.")]
+    texts.append(("The book is new. It has fine maps. ", ""))
+    expected = [mean(before, segment, after) for (before, after), segment in zip(texts, sentences, strict=True)]
+    assert coherence == pytest.approx(expected, abs=1e-5)  # the whole text has no blank at its ends
 
     rest = "ended early."
     both = [mean("Our trip ", rest, ""), mean("", "Our trip", f" {rest}")]
@@ -209,12 +217,61 @@ def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
     np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
 
 
+@pytest.mark.parametrize("convention", [T5, BART])
+def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, convention: Any) -> None:
+    """Eq. 14-15: P(v) of a word is the product over its tokens; the released code takes their geometric mean."""
+    lm = tiny.lm if convention == T5 else bart()
+    prompts = Prompts(("<text> It was <mask>.",), ("negative", "positive"), (("bad", "goodness"),))
+    mean, total = (
+        CTRLEval(lambda: lm, lm.tokenizer, convention, 200, None, prompts, ("attribute_relevance",), length_norm=norm)
+        for norm in ("mean", "sum")
+    )
+    texts = {word: f"{EXAMPLES[0].text} It was {word}." for word in ("bad", "goodness")}
+    log_p: dict[str, list[float]] = {}
+    for word, text in texts.items():
+        ids = word_ids(lm, word)
+        if convention == T5:
+            first = word_ids(lm, "<extra_id_0>")
+            log_p[word] = one_log_p(lm, text.replace(word, "<extra_id_0>"), [*first, *ids])[1:]
+        else:
+            offsets = lm.tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+            start = text.rindex(word)
+            inside = [i for i, (a, b) in enumerate(offsets) if b > start and a < start + len(word)]
+            row = one_log_p(lm, text.replace(word, "<mask>"), word_ids(lm, text))
+            log_p[word] = [row[i] for i in inside]
+    assert len(log_p["goodness"]) > 1
+    for metric, normed in ((mean, np.mean), (total, np.sum)):
+        (found,) = metric.evaluations(EXAMPLES[:1])["attribute_relevance"]
+        bad, good = (np.exp(normed(log_p[word])) for word in ("bad", "goodness"))
+        assert found.scores[0] == pytest.approx(good / (good + bad), rel=1e-4)
+        assert found.weights[0] == pytest.approx(good + bad, rel=1e-4)
+
+
 def test_zero_weights_are_counted_as_equal(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
     zero = replace(tiny, frequencies=WordFrequencies(np.zeros(len(tiny.tokenizer)), tiny.tokenizer, "zero"))
     mean = replace(tiny, weights="mean")
     for aspect in ("coherence", "consistency"):
         np.testing.assert_allclose(zero.score(EXAMPLES).values[aspect], mean.score(EXAMPLES).values[aspect])
     assert "coherence: 3 of 3 texts: all weights are zero" in caplog.text
+
+
+def test_without_a_table_the_signature_and_a_warning_say_so(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
+    assert "|iwf=table_random|" in tiny.signature
+    assert "|weights=paper|" in tiny.signature
+    tiny.score(EXAMPLES)
+    assert "word frequencies" not in caplog.text
+    bare = replace(tiny, frequencies=None)
+    bare.score(EXAMPLES)
+    assert "consistency: 3 of 3 texts: no table of word frequencies (iwf), so all targets weigh alike" in caplog.text
+    assert "attribute_relevance: 3 of 3 texts" not in caplog.text  # it needs none
+    assert "|iwf=none|" in bare.signature
+    assert "|weights=paper_without_iwf|" in bare.signature
+    assert "|weights=paper|" in replace(bare, aspects=("attribute_relevance",)).signature
+    caplog.clear()
+    other = replace(bare, weights="mean")
+    other.score(EXAMPLES)
+    assert "word frequencies" not in caplog.text  # the mean needs none either
+    assert "|weights=mean|" in other.signature
 
 
 @pytest.mark.parametrize("truncation", ["warn", "window"])

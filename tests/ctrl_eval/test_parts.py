@@ -87,6 +87,7 @@ def test_frequencies_by_hand(tmp_path: Path) -> None:
     again = load_frequencies(tmp_path / "t.json", tokenizer)
     np.testing.assert_array_equal(again.iwf, table.iwf)
     assert (again.corpus, again.sentences) == (table.corpus, 3)
+    assert table.name == again.name == f"counted_{table.corpus}"
     assert count_frequencies(corpus[:2], tokenizer).corpus != table.corpus
     with pytest.raises(ValueError, match="at least one sentence"):
         count_frequencies([], tokenizer)
@@ -98,6 +99,7 @@ def test_the_released_table(shared_data: Path) -> None:
         pytest.skip("no tokenizers beside the shared data")
     table = load_frequencies(shared_data / "ctrleval/iwf_full.txt", AutoTokenizer.from_pretrained(str(folder)))
     assert len(table.iwf) == 96103
+    assert table.name == "released_afffe2376a0e517b"
     assert int((table.iwf == 0).sum()) == 635
     assert table.iwf.max() == pytest.approx(18.404, abs=1e-3)
 
@@ -128,6 +130,12 @@ def test_weights_and_ensemble_by_hand() -> None:
     assert relevance_weight(probabilities) == pytest.approx(0.4)
 
 
+def test_equations_of_label_words_are_numbered_as_in_the_paper() -> None:
+    assert "Eq. 14: P(v(a)) / sum" in str(relevance_score.__doc__)
+    assert "Eq. 15: w = sum" in str(relevance_weight.__doc__)
+    assert "Eq. 1 and 16" in str(shares.__doc__)
+
+
 def test_shares_are_of_each_text() -> None:
     weights = np.array([[[0.2, 0.6], [0.0, 0.0]], [[30.0, 10.0], [0.0, 0.5]]])
     expected = np.array([[[0.25, 0.75], [0.5, 0.5]], [[0.75, 0.25], [0.0, 1.0]]])
@@ -155,7 +163,7 @@ def test_patterns_of_a_prefix_and_a_prompt() -> None:
 
 def test_conventions_by_type() -> None:
     assert [convention_of(t) for t in ("pegasus", "mt5", "bart")] == [PEGASUS, T5, BART]
-    with pytest.raises(ValueError, match="is of the type 'gpt2'"):
+    with pytest.raises(ValueError, match="is of the type 'gpt2': set convention to"):
         convention_of("gpt2")
 
 

@@ -3,6 +3,8 @@
 import gzip
 import json
 import math
+import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
+from data import text_files
 from data.files import json_line, located_examples, read_examples, score_records, write_examples
-from data.text_files import written_aside
+from data.text_files import longest_line, set_longest_line, written_aside
 
 FORMS = (".jsonl", ".csv", ".tsv")
 
@@ -284,6 +287,72 @@ def test_json_too_deep_or_too_long_is_a_fault_and_no_crash(tmp_path: Path):
     assert [each.split(":")[0] for each in faults_of(tmp_path / "x.jsonl", content)] == ["1", "2", "3"]
 
 
+def zip_blocks(path: Path, start: bytes, block: bytes, count: int) -> None:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(start)
+        for _ in range(count):
+            file.write(block)
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "block", "fault"),
+    [
+        ("x.jsonl.gz", b"", bytes(2**20), "1: a line must have at most 200000 bytes (longest_line), found more"),
+        (
+            "x.jsonl.gz",
+            b'{"text": "a"}\n',
+            b"\n" * 2**17,
+            "100003: a file must have at most 100000 blank lines",
+        ),
+        ("x.csv.gz", b'text\n"', b"a\n" * 2**19, "2: a row must have at most 200000 characters (longest_line)"),
+        (
+            "x.csv.gz",
+            b"text\n",
+            b'"\n",' * 2**17,
+            "2: a row must have at most 200000 characters (longest_line)",
+        ),
+    ],
+    ids=["zeros", "blank lines", "a cell", "a row"],
+)
+def test_a_small_file_that_holds_gigabytes_is_refused_early(
+    tmp_path: Path, name: str, start: bytes, block: bytes, fault: str
+):
+    """32 MB stand for gigabytes here; reading ends early and needs little memory."""
+    path = tmp_path / name
+    zip_blocks(path, start, block, 2**25 // len(block))
+    before = longest_line()
+    set_longest_line(200_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputFaults) as found:
+            read_examples(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        set_longest_line(before)
+    assert [each[: len(f"{path}:{fault}")] for each in found.value.faults] == [f"{path}:{fault}"]
+    assert peak < 12e6
+
+
+def test_reading_ends_after_many_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(text_files, "MOST_FAULTS", 5)
+    faults = faults_of(tmp_path / "x.jsonl", "x\n" * 100)
+    assert len(faults) == 6
+    assert faults[-1] == "6: reading ends here after 5 faults"
+
+
+def test_a_line_may_be_as_long_as_the_limit(tmp_path: Path):
+    before, line = longest_line(), '{"text": "abc"}\n'
+    set_longest_line(len(line))
+    try:
+        assert read(tmp_path / "x.jsonl", line * 1)[0].text == "abc"
+        assert faults_of(tmp_path / "x.jsonl", line.replace("abc", "abcd")) == [
+            "1: a line must have at most 16 bytes (longest_line), found more"
+        ]
+    finally:
+        set_longest_line(before)
+
+
 def test_located_examples_know_where_they_begin(tmp_path: Path):
     (tmp_path / "x.csv").write_text('id,text\na,"b\nb"\nc,"d\r\nd"\ne,f\n', encoding="utf-8", newline="")
     assert [(line, example.id) for line, example in located_examples(tmp_path / "x.csv")] == [
@@ -324,6 +393,23 @@ def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):
         fail()
     assert path.read_text(encoding="utf-8") == "old"
     assert [each.name for each in path.parent.iterdir()] == ["x.txt"]
+
+
+def test_links_and_pipes_are_not_replaced_or_written_through(tmp_path: Path):
+    mine = tmp_path / "mine"
+    mine.write_text("my own", encoding="utf-8")
+    (tmp_path / "link").symlink_to(mine)
+    os.mkfifo(tmp_path / "pipe")
+    for name, what in (("link", "the link"), ("pipe", "the device or pipe"), (".", "the folder")):
+        found = pytest.raises(InputFaults, match=f"only a regular file is replaced, found {what}")
+        with found, written_aside(tmp_path / name) as file:
+            file.write("x")
+    (tmp_path / f".new.{os.getpid()}.partial").symlink_to(mine)
+    with written_aside(tmp_path / "new") as file:
+        file.write("x")
+    assert mine.read_text(encoding="utf-8") == "my own"
+    assert (tmp_path / "new").read_text(encoding="utf-8") == "x"
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "link", "pipe", "new"}
 
 
 def test_scores_have_the_promised_form(tmp_path: Path):

@@ -152,7 +152,7 @@ def test_faults_of_score_files(tmp_path: Path) -> None:
     ]
 
 
-def test_files_to_be_scored_have_no_scores(tmp_path: Path) -> None:
+def test_examples_to_train_on_have_no_scores(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("id,text,scores.bleu\na,x,1\n")
     with pytest.raises(InputFaults, match=r"in.csv:2: keys must be among .*, found \"scores\""):

@@ -311,7 +311,7 @@ def relative_rows(results: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 def test_poems(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
     judge = f"model.judges.bert.build.encoder={models('BERT-base-chinese')}"
-    found = results("oumg_poetry", *songs(shared_data, tmp_path), judge, "k=8", "inputs=24")
+    found = results("oumg_poetry", *songs(shared_data, tmp_path), judge, "g1_k=8", "g2_k=8", "inputs=24")
     assert relative_rows(found) == {(kind, "G1", other) for kind in ("bilstm", "bert") for other in ("G2", "G1 again")}
     generator = json.loads((tmp_path / "run/models/generator/config.json").read_text("utf-8"))
     assert (generator["n_embd"], generator["n_layer"]) == (384, 6)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from language_models.batching import batches_by_budget, batches_of_pairs, halve_when_out_of_memory, pad
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 200))
@@ -29,9 +29,22 @@ def test_seeds_shuffle_but_change_neither_rows_nor_budget_nor_number(costs: list
             assert len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= budget
 
 
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), max_size=40), st.integers(1, 400))
+def test_every_pair_once_and_both_sides_within_the_budget(costs: list[tuple[int, int]], budget: int) -> None:
+    batches = batches_of_pairs(costs, budget)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
+    totals = [sum(costs[i]) for batch in batches for i in batch]
+    assert totals == sorted(totals, reverse=True)
+    for batch in batches:
+        padded = len(batch) * (max(costs[i][0] for i in batch) + max(costs[i][1] for i in batch))
+        assert len(batch) == 1 or padded <= budget
+
+
 def test_a_budget_must_be_positive() -> None:
     with pytest.raises(ValueError, match="at least 1, but is 0"):
         batches_by_budget([1], 0)
+    with pytest.raises(ValueError, match="at least 1, but is 0"):
+        batches_of_pairs([(1, 1)], 0)
 
 
 def test_out_of_memory_halves_until_it_fits() -> None:

@@ -33,7 +33,7 @@ def test_every_word_against_its_own_pass(
     for i, source in enumerate(sources):
         for w, word in enumerate(WORDS):
             (row,) = target_log_probabilities(lm, [(source, [*before, *word])])
-            assert found[i, w] == pytest.approx(row[len(before) :].mean(), abs=1e-5)
+            assert found[i, w] == pytest.approx(row[len(before) :].sum(), abs=1e-5 * len(word))
 
 
 def test_the_encoder_reads_every_text_once(lm: Seq2SeqLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,6 +43,23 @@ def test_the_encoder_reads_every_text_once(lm: Seq2SeqLM, monkeypatch: pytest.Mo
     monkeypatch.setattr(encoder, "forward", lambda **kw: seen.append(len(kw["input_ids"])) or forward(**kw))
     label_word_log_probabilities(lm, [[20], [21], [20]], WORDS)
     assert sum(seen) == 2
+
+
+@pytest.mark.parametrize("token_budget", [12, 40])
+def test_no_batch_exceeds_the_budget(lm: Seq2SeqLM, monkeypatch: pytest.MonkeyPatch, token_budget: int) -> None:
+    rng = np.random.default_rng(0)
+    sources = [rng.integers(20, 200, n).tolist() for n in rng.integers(1, 9, 30)]
+    sizes: list[int] = []
+    forward = lm.model.forward
+
+    def watched(**inputs: torch.Tensor) -> object:
+        rows, read = inputs["attention_mask"].shape if "attention_mask" in inputs else (0, 0)
+        sizes.append(rows * (read + inputs["decoder_input_ids"].shape[1]))
+        return forward(**inputs)
+
+    monkeypatch.setattr(lm.model, "forward", watched)
+    label_word_log_probabilities(lm, sources, WORDS, before=[3], token_budget=token_budget)
+    assert token_budget / 2 < max(sizes) <= token_budget
 
 
 def test_a_word_without_a_token_is_refused(lm: Seq2SeqLM) -> None:

@@ -49,6 +49,29 @@ def test_log_probabilities_equal_one_pair_at_a_time(
         np.testing.assert_allclose(row, one_at_a_time(lm, source, target), atol=1e-5)
 
 
+@pytest.mark.parametrize(("token_budget", "logit_budget"), [(60, 2**27), (200, 2**27), (200, 4_000)])
+def test_no_batch_exceeds_the_budgets(
+    lm: Seq2SeqLM, monkeypatch: pytest.MonkeyPatch, token_budget: int, logit_budget: int
+) -> None:
+    """Short sources with long targets beside the opposite are padded on both sides."""
+    opposite = [([7] * 28, [8] * 2), ([7] * 2, [8] * 28)] * 6
+    pairs = [([i, *source], target) for i, (source, target) in enumerate(opposite, start=20)]
+    sizes: list[tuple[int, int]] = []
+    forward = lm.model.forward
+
+    def watched(**inputs: torch.Tensor) -> object:
+        rows, written = inputs["decoder_input_ids"].shape
+        sizes.append((rows * (inputs["attention_mask"].shape[1] + written), rows * written))
+        return forward(**inputs)
+
+    monkeypatch.setattr(lm.model, "forward", watched)
+    target_log_probabilities(lm, pairs, token_budget=token_budget, logit_budget=logit_budget)
+    assert token_budget / 2 < max(size for size, _ in sizes) or logit_budget < 2**27
+    assert max(size for size, _ in sizes) <= token_budget
+    row = 28 * lm.model.config.vocab_size  # a row of its own may need more
+    assert max(written for _, written in sizes) * lm.model.config.vocab_size <= max(logit_budget, row)
+
+
 def test_log_probabilities_follow_the_order_of_the_pairs(
     lm: Seq2SeqLM, pairs: list[tuple[list[int], list[int]]]
 ) -> None:

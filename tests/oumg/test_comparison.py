@@ -16,6 +16,7 @@ from core.faults import InputFaults
 from data.files import write_examples
 from discriminators.discriminator import new_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.vocabulary import SPECIAL, Vocabulary
 from experiments.oumg.findings import RelativeScores, relative_scores
 from oumg.comparison import (
     Comparison,
@@ -334,3 +335,41 @@ def test_length_and_template_do_not_leak_unless_they_are_let(
     second = sentences(2, 400, (10, 15))
     _, scores = compare(between(human, first, second, PairSettings("words", match_length=match_length)))
     assert low <= scores.accuracy.value <= high
+
+
+def unknown_rates(comparison: Comparison) -> list[list[float]]:
+    """The share of unknown characters in human texts and in outputs, in training and in test pairs."""
+    learned = label_pairs(comparison.train)
+    vocabulary = new_bilstm(
+        [text.segments for text in learned], "characters", 20_000, embedding_dim=4, hidden_dim=4
+    ).tokens
+    assert isinstance(vocabulary, Vocabulary)
+    rates: list[list[float]] = []
+    for texts in (learned, label_pairs(comparison.test)):
+        ids = [
+            [i for t in texts if t.label == label for i in vocabulary.encode(list(t.segments))[0]] for label in (1, 0)
+        ]
+        rates.append([row.count(SPECIAL.index("<unk>")) / len(row) for row in ids])
+    return rates
+
+
+@pytest.mark.parametrize(("outputs", "match_length"), [(1, False), (3, True)])
+def test_unknown_characters_do_not_give_the_class_away(outputs: int, match_length: bool) -> None:
+    """All texts are drawn alike. A human text stands in every pair of its input, cut to different lengths."""
+    rng = np.random.default_rng(0)
+    shares = 1 / np.arange(10, 6010)
+    characters = [chr(0x4E00 + i) for i in range(len(shares))]
+
+    def draw(number: int) -> dict[str, list[str]]:
+        return {
+            str(i): [
+                "".join(rng.choice(characters, rng.integers(30, 40), p=shares / shares.sum())) for _ in range(number)
+            ]
+            for i in range(300)
+        }
+
+    settings = PairSettings("characters", match_length=match_length)
+    found = between(draw(1), draw(outputs), draw(outputs), settings)
+    for human, machine in unknown_rates(found):
+        assert 0.02 < machine < 0.4
+        assert human == pytest.approx(machine, rel=0.15)

@@ -68,7 +68,7 @@ def test_scores_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pyte
 @pytest.mark.filterwarnings("ignore")
 def test_training_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     def train(place: str) -> int:
-        sizes = ("+size=poems", "trainer=cpu", "data.train=100", "data.held_out=12", "k=4", "seeds=[0]")
+        sizes = ("+size=poems", "trainer=cpu", "data.train=100", "data.held_out=12", "g1_k=4", "g2_k=4", "seeds=[0]")
         return run("+exp=oumg_poetry", *sizes, f"run_dir={place}/run", f"outputs={place}")
 
     assert train("disk") == 1

@@ -24,7 +24,7 @@ from experiments.run import main
 
 TOY = Path(__file__).parents[1] / "experiments" / "toy"
 KILLS = int(os.environ.get("KILLS", "30"))
-POEMS = ("+size=poems", "trainer=cpu", "data.train=300", "data.held_out=24", "k=4")
+POEMS = ("+size=poems", "trainer=cpu", "data.train=300", "data.held_out=24", "g1_k=4", "g2_k=4")
 CDM = (
     *("data.train=150", "data.held_out=40", "data.rated=20", "model.width.amateur=16"),
     *("model.width.expert=32", "model.expert.schedule.epochs=2", "model.negatives.dialogues=40"),

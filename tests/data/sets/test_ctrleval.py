@@ -76,6 +76,8 @@ def test_what_an_experiment_reads(shared_data: Path) -> None:
     alone = ctrleval(shared_data, "sentiment")
     assert (alone.name, alone.train, alone.held_out, alone.synthetic) == ("ctrleval_sentiment", (), (), False)
     assert alone.labels == ("negative", "positive")
+    assert alone.iwf is not None
+    assert alone.iwf() == shared_data / IWF
     trained = ctrleval(shared_data / "ctrleval", "sentiment", attributes=shared_data, sets=["sst2_dev"])
     assert trained.rated == alone.rated
     assert (len(trained.train), len(trained.held_out)) == (784, 88)
@@ -188,6 +190,9 @@ def test_ratings_and_iwf_table_are_fetched(tmp_path: Path, monkeypatch: pytest.M
         return write(Path(root) / name, ROW)
 
     monkeypatch.setattr("data.download.fetch", fetch)
-    ctrleval(tmp_path, "sentiment", download=True)
+    data = ctrleval(tmp_path, "sentiment", download=True)
+    assert fetched == ["ctrleval/data_senti.txt"]
+    assert data.iwf is not None
+    assert data.iwf() == tmp_path / IWF  # fetched when it is needed
     assert fetched == ["ctrleval/data_senti.txt", IWF]
     assert set(fetched) <= set(ORIGINS)

@@ -1,7 +1,9 @@
 """CTRLEval's experiments and +exp=iwf through the command line, at toy size."""
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,17 @@ from transformers import (
     T5Config,
 )
 
+from core.example import Example
+from core.faults import SettingFault
 from ctrl_eval.frequency import load_frequencies
+from ctrl_eval.gaps import TextGaps
+from ctrl_eval.prompts import load_prompts
+from data.sets.attributes import LabelledData
+from experiments.ctrl_eval.sentiment import choose_table
+from experiments.runner.configuration import compose_run
+from experiments.training.language_models import LanguageModelPlan, Pretrained
 from language_models.tiny import TinyGPT2, TinyT5
+from language_models.training import Schedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -79,6 +90,9 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     agreement = [row for row in results["table"] if "spearman" in row]
     rows = {(row["metric"], row["aspect"]) for row in agreement}
     assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
+    counted = re.search(r"\|iwf=(counted_\w{16})\|", results["signature"])
+    assert counted is not None
+    assert any(f"sentences ({counted[1]})" in note for note in results["notes"])
     assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {(f"builtin_{name}", 24, True)}
     drift = {(row["metric"], row["aspect"], row["system"]) for row in results["table"] if "system" in row}
     systems = ("steady", "fluent", "faithful", "obedient")
@@ -100,6 +114,35 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
 
 
+def test_the_discriminators_of_the_paper_are_berts() -> None:
+    """Section 4.3: DisScore and UNION; GPT's tokenizer has no token that begins a text, so GPT-2 stands in for it."""
+    model = compose_run(["+exp=ctrleval_sentiment", "scale=paper", "data=ctrleval", "data.root=r"]).model
+    assert model.discriminator.build.encoder == "google-bert/bert-base-uncased"
+    assert model.causal.name == "openai-community/gpt2"
+
+
+RELEASED = LabelledData(
+    "released", (), (), (), synthetic=False, labels=("a", "b"), iwf=lambda: Path("sets/iwf_full.txt")
+)
+
+
+def test_the_released_table_goes_with_the_released_data() -> None:
+    backbone, none = Pretrained("google/pegasus-large"), replace(RELEASED, iwf=None)
+    assert choose_table(RELEASED, None, None, backbone) == "sets/iwf_full.txt"
+    assert choose_table(RELEASED, "mine.json", None, backbone) == "mine.json"
+    assert choose_table(none, None, None, backbone) is None
+    assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), "count", None, backbone) is None
+    with pytest.raises(SettingFault, match=r"model\.iwf=count needs texts to train on, but released has none"):
+        choose_table(RELEASED, "count", None, backbone)
+
+
+def test_the_released_table_needs_its_own_tokens_before_anything_is_trained() -> None:
+    plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), Schedule(1, 16, 1e-3), TextGaps(load_prompts("sentiment")))
+    assert choose_table(RELEASED, None, "google/pegasus-large", plan) == "sets/iwf_full.txt"
+    with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
+        choose_table(RELEASED, None, None, plan)
+
+
 @pytest.mark.slow
 def test_the_released_sentiment_set_by_the_settings_of_the_paper(
     run: Callable[..., Any], shared_data: Path, tmp_path: Path
@@ -111,7 +154,6 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(
         "data=ctrleval",
         f"data.root={shared_data}",
         f"data.attributes={shared_data}",
-        f"model.iwf={shared_data}/ctrleval/iwf_full.txt",
         f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model",
         f"model.causal.name={tmp_path}/causal",
         "model.discriminator=null",
@@ -122,9 +164,12 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(
         f"run_dir={tmp_path}/run",
     )
     assert found.returncode == 0, found.stderr
-    table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert "|iwf=released_afffe2376a0e517b|" in results["signature"]
+    assert not any("word frequencies" in note for note in results["notes"])
+    table = results["table"]
     assert {row["n"] for row in table if "spearman" in row} == {360}
-    assert {row["metric"] for row in table} >= {"ctrleval", "perplexity", "bartscore_backbone", "word_count"}
+    assert {row.get("metric") for row in table} >= {"ctrleval", "perplexity", "bartscore_backbone", "word_count"}
 
 
 REAL: dict[str, tuple[str, PretrainedConfig]] = {  # a real vocabulary, and the shape of the rest

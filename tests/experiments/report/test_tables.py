@@ -67,6 +67,39 @@ def test_a_wide_table_has_the_first_columns_and_names_the_others() -> None:
     assert " ".join(lines[-2:]).endswith("on the page: column_2, column_3, column_4")
 
 
+@pytest.mark.parametrize(
+    ("width", "header"),
+    [
+        (50, "metric system_a system_b p_value"),
+        (80, "metric system_a system_b n p_value holm"),
+        (110, "metric system_a system_b n difference effect p_value holm"),
+    ],
+)
+def test_the_p_value_is_among_the_columns_that_stay(width: int, header: str) -> None:
+    console = Console(width=width, file=None)
+    row = {"metric": "rouge_l", "system_a": "transformer", "system_b": "baseline", "n": 100}
+    row |= {f: Estimate(0.5, 0.25, 0.75) for f in ("difference", "effect", "win_rate")} | {"wins": 3, "losses": 4}
+    table = Table("Pairs", "", [row | {"p_value": 0.0123, "holm": 0.0246, "reason": ""}])
+    with console.capture() as captured:
+        console.print(*terminal_tables([table], width))
+    lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+    assert lines[1] == header
+    assert "0.012" in lines[3]
+
+
+def test_all_columns_are_printed_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"metric": "bleu", **{f"column_{i}": Estimate(0.5, 0.25, 0.75) for i in range(50)}}
+    out = terminal.console()
+    for table in terminal_tables([Table("Wide", "", [row])], out.width):
+        out.print(table)
+    for table in agreement_tables(rows(), out.width):
+        out.print(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1 + 1].split() == list(row)
+    assert max(map(len, lines)) < 2000
+    assert "given length unscored" in " ".join(" ".join(lines).split())
+
+
 def test_no_bar_is_drawn_where_stderr_is_not_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with terminal.progress("sampling", 3) as advance:
         advance(2)

@@ -1,6 +1,7 @@
 """Every configuration composes and names things that exist; faults name the key and the allowed values."""
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,11 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
         ([*SCORE, "sede=3"], ["sede is not a setting", "did you mean seed?", "outputs"]),
         ([*SCORE, "+sede=3"], ["sede is not a setting", "did you mean seed?"]),
         ([*SCORE, "metrc=word_count"], ["metrc is not a setting", "did you mean metric"]),
-        ([*SCORE, "metrics=[bleu]"], ["metrics is not a setting", "did you mean metric"]),
+        ([*SCORE, "metrics=[bleu]"], ["metrics is not a setting", "did you mean metric", "-m +exp=score metric=bleu"]),
+        (
+            ["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]],
+            ["metric must be one name", "-m +exp=score metric=bleu,rouge_l", "metrics=[bleu,rouge_l]"],
+        ),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
         (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the file to write"]),
@@ -132,3 +137,12 @@ def test_a_broken_file_of_the_user_is_a_fault_with_its_place(tmp_path: Path) -> 
     (tmp_path / "sweep" / "mine.yaml").write_text("seed: {1: 2: 3}\n", encoding="utf-8")
     with pytest.raises(SettingFault, match=r"mine\.yaml.*line 1"):
         compose_run([*SCORE, "+sweep=mine"], [CONFIGS, tmp_path])
+
+
+@pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, "[" * 3000, "{a:" * 1000 + "1" + "}" * 1000])
+@pytest.mark.parametrize("read", [compose_run, expand_sweep])
+def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]], object], value: str) -> None:
+    with pytest.raises(SettingFault) as found:
+        read([*SCORE, f"chunk={value}"])
+    assert len(str(found.value)) < 500
+    assert "\n" not in str(found.value)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.stages import Stages
+from baselines.chat import CachedChat, Reply
+from core.stages import Stages, fingerprint
 
 
 @pytest.fixture
@@ -39,6 +40,48 @@ def test_chosen_stages_are_listed_copied_and_removed(
     assert len([path for path in stages.iterdir() if path.is_dir()]) == 2
     assert run_here("+exp=kept_stages", "stage=amateur*", "remove=true", "run_dir=removed") == 0
     assert [path.name.split("-")[0] for path in stages.iterdir() if path.is_dir()] == ["expert"]
+
+
+class Echo:
+    """A chat model that repeats the question."""
+
+    def __init__(self) -> None:
+        self.name, self.depends = "echo", {"model": "echo"}
+
+    def ask(self, question: str) -> Reply:
+        return Reply(question, [], 1, 1)
+
+
+def test_caches_of_metrics_are_listed_copied_and_removed_and_other_folders_are_not(
+    run_here: Callable[..., int], stages: Path, tmp_path: Path
+) -> None:
+    """The folders that metric/llm_judge.yaml and metric/mars.yaml name."""
+    CachedChat(Echo(), stages / "llm_judge").ask("How good?")
+    (stages / "augmented_references").mkdir()
+    for ending in ("", ".lock"):
+        (stages / "augmented_references" / f"augmented-{fingerprint('settings')}.jsonl{ending}").touch()
+    (stages / "thesis").mkdir()
+    (stages / "thesis" / "chapter.tex").write_text("years of work")
+    assert run_here("+exp=kept_stages", "run_dir=listed") == 0
+    rows = json.loads((tmp_path / "listed" / "results.json").read_text("utf-8"))["table"]
+    assert {row["stage"]: row["state"] for row in rows[2:]} == {"llm_judge": "cache", "augmented_references": "cache"}
+    assert len(rows) == 4
+    assert run_here("+exp=kept_stages", "stage=llm_judge", "copy_to=other", "run_dir=copied") == 0
+    assert len(list((tmp_path / "other" / "llm_judge").rglob("*.json"))) == 1
+    assert run_here("+exp=kept_stages", "remove=true", "run_dir=removed") == 0
+    assert [path.name for path in stages.iterdir() if path.is_dir()] == ["thesis"]
+
+
+def test_a_link_is_listed_and_kept(run_here: Callable[..., int], stages: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    (stages / next(path.name for path in stages.iterdir() if path.is_dir())).rename(mine)
+    link = stages / f"mine-{'0' * 16}"
+    link.symlink_to(mine)
+    assert run_here("+exp=kept_stages", "remove=true", "run_dir=removed") == 0
+    rows = json.loads((tmp_path / "removed" / "results.json").read_text("utf-8"))["table"]
+    assert [(row["state"], row["done"]) for row in rows] == [("whole", "removed"), ("link", "kept")]
+    assert link.is_symlink()
+    assert (mine / "model").is_file()
 
 
 def test_copying_and_removing_at_once_is_refused(

@@ -1,7 +1,10 @@
 """+exp=score through the command line."""
 
 import gzip
+import io
 import json
+import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +18,8 @@ from baselines.word_count import WordCount
 from core.example import Example
 from core.scores import Field, Scores, fields
 from core.stages import Stages
+from data.scored import read_scored
+from data.text_files import standard_input
 from experiments.runner import terminal
 from experiments.runner.contracts import Run
 from experiments.tools.engines import LocalEngine
@@ -48,7 +53,16 @@ def test_all_faults_of_the_input_are_listed_and_nothing_is_written(
 
 @pytest.mark.parametrize(
     ("output", "fault"),
-    [(".", "found the folder"), ("in.jsonl", "different files"), ("no/out.jsonl", "but there is no no")],
+    [
+        (".", "found the folder"),
+        ("in.jsonl", "different files"),
+        ("no/out.jsonl", "but there is no no"),
+        (
+            "out.txt",
+            "output must end in one of .jsonl, .jsonl.gz, .csv, .csv.gz, .tsv, .tsv.gz, .parquet, found out.txt",
+        ),
+        ("out.parquet.gz", "found out.parquet.gz"),
+    ],
 )
 def test_an_unwritable_output_is_refused_before_scoring(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], output: str, fault: str
@@ -57,6 +71,25 @@ def test_an_unwritable_output_is_refused_before_scoring(
     assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}") == 2
     assert fault in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_an_output_that_is_a_link_or_a_pipe_stays_as_it_is(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n')
+    (tmp_path / "thesis.tex").write_text("years of work")
+    (tmp_path / "link.jsonl").symlink_to("thesis.tex")
+    (tmp_path / "dangling.jsonl").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name, what in (("link", "the link"), ("dangling", "the link"), ("pipe", "the device or pipe")):
+        output = f"output={name}.jsonl"
+        assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", output) == 2
+        hint = "output=- writes to standard output"
+        assert f"output must be a regular file, found {what} {name}.jsonl; {hint}" in capsys.readouterr().err
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "pipe.jsonl").is_fifo()
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
@@ -151,13 +184,76 @@ def test_every_chunk_has_an_example_that_can_be_scored(size: int) -> None:
 
 def test_the_form_of_the_output_is_that_of_its_name(run_here: Here, tmp_path: Path) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
-    for output in ("out.jsonl", "out.jsonl.gz", "out.parquet"):
+    pytest.importorskip("pyarrow.parquet")
+    for output in ("out.jsonl", "out.jsonl.gz", "out.parquet", "out.csv", "out.tsv.gz"):
         assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}", "chunk=2") == 0
     plain = read_lines(tmp_path / "out.jsonl")
     assert [line["scores"]["quality"] for line in plain] == [1, 2, 3, 4, 5]
     assert gzip.decompress((tmp_path / "out.jsonl.gz").read_bytes()) == (tmp_path / "out.jsonl").read_bytes()
     rows = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet").to_pylist()
     assert [{name: row[name] for name in ("id", "scores", "dropped_tokens")} for row in rows] == plain
+    header, first = (tmp_path / "out.csv").read_text().splitlines()[:2]
+    assert (header, first) == ("id,scores.quality,dropped_tokens,reason,explanation", "0,1.0,0,,")
+    table = gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()).decode()
+    assert table.replace("\t", ",") == (tmp_path / "out.csv").read_text()
+
+
+def test_a_file_that_can_be_compared_can_be_scored(run_here: Here, tmp_path: Path) -> None:
+    lines = [
+        {"id": "a", "text": "x y", "scores": {"bleu": 0.5, "mars": None}, "ratings": {"fluency": [1, None, 2]}},
+        {"id": "b", "text": "z", "scores": {"bleu": 1}, "ratings": {"fluency": [1, 2, 3]}},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "in.csv").write_text("id,text,scores.bleu,rating:fluency\na,x y,0.5,1\nb,z,1,\n")
+    for given in ("in.jsonl", "in.csv"):
+        assert run_here("+exp=score", "metric=word_count", f"data.path={given}", "output=out.jsonl") == 0
+        assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"quality": 2.0}, {"quality": 1.0}]
+
+
+def test_one_unwanted_key_does_not_flood_the_terminal(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "{i}", "note": 1}}\n' for i in range(1000)))
+    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("in.jsonl:1: keys must be among id, text")
+    assert line.endswith('found "note" (the first of 1,000 lines with this fault: 1, 2, 3, 4, 5, …)')
+
+
+def test_the_longest_line_is_a_setting(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_texts(tmp_path / "in.jsonl", 2)
+    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
+    assert run_here(*settings, "longest_line=30") == 2
+    assert "in.jsonl:2: a line must have at most 30 bytes (longest_line)" in capsys.readouterr().err
+    assert run_here(*settings, "longest_line=0") == 2
+    assert "longest_line must be greater than or equal to 1" in capsys.readouterr().err
+    assert run_here(*settings) == 0
+
+
+def test_scores_in_a_csv_file_are_joined_by_id(run_here: Here, tmp_path: Path) -> None:
+    write_texts(tmp_path / "in.jsonl", 5)
+    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.csv") == 0
+    found = read_scored(tmp_path / "in.jsonl", {"words": tmp_path / "out.csv"})
+    assert found.scores["words"].tolist() == [1, 2, 3, 4, 5]
+    assert found.signatures["words"].startswith("word_count")
+
+
+def test_a_pipe_gives_the_texts_and_takes_the_scores(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_texts(tmp_path / "in.jsonl", 5)
+    lines = (tmp_path / "in.jsonl").read_text().replace('"id": "3", ', "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    standard_input.cache_clear()
+    assert run_here("+exp=score", "metric=word_count", "data.path=-", "output=-", "chunk=2", "run_dir=here") == 0
+    printed = capsys.readouterr()
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    assert [row["id"] for row in rows] == ["0", "1", "2", "stdin-4", "4"]
+    assert [row["scores"]["quality"] for row in rows] == [1, 2, 3, 4, 5]
+    assert "Distribution" in printed.err
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "here", "outputs"}
+    assert json.loads((tmp_path / "here" / "results.json").read_text())["files"] == []
+    standard_input.cache_clear()
 
 
 @dataclass

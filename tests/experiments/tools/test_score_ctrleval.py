@@ -19,7 +19,7 @@ def golden(shared_data: Path) -> Path:
 
 
 def settings(golden: Path, shared_data: Path) -> list[str]:
-    pattern = json.loads((golden / "scores.json").read_text("utf-8"))["sentence_split_pattern"]
+    pattern = json.loads((golden / "scores_published_tokenizer.json").read_text("utf-8"))["sentence_split_pattern"]
     return [
         "+exp=score",
         "metric=ctrleval",
@@ -33,7 +33,7 @@ def settings(golden: Path, shared_data: Path) -> list[str]:
 
 
 def test_the_released_programs_values(run_here: Here, tmp_path: Path, golden: Path, shared_data: Path) -> None:
-    expected = json.loads((golden / "scores.json").read_text("utf-8"))
+    expected = json.loads((golden / "scores_published_tokenizer.json").read_text("utf-8"))
     lines = (shared_data / "ctrleval/data_senti.txt").read_text("utf-8").split("\n")
     with (tmp_path / "in.jsonl").open("w", encoding="utf-8") as file:
         for i, row in enumerate(expected["rows_of_data_senti"]):

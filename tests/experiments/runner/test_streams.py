@@ -1,0 +1,87 @@
+"""Standard streams that nobody reads, that are closed, or that cannot write every character."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from experiments.runner.streams import StandardStream
+
+RUN = Path(__file__).parents[3] / "experiments" / "run.py"
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture
+def unread() -> Iterator[StandardStream]:
+    """A pipe whose reader has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with StandardStream(os.fdopen(writer, "wb"), "utf-8") as stream:
+        yield stream
+
+
+def test_what_nobody_reads_is_dropped(unread: StandardStream) -> None:
+    for _ in range(3):
+        assert unread.write("x" * 100_000) == 100_000
+        unread.flush()
+
+
+def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
+    code = "import sys; from experiments.runner.streams import open_streams; open_streams(); print('\\u2588')"
+    environment = {**os.environ, **ASCII, "PYTHONPATH": str(RUN.parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr
+
+
+@pytest.mark.parametrize("output", ["out.jsonl", "-"])
+def test_a_finished_run_succeeds_though_nobody_reads(
+    run_here: Callable[..., int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unread: StandardStream,
+    output: str,
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
+    monkeypatch.setattr(sys, "stdout", unread)
+    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}", "objective=mean quality")
+    assert run_here(*settings, "run_dir=here") == 0
+    assert (tmp_path / "here" / "results.json").is_file()
+
+
+def test_the_help_succeeds_though_nobody_reads() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, RUN, "--help"], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_help_succeeds_where_standard_output_is_closed() -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$0" "$1" --help >&- <&-', sys.executable, RUN], stderr=subprocess.PIPE, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [">&- <&-", ">&- 2>&-", "| true", "2>&1 | true", "| cat"])
+def test_a_finished_command_succeeds(tmp_path: Path, end: str) -> None:
+    """In a locale without UTF-8, whoever reads."""
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
+    command = f'"$0" "$1" +exp=score metric=word_count data.path=in.jsonl output=out.jsonl run_dir=here {end}'
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}", sys.executable, RUN],
+        cwd=tmp_path,
+        env={**os.environ, **ASCII},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (tmp_path / "here" / "results.json").is_file()
+    written = {"out.jsonl", "out.jsonl.meta.json", "here", "outputs"}
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", *written}
