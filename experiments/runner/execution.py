@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, journal, quiet_libraries
-from experiments.runner.redaction import redact
+from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.trust import check_trusted
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -128,13 +129,14 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
     check_trainer(trainer, str(config.trainer.precision))
     experiment = instantiate(config.experiment)  # reads the input and raises its faults
 
-    shown_config = redact(OmegaConf.to_yaml(config))
+    shown = redact_leaves(plain)
+    shown_config = OmegaConf.to_yaml(OmegaConf.create(shown))
     first = is_first_process()
     if first:
         _begin(folder, kept)
         with (folder / "config.yaml").open("w", encoding="utf-8") as file:
             file.write(shown_config)
-    command = ("python", "experiments/run.py", *map(redact, overrides))
+    command = redact_leaves(("python", "experiments/run.py", *overrides))
     log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
     run = Run(
         name=config.name,
@@ -153,7 +155,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         precision=str(config.trainer.precision),
     )
     exit_code = FAILED
-    tracking.open(folder, config.name, OmegaConf.to_container(OmegaConf.create(shown_config)))
+    tracking.open(folder, config.name, shown)
     try:
         outcome = experiment(run)
         if not isinstance(outcome, Outcome):
@@ -162,7 +164,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             )
         circumstances = Circumstances(
             experiment=config.name,
-            description=config.description,
+            description=shown["description"],
             seed=config.seed,
             command=command,
             started=started.isoformat(timespec="seconds"),
@@ -171,6 +173,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             config=shown_config,
         )
         if first:
+            outcome = _redact_outcome(outcome)
             content = _write(outcome, circumstances, folder)
             tracking.publish(outcome, folder)
             _summarise(outcome, circumstances, folder)
@@ -179,6 +182,12 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         exit_code = FINE
     finally:
         tracking.close(exit_code)
+
+
+def _redact_outcome(outcome: Outcome) -> Outcome:
+    """The outcome without secrets in its words; scored texts, plots and models stay as they are."""
+    words = ("signature", "rows", "tables", "notes", "figures", "files")
+    return replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in words})
 
 
 def _write(outcome: Outcome, circumstances: Circumstances, folder: Path) -> dict[str, Any]:
