@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from experiments.report.exports import to_markdown
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
-from experiments.report.results import find_objective, write_json
+from experiments.report.results import claim_folder, find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
@@ -48,6 +48,19 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[
     allow = [*allow, *names_in(settings)]
     checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders, allow)]
     folder = Path(checked[0].run_dir).resolve()
+    with claim_folder(folder):
+        return _run_jobs(settings, folders, allow, options, checked, folder)
+
+
+def _run_jobs(
+    settings: Sequence[str],
+    folders: Sequence[Path],
+    allow: Sequence[str],
+    options: Sequence[str],
+    checked: Sequence[DictConfig],
+    folder: Path,
+) -> int:
+    """Runs the jobs of `run_sweep` in their folder; `options` are those of the command line."""
     records = folder / RECORDS
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)
