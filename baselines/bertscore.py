@@ -72,7 +72,12 @@ class BertScore:
         layers = int(model2layers.get(model, depth)) if layers is None else layers
         if not 1 <= layers <= depth:
             raise SettingFault(f"layers must be between 1 and the {depth} of {model}, but is {layers}")
-        scorer = load_pretrained(lambda name: BERTScorer(model_type=name, num_layers=layers, device=device), source)
+
+        def load(name: str, trust_remote_code: bool) -> BERTScorer:
+            """bert-score cannot pass `trust_remote_code` on; see `load_pretrained`."""
+            return BERTScorer(model_type=name, num_layers=layers, device=device)
+
+        scorer = load_pretrained(load, source)
         longest = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
         scorer._tokenizer.split_special_tokens = True  # "[SEP]" in a text is plain text

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from core.hashing import file_sha256
 log = logging.getLogger(__name__)
 
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
+DEPENDS = "depends.json"  # of every stage
 
 
 def fingerprint(depends: Any) -> str:
@@ -50,13 +52,15 @@ def _parts(value: Any) -> dict[str, Any]:
 
 
 def find_damage(stage: Path) -> str | None:
-    """The name of a file of a finished stage that is missing or has changed; None if all are whole."""
-    listed = stage / FILES
-    if not listed.is_file():
-        return None
+    """The name of a file of a finished stage that is missing or has changed; None if all are whole.
+
+    It is `files.json` if this file does not list the stage's `depends.json`, which every stage has.
+    """
     try:
-        written: dict[str, str] = json.loads(listed.read_text(encoding="utf-8"))
-    except ValueError:
+        written = json.loads((stage / FILES).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return FILES
+    if not isinstance(written, dict) or DEPENDS not in written:
         return FILES
     found = _digests(stage)
     return next((name for name, digest in written.items() if found.get(name) != digest), None)
@@ -76,7 +80,10 @@ def _refuse_links(unfinished: Path) -> None:
 
 def _put_aside(stage: Path) -> None:
     aside = stage.with_name(f"{stage.name}.damaged")
-    shutil.rmtree(aside, ignore_errors=True)
+    if aside.is_dir() and not aside.is_symlink():
+        shutil.rmtree(aside)
+    else:
+        aside.unlink(missing_ok=True)
     stage.rename(aside)
 
 
@@ -88,8 +95,8 @@ class Stages:
     killed, the next run continues in the same partial folder, so training resumes from its last checkpoint.
 
     A finished stage has a file `files.json` with the sha256 of its files. They are compared when a process first finds
-    the stage, and again after a change; a damaged stage is put aside as `root/name-hash.damaged` and built again.
-    (Stages of earlier versions of this module have no `files.json` and are not compared.)
+    the stage, and again after a change; a damaged stage is put aside as `root/name-hash.damaged` and built again, and
+    so is one without `files.json`.
 
     Attributes:
         root: the folder.
@@ -124,7 +131,7 @@ class Stages:
         """
         depends = {**depends, "version": version}
         final = Path(self.root) / f"{name}-{fingerprint(depends)}"
-        if final.is_dir() and find_damage(final) is None:
+        if find_damage(final) is None:
             log.info("%s: found %s", name, final)
             return final
         unfinished = final.with_name(f"{final.name}.partial")
@@ -135,7 +142,7 @@ class Stages:
             return final
         final.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{final}.lock"):
-            damaged = find_damage(final) if final.is_dir() else None
+            damaged = find_damage(final) if os.path.lexists(final) else None
             if damaged is not None:
                 log.warning("%s: %s is damaged, the stage is built again", name, final / damaged)
                 _put_aside(final)
@@ -144,7 +151,7 @@ class Stages:
                 unfinished.mkdir(exist_ok=True)
                 for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
                     half.unlink()
-                (unfinished / "depends.json").write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+                (unfinished / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
                 build(unfinished)
                 (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
                 unfinished.rename(final)
@@ -152,7 +159,7 @@ class Stages:
 
     def _wait_for(self, final: Path) -> None:
         until = time.monotonic() + self.patience
-        while not final.is_dir() or find_damage(final) is not None:
+        while find_damage(final) is not None:
             if time.monotonic() > until:
                 raise TimeoutError(f"the first process should have built {final}, but has not in {self.patience:.0f} s")
             time.sleep(0.2)

@@ -4,9 +4,11 @@ Heavy libraries are imported only when an experiment is built, so help and setti
 """
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import MutableMapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 # Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
@@ -15,6 +17,7 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 
 from core.faults import SettingFault  # noqa: E402
 from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
+from experiments.runner.redaction import redact  # noqa: E402
 from experiments.runner.streams import open_streams  # noqa: E402
 
 USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
@@ -30,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _run(arguments, folders)
     except SettingFault as fault:
-        print(f"{fault}\n`python experiments/run.py --help` lists the settings", file=sys.stderr)
+        print(redact(f"{fault}\n`python experiments/run.py --help` lists the settings"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
@@ -58,10 +61,11 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
 
     config = compose_run(arguments.settings, folders, arguments.allow)
     from experiments.runner.execution import execute
+    from experiments.runner.trust import names_in
 
     more = [f"--config-dir={folder}" for folder in arguments.config_dir]
-    more += [f"--allow={package}" for package in arguments.allow]
-    return execute(config, [*more, *arguments.settings], arguments.allow)
+    more += [f"--allow={name}" for name in arguments.allow]
+    return execute(config, [*more, *arguments.settings], [*arguments.allow, *names_in(arguments.settings)])
 
 
 def share_cores(environment: MutableMapping[str, str]) -> None:
@@ -104,6 +108,7 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
     import hydra
 
     from experiments.runner.configuration import ROOT, compose_run, compose_settings, expand_metrics, search_path
+    from experiments.runner.trust import names_in, reading_environment
 
     if not any(flag.startswith(("--cfg", "--info", "--hydra-help", "--shell-completion")) for flag in flags):
         raise SettingFault(f"{' '.join(flags)} works only with --cfg job, which prints the configuration")
@@ -115,12 +120,17 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
         raise AssertionError("Hydra must answer these options without starting a run")
 
     sys.argv[1:] = [*flags, *expand_metrics(settings), *search_path(folders)]
+    printed, faults = io.StringIO(), io.StringIO()
     try:
-        run()
+        with redirect_stdout(printed), redirect_stderr(faults), reading_environment([*allow, *names_in(settings)]):
+            run()
     except SystemExit as ended:
         return 2 if ended.code else 0
     except ValueError as error:  # the options contradict each other
         raise SettingFault(str(error)) from error
+    finally:
+        print(redact(faults.getvalue()), end="", file=sys.stderr)
+        print(redact(printed.getvalue()), end="")
     return 0
 
 
@@ -146,6 +156,8 @@ Options (as in Hydra)
   --config-dir DIR          a folder with more experiments and settings, organised like configs/
   --allow PACKAGE           lets configurations name objects of this package in _target_; without it only those that
                             configs/ names. Give it only for code that you trust
+  --allow env:NAME          lets the files of --config-dir read this environment variable
+  --allow host:NAME         lets the files of --config-dir name this host (with network=true)
   --hydra-help              Hydra's own options, such as shell completion
   HYDRA_FULL_ERROR=1        (environment) print tracebacks on the terminal; run.log always has them"""
 

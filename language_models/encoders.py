@@ -64,8 +64,8 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     source = encoder_source(name)
     check_memory(source, "float32", "cpu")
     settings = {"dtype": torch.float32, "use_safetensors": True}
-    encoder = load_pretrained(AutoModel.from_pretrained, source, trust_remote_code=False, **settings)
-    return encoder, load_pretrained(AutoTokenizer.from_pretrained, source, trust_remote_code=False)
+    encoder = load_pretrained(AutoModel.from_pretrained, source, **settings)
+    return encoder, load_pretrained(AutoTokenizer.from_pretrained, source)
 
 
 def mean_pool(hidden: Float[Tensor, "batch time dim"], mask: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch dim"]:
@@ -83,7 +83,6 @@ def _load_sentence_transformer(name: str, device: str, dtype: str) -> Any:
         SentenceTransformer,
         encoder_source(name),
         device=device,
-        trust_remote_code=False,
         model_kwargs={"dtype": dtype, "use_safetensors": True},
     ).eval()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import huggingface_hub.constants
+import transformers.dynamic_module_utils
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 
@@ -13,11 +14,17 @@ from core.faults import MissingModel
 Loaded = TypeVar("Loaded")
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them
 
+# transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
+# where a library (bert-score) loads a model and cannot pass trust_remote_code=False on.
+transformers.dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+
 
 def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: Any) -> Loaded:
-    """The result of `load(name, **settings)`, where `load` is a `from_pretrained` of transformers or similar.
+    """The result of `load(name, trust_remote_code=False, **settings)`.
 
-    Raises MissingModel where neither a folder nor a reachable hub has it.
+    `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
+
+    Raises MissingModel where neither a folder nor a reachable hub has it, and for a model that needs its own code.
     """
     folder = Path(name)
     if folder.is_dir() and not any((folder / file).is_file() for file in FILES):
@@ -25,9 +32,14 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
     if folder.is_file():
         raise MissingModel(str(name), "a model is a folder or a name of the model hub, but this is a file")
     try:
-        return load(str(name), **settings)
+        return load(str(name), trust_remote_code=False, **settings)
     except OSError as error:
         raise _missing(str(name), error) from error
+    except ValueError as error:
+        if "trust_remote_code" not in str(error):
+            raise
+        what = "this model needs Python code that comes with it, and such code is never run"
+        raise MissingModel(str(name), what) from error
 
 
 def _missing(name: str, error: OSError) -> MissingModel:

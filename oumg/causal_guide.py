@@ -30,6 +30,7 @@ from discriminators.data_module import ClassifierBatch, LabelledText, RowBatches
 from discriminators.segments import TokenRow
 from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_classifier, is_finished, note_origin
 from language_models.batching import batches_by_budget
+from language_models.loading import load_pretrained
 from language_models.model import plain_token_ids
 from oumg.causal_lstm import CausalLSTM
 from oumg.prefixes import SHORTEST
@@ -87,7 +88,9 @@ class CausalGuide:
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         network = CausalLSTM(**settings)
         network.load_state_dict(load_file(folder / "model.safetensors"))
-        return cls(network.to(device).eval(), AutoTokenizer.from_pretrained(str(folder / "tokenizer")), settings)
+        return cls(
+            network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, folder / "tokenizer"), settings
+        )
 
 
 @checked_dataclass

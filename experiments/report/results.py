@@ -11,12 +11,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from core.faults import SettingFault
 from core.stages import FILES, fingerprint
@@ -26,6 +28,7 @@ from experiments.runner.contracts import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
+MARK = ".run"  # marks the folder of a run or a sweep; who writes into the folder holds a lock on this file
 WRITTEN = ("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models")
 
 
@@ -145,20 +148,59 @@ def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
             }
 
 
-def may_write_into(folder: Path) -> bool:
-    """Whether the folder is new, empty, or of an earlier run. The runner must not clear any other folder."""
-    return not folder.exists() or (folder / "run.log").is_file() or (folder.is_dir() and not any(folder.iterdir()))
+def check_folder(folder: Path) -> None:
+    """Raises SettingFault unless the folder is new, empty, or of an earlier run or sweep: no other one is changed."""
+    if folder.is_dir():
+        is_free = not any(folder.iterdir())
+        is_free = is_free or ((folder / MARK).is_file() and not (folder / MARK).is_symlink())
+    else:
+        is_free = not os.path.lexists(folder)
+    if not is_free:
+        rule = f"run_dir must be a new or empty folder, or the folder of an earlier run (with the file {MARK})"
+        raise SettingFault(f"{rule}, but is {folder}")
 
 
-def begin_folder(folder: Path) -> None:
-    """Creates the run folder, or deletes the outputs of an earlier run from it. Kept stages are not in it."""
+@contextmanager
+def claim_folder(folder: Path) -> Iterator[None]:
+    """Creates the folder of a run or a sweep, or takes that of an earlier one, for one process at a time.
+
+    Raises SettingFault for a folder that is not a run's (`check_folder`), that another run writes into, or that cannot
+    be written to.
+    """
+    check_folder(folder)
+    lock = FileLock(folder / MARK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise SettingFault(
+            f"another run writes into run_dir={folder}: wait until it ends, or name another folder"
+        ) from error
+    except OSError as error:
+        raise SettingFault(f"cannot write to run_dir: {error}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def clear_folder(folder: Path) -> None:
+    """Deletes the outputs of an earlier run from its folder. Kept stages are not in it."""
     for name in WRITTEN:
         path = folder / name
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
+
+
+def is_cleared(path: Path, folder: Path) -> bool:
+    """Whether a run in `folder` would delete this path; both are resolved.
+
+    >>> is_cleared(Path("/run/models/expert"), Path("/run")), is_cleared(Path("/run/in.jsonl"), Path("/run"))
+    (True, False)
+    """
+    return any(path.is_relative_to(folder / name) for name in WRITTEN)
 
 
 def write_models(outcome: Outcome, folder: Path) -> None:

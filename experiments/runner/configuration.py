@@ -27,7 +27,13 @@ from yaml import YAMLError
 
 from core.faults import SettingFault
 from experiments.runner.listing import CONFIGS, SCALES, group_options
-from experiments.runner.trust import BUILDING_PARTS, check_hydra_trusted, check_trusted
+from experiments.runner.trust import (
+    BUILDING_PARTS,
+    check_hydra_trusted,
+    check_trusted,
+    names_in,
+    reading_environment,
+)
 
 ROOT = "run"
 LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
@@ -52,18 +58,21 @@ def compose_run(
     """The whole configuration of one run with every value resolved, without the key `hydra`.
 
     Raises SettingFault, also for a required value that is missing, for a reference to a value that does not exist, and
-    for targets that are not trusted; `allow` holds further trusted packages.
+    for what is not trusted; `allow` holds further names that are (see `trust`).
     """
+    allow = [*allow, *names_in(settings)]
     config = compose_settings(settings, folders, allow)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
         raise SettingFault("\n".join(_missing(key, config.hydra.runtime.choices, folders) for key in sorted(missing)))
     try:
-        with _hydra_references(config):
+        with _hydra_references(config), reading_environment(allow):
             OmegaConf.resolve(run)
     except OmegaConfBaseException as error:
-        raise SettingFault(_one_line(error)) from error
+        raise (
+            cause if isinstance(cause := error.__cause__, SettingFault) else SettingFault(_one_line(error))
+        ) from error
     check_trusted(OmegaConf.to_container(run), allow)
     return run
 
@@ -76,11 +85,12 @@ def compose_settings(
     Args:
         settings: as on the command line, without sweeps.
         folders: the config folders, the one with `run.yaml` first.
-        allow: further trusted packages (see `trust`).
+        allow: further names that are trusted (see `trust`).
 
     Raises SettingFault.
     """
-    with initialize_config_dir(str(folders[0]), version_base="1.3"):
+    allow = [*allow, *names_in(settings)]
+    with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment(allow):
         try:
             settings = expand_metrics(settings)
             # hydra.compose would build Hydra's callbacks
@@ -135,7 +145,7 @@ def expand_metrics(settings: Sequence[str]) -> list[str]:
 def _hydra_parts(config: DictConfig) -> dict[str, Any]:
     """The parts of the key `hydra` that build objects, resolved."""
     with _hydra_references(config):
-        return {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in BUILDING_PARTS}
+        return {part: OmegaConf.to_container(config.hydra[part], resolve=True) for part in (*BUILDING_PARTS, "job")}
 
 
 @contextmanager
@@ -148,13 +158,15 @@ def _hydra_references(config: DictConfig) -> Iterator[None]:
         HydraConfig.instance().cfg = None
 
 
-def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) -> list[list[str]]:
+def expand_sweep(
+    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
+) -> list[list[str]]:
     """The settings of every job of a sweep: all combinations; the last setting varies fastest.
 
     A sweeper other than Hydra's own chooses its jobs during the sweep. For such a sweeper this returns one possible
     job. Raises SettingFault.
     """
-    with initialize_config_dir(str(folders[0]), version_base="1.3"):
+    with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment([*allow, *names_in(settings)]):
         loader = GlobalHydra.instance().config_loader()
         try:
             config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.MULTIRUN)
@@ -241,6 +253,8 @@ def explain(error: Exception, folders: Sequence[Path]) -> SettingFault:
     cause = error.__cause__
     if isinstance(error, RecursionError):
         return SettingFault("a setting has too many brackets inside one another to be read")
+    if isinstance(cause, SettingFault):
+        return cause
     if isinstance(error, OverrideParseException):
         rule = "write settings as key=value, or as 'key=\"value\"' if the value has special or non-ASCII characters"
         found = _one_line(error)

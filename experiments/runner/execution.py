@@ -8,6 +8,8 @@ import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,10 +29,11 @@ from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, journal, quiet_libraries
-from experiments.runner.redaction import redact
+from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.trust import check_trusted
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
+COPIES = ("experiment.", "engine.")  # these groups repeat settings of other groups
 
 log = logging.getLogger(__name__)
 
@@ -47,15 +50,15 @@ def execute(config: DictConfig, overrides: Sequence[str], allow: Collection[str]
     """
     set_library_defaults(network=config.network)
     folder = Path(config.run_dir).resolve()
-    with journal() as kept:
+    with ExitStack() as held, journal() as kept:
         try:
-            _run(config, folder, tuple(overrides), allow, kept)
+            _run(config, folder, tuple(overrides), allow, kept, held)
         except (Exception, KeyboardInterrupt, SystemExit) as error:
-            return _report_end(error, config, folder, kept)
+            return _report_end(error, config, folder, kept, held)
     return FINE
 
 
-def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal) -> int:
+def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Journal, held: ExitStack) -> int:
     """Prints why a run ended early; returns the exit code."""
     while isinstance(error, InstantiationException) and error.__cause__ is not None:
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
@@ -71,22 +74,23 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         return _say(str(error), BAD_INPUT)
     from experiments.runner.tracking import is_first_process
 
+    failed = f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}"
     if is_first_process():
-        if not kept.writes:  # the experiment failed before its run folder was created
+        if not kept.writes:  # the run failed before it began
+            if folder.is_dir() and any(folder.iterdir()):
+                return _say(f"{trace}{failed}\n{_short(folder)} is as it was", FAILED)
             try:
-                _begin(folder, kept)
+                _begin(folder, kept, held)
             except SettingFault as fault:
-                return _say(f"{fault}\nfailed: {type(error).__name__}: {error}", FAILED)
+                return _say(f"{fault}\n{failed}", FAILED)
         kept.add(trace)
-    where = f"the traceback is in {_short(folder)}/run.log"
-    return _say(f"failed: {type(error).__name__}: {str(error).strip() or '(no message)'}\n{where}", FAILED)
+    return _say(f"{failed}\nthe traceback is in {_short(folder)}/run.log", FAILED)
 
 
 def _missing_model(fault: MissingModel, config: DictConfig) -> str:
     """The message for a missing model: the settings that name it, and the setting that fetches it."""
     settings = [(key, value) for key, value in leaves(OmegaConf.to_container(config)) if value == fault.name]
-    copies = ("experiment.", "engine.")  # these groups repeat settings of other groups
-    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith(copies))
+    asked = " and ".join(f"{key}={value}" for key, value in settings if not key.startswith(COPIES))
     fetch = "; network=true fetches it" if fault.fetchable and not config.network else ""
     return f"{asked or fault.name}: {fault.what}{fetch}"
 
@@ -103,18 +107,18 @@ def set_library_defaults(network: bool) -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
 
 
-def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Collection[str], kept: Journal) -> None:
+def _run(
+    config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Collection[str], kept: Journal, held: ExitStack
+) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
     if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
         raise SettingFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
-    if not results.may_write_into(folder):
-        raise SettingFault(
-            f"run_dir must be a new or empty folder, or the folder of an earlier run (with run.log), but is {folder}"
-        )
     check(Count, longest_line=config.longest_line)
     set_longest_line(config.longest_line)
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
     check_trusted(plain, allow)
+    results.check_folder(folder)
+    _check_paths(plain, folder)
     for part in ("experiment", "trainer", "logger"):
         check_targets(plain[part], part)  # imports the targets
     quiet_libraries()
@@ -132,13 +136,14 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
     check_trainer(trainer, str(config.trainer.precision))
     experiment = instantiate(config.experiment)  # reads the input and raises its faults
 
-    shown_config = redact(OmegaConf.to_yaml(config))
+    shown = redact_leaves(plain)
+    shown_config = OmegaConf.to_yaml(OmegaConf.create(shown))
     first = is_first_process()
     if first:
-        _begin(folder, kept)
+        _begin(folder, kept, held)
         with (folder / "config.yaml").open("w", encoding="utf-8") as file:
             file.write(shown_config)
-    command = ("python", "experiments/run.py", *map(redact, overrides))
+    command = redact_leaves(("python", "experiments/run.py", *overrides))
     log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
     run = Run(
         name=config.name,
@@ -157,7 +162,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         precision=str(config.trainer.precision),
     )
     exit_code = FAILED
-    tracking.open(folder, config.name, OmegaConf.to_container(OmegaConf.create(shown_config)))
+    tracking.open(folder, config.name, shown)
     try:
         outcome = experiment(run)
         if not isinstance(outcome, Outcome):
@@ -166,7 +171,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             )
         circumstances = Circumstances(
             experiment=config.name,
-            description=config.description,
+            description=shown["description"],
             seed=config.seed,
             command=command,
             started=started.isoformat(timespec="seconds"),
@@ -175,6 +180,7 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
             config=shown_config,
         )
         if first:
+            outcome = _redact_outcome(outcome)
             content = _write(outcome, circumstances, folder)
             tracking.publish(outcome, folder)
             _summarise(outcome, circumstances, folder)
@@ -186,6 +192,12 @@ def _run(config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Co
         exit_code = FINE
     finally:
         tracking.close(exit_code)
+
+
+def _redact_outcome(outcome: Outcome) -> Outcome:
+    """The outcome without secrets in its words; scored texts, plots and models stay as they are."""
+    words = ("signature", "rows", "tables", "notes", "figures", "files")
+    return replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in words})
 
 
 def _write(outcome: Outcome, circumstances: Circumstances, folder: Path) -> dict[str, Any]:
@@ -200,9 +212,21 @@ def _write(outcome: Outcome, circumstances: Circumstances, folder: Path) -> dict
     return content
 
 
-def _begin(folder: Path, kept: Journal) -> None:
+def _check_paths(config: dict[str, Any], folder: Path) -> None:
+    """Raises SettingFault for a setting that names a file or folder which the run would clear or overwrite."""
+    for key, value in sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES)):  # copies come last
+        if key in ("run_dir", "outputs") or not isinstance(value, str) or not value or "\0" in value:
+            continue
+        path = Path(value).resolve()
+        if path == folder or results.is_cleared(path, folder):
+            raise SettingFault(f"{key}={value} lies where the run clears {_short(folder)}: choose another run_dir")
+
+
+def _begin(folder: Path, kept: Journal, held: ExitStack) -> None:
+    """Takes the run folder until `held` ends, and clears it."""
+    held.enter_context(results.claim_folder(folder))
     try:
-        results.begin_folder(folder)
+        results.clear_folder(folder)
     except OSError as error:
         raise SettingFault(f"cannot write to run_dir: {error}") from error
     kept.write_to(folder / "run.log")

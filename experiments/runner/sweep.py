@@ -11,12 +11,14 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hydra import initialize_config_dir
+from hydra._internal.core_plugins import basic_sweeper  # writes multirun.yaml
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
@@ -24,13 +26,15 @@ from omegaconf import DictConfig, OmegaConf
 
 from experiments.report.exports import to_markdown
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
-from experiments.report.results import find_objective, write_json
+from experiments.report.results import claim_folder, find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
+from experiments.runner.redaction import redact, redact_leaves
 from experiments.runner.streams import open_streams
 from experiments.runner.tracking import is_first_process
+from experiments.runner.trust import names_in, reading_environment
 
 RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
 
@@ -38,20 +42,35 @@ RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json colle
 def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[str]) -> int:
     """Runs all jobs, prints one table of them and writes sweep.json; returns the worst exit code of a job.
 
-    The settings of every job are checked before the first job starts; `allow` holds further trusted packages (see
+    The settings of every job are checked before the first job starts; `allow` holds further trusted names (see
     `trust`). Raises SettingFault.
     """
-    checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders)]
+    options = [*(f"--config-dir={folder}" for folder in folders[1:]), *(f"--allow={name}" for name in allow)]
+    allow = [*allow, *names_in(settings)]
+    checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders, allow)]
     folder = Path(checked[0].run_dir).resolve()
+    with claim_folder(folder):
+        return _run_jobs(settings, folders, allow, options, checked, folder)
+
+
+def _run_jobs(
+    settings: Sequence[str],
+    folders: Sequence[Path],
+    allow: Sequence[str],
+    options: Sequence[str],
+    checked: Sequence[DictConfig],
+    folder: Path,
+) -> int:
+    """Runs the jobs of `run_sweep` in their folder; `options` are those of the command line."""
     records = folder / RECORDS
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)
     place = 'hydra.sweep.dir="' + str(folder).replace("\\", "\\\\").replace('"', '\\"') + '"'
-    with initialize_config_dir(str(folders[0]), version_base="1.3"):
+    start_hydra = initialize_config_dir(str(folders[0]), version_base="1.3")
+    with start_hydra, reading_environment(allow), redacting_hydra():
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
-        options = [f"--config-dir={folder}" for folder in folders[1:]]
-        job = partial(run_job, options=[*options, *(f"--allow={package}" for package in allow)], allow=allow)
+        job = partial(run_job, options=options, allow=allow)
         lost = None
         try:
             hydra.multirun(ROOT, job, [*settings, *search_path(folders), place], with_log_configuration=False)
@@ -61,14 +80,15 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[
             lost = error
     jobs = read_jobs(records)
     if jobs:
-        write_json({"command": ["python", "experiments/run.py", "-m", *settings], "jobs": jobs}, folder / "sweep.json")
+        command = redact_leaves(["python", "experiments/run.py", "-m", *options, *settings])
+        write_json({"command": command, "jobs": jobs}, folder / "sweep.json")
         write_joint(jobs, checked[0].joint, checked[0].trade_off, folder)
         show(jobs, folder)
     shutil.rmtree(records)
     if lost is not None:
         if os.environ.get("HYDRA_FULL_ERROR"):
-            traceback.print_exception(lost)
-        print(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}", file=sys.stderr)
+            print(redact("".join(traceback.format_exception(lost))), file=sys.stderr)
+        print(redact(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}"), file=sys.stderr)
         print(f"{len(jobs)} of {len(checked)} jobs ended; trained models are kept for the next sweep", file=sys.stderr)
         return FAILED
     return max(job["exit_code"] for job in jobs)
@@ -82,35 +102,51 @@ def run_job(config: DictConfig, options: Sequence[str], allow: Sequence[str]) ->
     open_streams()  # in another process
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
-    OmegaConf.resolve(config)
+    with reading_environment(allow):
+        OmegaConf.resolve(config)
+        task = list(hydra.overrides.task)
     OmegaConf.update(config, "run_dir", str(folder))
-    own = [setting for setting in hydra.overrides.task if not setting.startswith("run_dir=")]
+    own = [setting for setting in task if not setting.startswith("run_dir=")]
     exit_code = execute(config, [*options, *own], allow)
     if not is_first_process():
         return None
-    pairs = (setting.lstrip("+").partition("=") for setting in hydra.overrides.task)
-    job = {
+    pairs = (setting.lstrip("+").partition("=") for setting in task)
+    job: dict[str, Any] = {
         "number": hydra.job.num,
         "settings": {key: value for key, _, value in pairs},
         "folder": str(folder),
         "exit_code": exit_code,
     }
-    write_json(job, Path(hydra.sweep.dir) / RECORDS / f"{hydra.job.num}.json")
-    if exit_code != FINE:
+    results = read_results(folder) if exit_code == FINE else None
+    if results is not None:
+        job |= {key: results[key] for key in ("signature", "notes", "figures", "table", "seconds")}
+    write_json(redact_leaves(job), Path(hydra.sweep.dir) / RECORDS / f"{hydra.job.num}.json")
+    if results is None:
         return math.nan
-    return None if config.objective is None else find_objective(read_results(folder), config.objective)
+    return None if config.objective is None else find_objective(results, config.objective)
 
 
 def read_jobs(records: Path) -> list[dict[str, Any]]:
-    """The records of all jobs in order, with the tables of those that succeeded."""
-    jobs = []
-    for file in records.iterdir():
-        job = json.loads(file.read_text(encoding="utf-8"))
-        if job["exit_code"] == FINE:
-            results = read_results(Path(job["folder"]))
-            job |= {key: results[key] for key in ("signature", "notes", "figures", "table", "seconds")}
-        jobs.append(job)
+    """The records of all jobs in order."""
+    jobs = [json.loads(file.read_text(encoding="utf-8")) for file in records.iterdir()]
     return sorted(jobs, key=lambda job: job["number"])
+
+
+@contextmanager
+def redacting_hydra() -> Iterator[None]:
+    """Within it, Hydra's sweeper writes multirun.yaml without the values of secret variables."""
+
+    class Redacting(OmegaConf):
+        @staticmethod
+        def save(config: Any, f: Any, resolve: bool = False) -> None:
+            shown = redact_leaves(OmegaConf.to_container(config, resolve=resolve))
+            OmegaConf.save(OmegaConf.create(shown), f)
+
+    basic_sweeper.OmegaConf = Redacting  # pyright: ignore[reportPrivateImportUsage]
+    try:
+        yield
+    finally:
+        basic_sweeper.OmegaConf = OmegaConf  # pyright: ignore[reportPrivateImportUsage]
 
 
 def read_results(folder: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ In a distributed run only the first process sends anything.
 from __future__ import annotations
 
 import re
+import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from core.faults import SettingFault
 from experiments.report.results import file_name
 from experiments.report.tables import flat_cells, row_cells
 from experiments.runner.contracts import Outcome
+from experiments.runner.redaction import redact, redact_leaves
 
 if TYPE_CHECKING:
     import wandb
@@ -86,7 +88,7 @@ class WandbTracking:
     def __init__(self, project: str, entity: str | None, mode: str, tags: list[str]) -> None:
         if mode not in ("offline", "online", "disabled"):
             raise SettingFault(f"logger.mode must be offline, online or disabled, but is {mode!r}")
-        self.settings = {"project": project, "entity": entity, "mode": mode, "tags": tags}
+        self.settings = {"project": project, "entity": entity, "mode": mode, "tags": redact_leaves(list(tags))}
         self.name = ""
         self.run: wandb.Run | None = None
 
@@ -96,14 +98,18 @@ class WandbTracking:
             return
         import wandb
 
-        self.run = wandb.init(
-            **self.settings,  # pyright: ignore[reportArgumentType]
-            dir=folder,
-            name=f"{name}/{folder.name}",
-            group=name,
-            config=dict(config),
-            settings=wandb.Settings(console="off", silent=True),  # run.log records the output
-        )
+        arguments, sys.argv = sys.argv, redact_leaves(sys.argv)  # W&B records the command
+        try:
+            self.run = wandb.init(
+                **self.settings,  # pyright: ignore[reportArgumentType]
+                dir=folder,
+                name=redact(f"{name}/{folder.name}"),
+                group=name,
+                config=dict(config),
+                settings=wandb.Settings(console="off", silent=True),  # run.log records the output
+            )
+        finally:
+            sys.argv = arguments
         self.run.define_metric("trainer/global_step")
         self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
 
@@ -147,4 +153,6 @@ class _TrainingLogger(WandbLogger):
     @rank_zero_only
     def log_hyperparams(self, params: dict[str, Any] | Namespace) -> None:
         params = vars(params) if isinstance(params, Namespace) else params
-        self.experiment.config.update({self._prefix: {k: str(v) for k, v in params.items()}}, allow_val_change=True)
+        self.experiment.config.update(
+            {self._prefix: {k: redact(str(v)) for k, v in params.items()}}, allow_val_change=True
+        )

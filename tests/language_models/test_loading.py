@@ -58,7 +58,7 @@ def test_every_kind_of_model_says_so(tmp_path: Path, load: Callable[[str], Any])
 
 
 def test_what_a_reachable_hub_says_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(name: str) -> None:
+    def refused(name: str, trust_remote_code: bool) -> None:
         raise OSError(f"{name} is gated.\nLog in.")
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
@@ -69,4 +69,4 @@ def test_what_a_reachable_hub_says_is_reported(monkeypatch: pytest.MonkeyPatch) 
 
 def test_other_faults_are_left_alone() -> None:
     with pytest.raises(ZeroDivisionError):
-        load_pretrained(lambda name: 1 / 0, "no/such")
+        load_pretrained(lambda name, trust_remote_code: 1 / 0, "no/such")

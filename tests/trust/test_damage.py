@@ -65,6 +65,42 @@ def test_a_stage_that_lost_a_file_is_built_again(tmp_path: Path) -> None:
     assert (kept / "inner" / "weights").is_file()
 
 
+def empty(stage: Path) -> None:
+    for path in sorted(stage.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def change_without_a_list(stage: Path) -> None:
+    (stage / FILES).unlink()
+    (stage / "inner" / "weights").write_bytes(b"another score")
+
+
+def list_nothing(stage: Path) -> None:
+    (stage / FILES).write_text("{}", encoding="utf-8")
+
+
+def list_no_files(stage: Path) -> None:
+    (stage / FILES).write_text("[]", encoding="utf-8")
+
+
+def replace_by_a_file(stage: Path) -> None:
+    empty(stage)
+    stage.rmdir()
+    stage.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [empty, change_without_a_list, list_nothing, list_no_files, replace_by_a_file])
+def test_a_stage_that_does_not_list_its_files_is_built_again(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    built: list[int] = []
+    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
+    damage(kept)
+    assert Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1) == kept
+    assert (kept / "inner" / "weights").read_bytes() == bytes(range(256))
+    assert len(built) == 2
+    Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
+    assert len(built) == 2
+
+
 class Slope(pl.LightningModule):
     """y = w x, towards w = 2; stops at an epoch as Ctrl-C does."""
 

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Scores
 from data.rated import RatedSet
 from experiments.report import results
@@ -89,13 +90,30 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_other_things_is_not_written_into(tmp_path: Path) -> None:
-    assert results.may_write_into(tmp_path / "new")
-    assert results.may_write_into(tmp_path)
-    (tmp_path / "thesis.tex").touch()
-    assert not results.may_write_into(tmp_path)
-    assert not results.may_write_into(tmp_path / "thesis.tex")
-    (tmp_path / "run.log").touch()
-    assert results.may_write_into(tmp_path)
+    results.check_folder(tmp_path / "new")
+    results.check_folder(tmp_path)
+    for name in ("thesis.tex", "run.log"):
+        (tmp_path / name).touch()
+        for path in (tmp_path, tmp_path / name):
+            with pytest.raises(SettingFault, match="run_dir must be a new or empty folder"):
+                results.check_folder(path)
+    (tmp_path / "link").symlink_to(tmp_path / "thesis.tex")
+    (tmp_path / results.MARK).symlink_to(tmp_path / "thesis.tex")
+    for path in (tmp_path, tmp_path / "link"):
+        with pytest.raises(SettingFault):
+            results.check_folder(path)
+    (tmp_path / results.MARK).unlink()
+    (tmp_path / results.MARK).touch()
+    results.check_folder(tmp_path)
+
+
+def test_a_claimed_folder_belongs_to_one_run(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "run"
+    for _ in range(2):
+        with results.claim_folder(folder):
+            assert [path.name for path in folder.iterdir()] == [results.MARK]
+            with pytest.raises(SettingFault, match="another run writes into run_dir="), results.claim_folder(folder):
+                raise AssertionError("must not be claimed twice")
 
 
 def test_a_new_run_in_an_old_folder_removes_only_what_runs_write(tmp_path: Path) -> None:
@@ -103,8 +121,10 @@ def test_a_new_run_in_an_old_folder_removes_only_what_runs_write(tmp_path: Path)
     (tmp_path / "plots" / "old.png").touch()
     for name in ("results.json", "run.log", "mine.txt"):
         (tmp_path / name).touch()
-    results.begin_folder(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (tmp_path / "models").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    results.clear_folder(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.txt", "elsewhere"}
 
 
 def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: Path) -> None:

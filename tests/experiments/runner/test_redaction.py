@@ -1,24 +1,85 @@
 """Secrets of the environment are in no file that a run leaves, and in no line that it prints."""
 
+import base64
+import json
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
-from experiments.runner.redaction import RedactingFormatter, redact
+from experiments.runner.redaction import RedactingFormatter, redact, redact_leaves, referenced
 
 TOKEN = "hf_Planted0123456789"
+SHORT = "s3cr3t"
+KEY = "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA0123456789\nq7bDDX8xkfEpZ4mYz\n-----END KEY-----\n"
+PHRASE = "correct horse battery staple " * 5
+VALUES = {
+    "HF_TOKEN": TOKEN,
+    "TOKEN_PROD": SHORT,
+    "DATABASE_URL": "postgres://me:pass-word@db/x",
+    "GITHUB_PAT": "ghp_0123456789",
+    "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+    "MY_SERVER": "https://me:other-word@example.org/",
+    "SSH_KEY": KEY,
+    "VAULT_PASSPHRASE": PHRASE,
+}
+WRITTEN = [
+    TOKEN,
+    SHORT,
+    "pass-word",
+    "ghp_",
+    "AKIA",
+    "other-word",
+    "q7bDDX8xkfEpZ4mYz",
+    "MIIEow",
+    "horse",
+    "Planted Street",
+]
 
 
 @pytest.fixture(autouse=True)
-def secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("SHORT_KEY", "abc")
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in VALUES.items():
+        monkeypatch.setenv(name, value)
+    others = {"SHORT_KEY": "abc", "MAX_TOKENS": "512", "OPENAI_API_KEY": "none", "PLACE": "Planted Street 12"}
+    for name, value in others.items():
+        monkeypatch.setenv(name, value)
+    referenced.clear()
 
 
 def test_values_are_replaced_by_their_names() -> None:
-    assert redact(f"Bearer {TOKEN}, abc") == "Bearer <HF_TOKEN>, abc"
+    assert redact(f"Bearer {TOKEN}, Planted Street 12") == "Bearer <HF_TOKEN>, Planted Street 12"
+    for name, value in VALUES.items():
+        assert redact(f"x {value.strip()} x") == f"x <{name}> x"
+
+
+def test_a_short_value_is_replaced_as_a_whole_word() -> None:
+    assert redact(f"{SHORT}, ({SHORT}) {SHORT}s _{SHORT}") == f"<TOKEN_PROD>, (<TOKEN_PROD>) {SHORT}s _{SHORT}"
+
+
+def test_a_value_is_found_as_messages_write_it() -> None:
+    assert redact(repr(KEY.strip())) == "'<SSH_KEY>'"
+    assert redact(json.dumps([KEY.strip()])) == '["<SSH_KEY>"]'
+    assert redact(" ".join(PHRASE.split())) == "<VAULT_PASSPHRASE>"
+    assert redact("https://x/?q=postgres%3A%2F%2Fme%3Apass-word%40db%2Fx") == "https://x/?q=<DATABASE_URL>"
+    assert redact("one line: MIIEowIBAAKCAQEA0123456789") == "one line: <SSH_KEY>"
+
+
+def test_leaves_are_redacted_and_their_form_stays() -> None:
+    node = {"a": [TOKEN, 3, True, None, 0.5], TOKEN: (KEY.strip(),), "b": {"c": Path(f"/x/{TOKEN}.jsonl")}}
+    assert redact_leaves(node) == {
+        "a": ["<HF_TOKEN>", 3, True, None, 0.5],
+        "<HF_TOKEN>": ("<SSH_KEY>",),
+        "b": {"c": Path("/x/<HF_TOKEN>.jsonl")},
+    }
+
+
+def test_the_documented_limit() -> None:
+    encoded = base64.b64encode(TOKEN.encode()).decode()
+    assert redact(f"abc 512 none {encoded}") == f"abc 512 none {encoded}"
 
 
 def test_a_traceback_is_logged_without_secrets() -> None:
@@ -31,15 +92,89 @@ def test_a_traceback_is_logged_without_secrets() -> None:
     assert line.count("<HF_TOKEN>") == 2
 
 
+def find_secrets(folder: Path) -> list[tuple[str, str]]:
+    """The secrets in the files below a folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 8
+    return [(path.name, text) for path in files for text in WRITTEN if text.encode() in path.read_bytes()]
+
+
+READ = ", ".join(f"{name}: ${{oc.env:{name}}}" for name in (*VALUES, "PLACE"))
+SETTINGS = (
+    "+exp=toy",
+    "run_dir=here",
+    f"joint={{{READ}}}",
+    "description=${oc.env:HF_TOKEN} of ${oc.env:PLACE}",
+    f"ending='{TOKEN} {SHORT} {PHRASE}'",
+)
+
+
 @pytest.mark.filterwarnings("default")  # the toy's own
+@pytest.mark.parametrize("logger", ["csv", "wandb"])
 def test_no_file_of_a_run_holds_a_secret(
+    run_here: Callable[..., int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    logger: str,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["experiments/run.py", *SETTINGS])
+    assert run_here(*SETTINGS, f"logger={logger}") == 0
+    config = yaml.safe_load((tmp_path / "here" / "config.yaml").read_text("utf-8"))
+    assert {name: text.strip() for name, text in config["joint"].items()} == {
+        name: f"<{name}>" for name in (*VALUES, "PLACE")
+    }
+    results = json.loads((tmp_path / "here" / "results.json").read_text("utf-8"))
+    assert results["description"] == "<HF_TOKEN> of <PLACE>"
+    assert results["command"][-2] == "ending='<HF_TOKEN> <TOKEN_PROD> <VAULT_PASSPHRASE> '"
+    assert find_secrets(tmp_path) == []
+    said = capsys.readouterr()
+    assert not [text for text in WRITTEN if text in said.out + said.err]
+
+
+@pytest.mark.filterwarnings("default")
+def test_no_file_of_a_sweep_holds_a_secret(
     run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_here("+exp=toy", "ending=${oc.env:HF_TOKEN}", "run_dir=here") == 0
-    assert run_here("+exp=toy", f"ending={TOKEN}", "seed=-1") == 2
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(files) > 8
-    assert not [path for path in files if TOKEN.encode() in path.read_bytes()]
-    assert "ending: <HF_TOKEN>" in (tmp_path / "here" / "config.yaml").read_text("utf-8")
+    assert run_here("-m", *SETTINGS[:4], f"ending={TOKEN},{SHORT}", "logger=none") == 0
+    assert find_secrets(tmp_path) == []
+    sweep = json.loads((tmp_path / "here" / "sweep.json").read_text("utf-8"))
+    assert [job["settings"]["ending"] for job in sweep["jobs"]] == ["<HF_TOKEN>", "<TOKEN_PROD>"]
+    assert "ending=<HF_TOKEN>,<TOKEN_PROD>" in sweep["command"]
     said = capsys.readouterr()
+    assert not [text for text in WRITTEN if text in said.out + said.err]
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        (("+exp=toy", f"seed={TOKEN}"), 2),
+        (("+exp=score", f"metric={TOKEN}"), 2),
+        (("+exp=toy", f"{TOKEN}=1"), 2),
+        (("+exp=toy", f"ending='{TOKEN}"), 2),
+        (("-m", "+exp=toy", f"metric={TOKEN},{TOKEN}"), 2),
+        (("+exp=score", "metric=word_count", f"data.path={TOKEN}", "output=out.jsonl"), 2),
+        (("+exp=toy", f"ending={TOKEN}", "description=${oc.env:SSH_KEY}", "--cfg", "job", "--resolve"), 0),
+    ],
+    ids=str,
+)
+def test_no_message_holds_a_secret(
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], settings: tuple[str, ...], code: int
+) -> None:
+    assert run_here(*settings) == code
+    said = capsys.readouterr()
+    assert "<HF_TOKEN>" in said.out + said.err
+    assert not [text for text in WRITTEN if text in said.out + said.err]
+
+
+def test_an_output_with_a_secret_in_its_name(
+    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n' * 9, encoding="utf-8")
+    files = ("data.path=in.jsonl", f"output={TOKEN}.jsonl", "run_dir=here")
+    assert run_here("+exp=score", "metric=word_count", "logger=csv", *files) == 0
+    assert (tmp_path / f"{TOKEN}.jsonl").is_file()
+    assert find_secrets(tmp_path) == []
+    said = capsys.readouterr()
+    assert "wrote <HF_TOKEN>.jsonl" in said.out
     assert TOKEN not in said.out + said.err

@@ -137,7 +137,18 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
     assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"stages"}
     assert {path.name for path in folder.iterdir()} == {
-        *("results.json", "scores.jsonl", "report.html", "config.yaml", "run.log", "plots", "tables", "models", "csv")
+        *(
+            "results.json",
+            "scores.jsonl",
+            "report.html",
+            "config.yaml",
+            "run.log",
+            "plots",
+            "tables",
+            "models",
+            "csv",
+            ".run",
+        )
     }
     results = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert (results["experiment"], results["signature"], results["seed"]) == ("toy", "toy|gamma:0.5", 5)
@@ -195,7 +206,15 @@ def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
 ) -> None:
     assert run_here("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none") == 0
     (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
-    assert {path.name for path in sweep.iterdir()} == {"0", "1", "multirun.yaml", "sweep.json", "joint.md", "joint.png"}
+    assert {path.name for path in sweep.iterdir()} == {
+        "0",
+        "1",
+        "multirun.yaml",
+        "sweep.json",
+        "joint.md",
+        "joint.png",
+        ".run",
+    }
     jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
     assert [(job["number"], job["settings"]["experiment.gamma"], job["exit_code"]) for job in jobs] == [
         (0, "0.25", 0),

@@ -1,0 +1,128 @@
+"""A run changes only folders that are its own, one run at a time, and nothing before it begins."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.report.results import WRITTEN, claim_folder
+from experiments.run import main
+
+RUN = Path(main.__code__.co_filename)
+SCORE = ("+exp=score", "metric=word_count", "logger=none", "outputs=out", "run_dir=here")
+FILES = ("data.path=in.jsonl", "output=out.jsonl")
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file and folder below `folder`: when it changed and the hash of its content."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        content = b"" if path.is_dir() or path.is_fifo() else path.read_bytes()
+        found[str(path.relative_to(folder))] = (path.lstat().st_mtime_ns, hashlib.sha256(content).hexdigest())
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder: an input, and the folder and the stages of an earlier run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
+    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n', encoding="utf-8")
+    assert main([*SCORE, *FILES]) == 0
+    assert (tmp_path / "here" / "results.json").is_file()
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, "models/expert", "plots/../models/in.jsonl", "scores.jsonl/x", "."])
+@pytest.mark.parametrize("setting", ["data.path", "output"])
+def test_an_input_or_output_that_a_run_would_clear_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str], name: str, setting: str
+) -> None:
+    (place / "here" / "models").mkdir()
+    (place / "here" / "models" / "in.jsonl").write_text('{"text": "a"}\n', encoding="utf-8")
+    before = snapshot(place)
+    assert main([*SCORE, *FILES, f"{setting}=here/{name}"]) == 2
+    assert f"{setting}=here/{name} lies where the run clears here" in capsys.readouterr().err
+    assert snapshot(place) == before
+
+
+def test_a_link_to_what_a_run_would_clear_is_refused(place: Path) -> None:
+    (place / "linked.jsonl").symlink_to(place / "here" / "results.json")
+    before = snapshot(place)
+    assert main([*SCORE, *FILES, "data.path=linked.jsonl"]) == 2
+    assert snapshot(place) == before
+
+
+@pytest.mark.parametrize("multirun", [(), ("-m",)], ids=str)
+def test_a_folder_with_a_log_of_its_own_is_not_a_run(place: Path, multirun: tuple[str, ...]) -> None:
+    mine = place / "mine"
+    (mine / "models").mkdir(parents=True)
+    for name in ("run.log", "config.yaml", "models/weights", "sweep.json"):
+        (mine / name).write_text("mine", encoding="utf-8")
+    before = snapshot(place)
+    assert main([*multirun, *SCORE, *FILES, "run_dir=mine"]) == 2
+    assert snapshot(place) == before
+
+
+FAULTS = {
+    "a setting": ("sede=1",),
+    "a value": ("seed=-1",),
+    "a missing input": ("data.path=no.jsonl",),
+    "a faulty input": ("data.path=faulty.jsonl",),
+    "a missing field": ("metric=bleu",),
+    "a missing model": ("metric=perplexity", "metric.model=no/such"),
+    "a missing folder of models": ("metric=discriminator", "metric.folder=no"),
+    "a device": ("trainer.accelerator=gpu", "trainer.devices=64"),
+    "a target": ("metric._target_=os.system",),
+    "a host": ("metric=llm_judge", "metric.model=m", "metric.base_url=http://judge.example/v1"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_run_that_does_not_begin_changes_nothing(place: Path, what: str) -> None:
+    (place / "faulty.jsonl").write_text('{"text": "a"}\n{"text": \n', encoding="utf-8")
+    before = snapshot(place)
+    assert main([*SCORE, *FILES, *FAULTS[what]]) == 2
+    assert snapshot(place) == before
+
+
+def test_a_failure_before_a_run_begins_changes_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(path: str, metric: object) -> None:
+        raise RuntimeError("a library broke")
+
+    monkeypatch.setattr("experiments.tools.score.check_scorable", fail)
+    before = snapshot(place)
+    assert main([*SCORE, *FILES]) == 1
+    assert snapshot(place) == before
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.endswith("failed: RuntimeError: a library broke\nhere is as it was\n")
+
+
+def test_a_second_run_in_the_same_folder_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with claim_folder(place / "here"):
+        before = snapshot(place)
+        for multirun in ((), ("-m",)):
+            assert main([*multirun, *SCORE, *FILES]) == 2
+            assert "another run writes into run_dir=" in capsys.readouterr().err
+        assert snapshot(place) == before
+    assert main([*SCORE, *FILES]) == 0
+
+
+@pytest.mark.slow
+def test_equal_runs_at_once_leave_one_whole_result(place: Path) -> None:
+    (place / "in.jsonl").write_text('{"text": "a b"}\n' * 20_000, encoding="utf-8")
+    command = [sys.executable, str(RUN), *SCORE, *FILES, "chunk=100"]
+    runs = [subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    ends = [(run.communicate(timeout=300)[1], run.returncode) for run in runs]
+    assert {code for _, code in ends} <= {0, 2}
+    assert any(code == 0 for _, code in ends)
+    assert all("another run writes into run_dir=" in said for said, code in ends if code == 2)
+    assert len((place / "out.jsonl").read_text("utf-8").splitlines()) == 20_000
+    assert (place / "here" / "results.json").is_file()
