@@ -64,15 +64,10 @@ def test_full_or_no_ratings_need_no_prediction(run_here: Here, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("setting", ["interval=bca", "resamples=60", "permutations=98", "seed=1"])
-def test_settings_that_change_a_result_change_the_signature(run_here: Here, tmp_path: Path, setting: str) -> None:
+def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here, tmp_path: Path, setting: str) -> None:
     write_study(tmp_path / "in.jsonl", rated=0)
-    signatures = []
-    for settings in ((), (setting,)):
-        assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here", *FAST, *settings) == 0
-        signatures.append(json.loads((tmp_path / "here" / "results.json").read_text())["signature"])
-    assert signatures[0] != signatures[1]
-    name, _, value = setting.partition("=")
-    assert f"|{name}={value}|" in signatures[1]
+    assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here", *FAST, setting) == 0
+    assert f"|{setting}|" in json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
 
 
 @pytest.mark.parametrize(
