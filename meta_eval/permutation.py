@@ -1,9 +1,15 @@
-"""PERM-BOTH: a permutation test of whether metric a agrees better with the ratings than metric b.
+"""A permutation test of whether metric a agrees better with the ratings than metric b.
 
-Deutsch, Dror & Roth (2021), "A Statistical Analysis of Summarization Evaluation Metrics using Resampling Methods",
-Algorithm 4. If the metrics were equally good, it would not matter which of them gave which score. Both are
-standardised, each output's two scores are swapped with probability 1/2, and the difference of correlations is computed
-again. p = (b + 1)/(m + 1), where b of m permutations differ at least as much as the metrics do.
+Deutsch, Dror & Roth (2021), "A Statistical Analysis of Summarization Evaluation Metrics using Resampling Methods". If
+the metrics were equally good, it would not matter which of them gave which score. Both are standardised, the scores of
+each unit are swapped with probability 1/2, and the difference of correlations is computed again.
+p = (b + 1)/(m + 1), where b of m permutations differ at least as much as the metrics do.
+
+A unit is an input with all its outputs, or a system with all its outputs. This departs from the paper's PERM-BOTH
+(Algorithm 4), which swaps single outputs and so takes outputs for one input as independent. With a metric's error that
+all outputs for an input share, PERM-BOTH called equally good metrics different in .19 of 500 simulated studies of 30
+inputs and 8 systems. Where every output has a separate input, both are the same test. Correlations within systems or
+inputs are standardised there and not over all outputs, so that a metric's bias for a system does not blur the swaps.
 
 All permutations are computed together. With s = 1 (kept) or -1 (swapped) for each output:
 
@@ -25,7 +31,7 @@ from meta_eval import correlation
 from meta_eval.agreement import keep_scored
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Grouping, Layout, system_means
-from meta_eval.intervals import explain_undefined_groups, restrict
+from meta_eval.intervals import Drawn, explain_undefined_groups, restrict
 
 Correlation = Literal["pearson", "spearman", "kendall"]
 Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
@@ -34,6 +40,8 @@ Permuted = Callable[[Floats, Floats, Floats, Swaps], tuple[Floats, Floats]]
 # Swaps held at once: few enough for the caches, but for Kendall many enough that the n x n matrices are seldom rebuilt.
 BATCH = {"pearson": 1_000_000, "spearman": 200_000, "kendall": 10_000_000}
 PAIR_BLOCK = 8_000_000  # pairs of outputs held at once: 32 MB
+
+FEWEST_SWAPPED = 6  # units; all swaps of 5 give no p-value below 2/2**5 = .0625
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,14 @@ def permutation_test(
     *,
     kind: Correlation = "spearman",
     grouping: Grouping = "global",
+    over: Drawn = "inputs",
     permutations: int = 10_000,
     seed: int = 0,
 ) -> PermutationTest:
-    """PERM-BOTH of two metrics' correlations with `ratings`, all of shape (n,). Only examples that both scored count.
+    """The test of two metrics' correlations with `ratings`, all of shape (n,). Only examples that both scored count.
+
+    `over` names the units to swap. As in `intervals` these are the units that the result generalises to. The p-value is
+    NaN with a reason where `explain_untestable` has one, and for fewer than `FEWEST_SWAPPED` units.
 
     Kendall is tau-b. A permutation with an undefined correlation counts as one that differs as much as the metrics, so
     the p-value is conservative. Raises ValueError for infinities and arrays that do not have the layout's shape.
@@ -78,17 +90,40 @@ def permutation_test(
         reason = explain_undefined_groups(scores, y, present, grouping)
         if reason is not None:
             return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
-    a, b = _standardised(a), _standardised(b)
+    a, b = (_standardise(scores, present, grouping) for scores in (a, b))
     difference = _difference(a, b, y, present, grouping, kind, np.zeros((1, len(y)), dtype=np.bool_))[0]
     if math.isnan(difference):
         reason = "the correlation of one metric is not defined in any group"
         return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
+    units, number = (
+        (present.systems, present.system_count) if over == "systems" else (present.inputs, present.input_count)
+    )
+    reason = explain_untestable(grouping, over)
+    if reason is None and number < FEWEST_SWAPPED:
+        reason = f"the permutation test needs at least {FEWEST_SWAPPED} {over} to swap, but there are {number}"
+    if reason is not None:
+        return PermutationTest(len(y), float(difference), math.nan, permutations, reason)
     rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH[kind] // len(y)), 0
     for start in range(0, permutations, batch):
-        swaps = _draw_swaps(rng, min(batch, permutations - start), len(y))
+        swaps = _draw_swaps(rng, min(batch, permutations - start), number)[:, units]
         found = _difference(a, b, y, present, grouping, kind, swaps)
         beyond += int((~(np.abs(found) < abs(difference) - 1e-10)).sum())  # tolerance for rounding
     return PermutationTest(len(y), float(difference), (beyond + 1) / (permutations + 1), permutations)
+
+
+def explain_untestable(grouping: Grouping, over: Drawn) -> str | None:
+    """The reason why no test compares two metrics in this grouping over these units, or None.
+
+    Two metrics with biases for systems agreed equally well with the mean ratings of these systems, in 300 simulated
+    studies of 30 inputs and 8 systems. Swaps of inputs called them different in .53 of the studies, because they
+    average the biases of the two. The paired bootstrap over inputs did so in .01 to .07, and never without biases.
+    Drawing both inputs and systems counts the variation of outputs twice, so that the bootstrap rejects .01 to .02.
+    """
+    if over == "both":
+        return "no test of two metrics draws both inputs and systems: use over=inputs or over=systems"
+    if grouping == "system_means" and over == "inputs":
+        return "a test of system means needs other systems: use over=systems"
+    return None
 
 
 def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
@@ -208,11 +243,16 @@ def _draw_swaps(rng: np.random.Generator, rows: int, n: int) -> Swaps:
     return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
 
 
-def _standardised(x: Floats) -> Floats:
-    """Standardises x to mean 0 and standard deviation 1 without overflow; x must vary."""
-    x = x / np.abs(x).max()
-    x = x - x.mean()
-    return x / np.sqrt((x**2).mean())
+def _standardise(x: Floats, layout: Layout, grouping: Grouping) -> Floats:
+    """Standardises x to mean 0 and standard deviation 1, without overflow, where its correlation is computed."""
+    groups = layout.groups(grouping) if grouping in ("per_system", "per_input") else [np.arange(len(x))]
+    x, found = x / np.abs(x).max(), np.zeros(len(x))
+    for members in groups:
+        if np.ptp(x[members]) > 0:
+            centred = x[members] - x[members].mean()
+            centred = centred / np.abs(centred).max()  # squares of tiny numbers would vanish
+            found[members] = centred / np.sqrt((centred**2).mean())
+    return found
 
 
 def _tie_bounds(ordered: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

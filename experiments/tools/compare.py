@@ -17,7 +17,7 @@ from data.scored import ScoredFile
 from experiments.report.plots import intervals
 from experiments.report.tables import collect_reasons
 from experiments.runner.contracts import Outcome, Run, Table
-from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
+from experiments.tools.metric_scores import check_scored, flatten, score_file, show_resampling, show_signatures
 from meta_eval.correlation import Floats
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import Powered, powered_mean, powered_win_rate
@@ -70,7 +70,8 @@ def compare(
             win_table({(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in partly}),
         ]
     return Outcome(
-        signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|{show_signatures(scored)}",
+        signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|{show_resampling(resampling)}"
+        f"|permutations={permutations}|{show_signatures(scored)}",
         tables=tables,
         plots={
             name.replace("/", "_"): intervals(

@@ -28,7 +28,7 @@ from experiments.tools.meta_eval_tables import (
     rater_table,
     soft_accuracy_table,
 )
-from experiments.tools.metric_scores import check_scored, flatten, score_file, show_signatures
+from experiments.tools.metric_scores import check_scored, flatten, score_file, show_resampling, show_signatures
 from meta_eval.agreement import Estimate
 from meta_eval.auditing import audit_length
 from meta_eval.comparison import williams_test
@@ -40,18 +40,20 @@ from meta_eval.intervals import (
     Method,
     Resampling,
     bootstrap_p_value,
+    explain_undefined_groups,
     grouped_bootstrap,
     grouped_estimate,
     restrict,
 )
 from meta_eval.pairs import calibrate_ties, kendall_c, pairwise_accuracy
-from meta_eval.permutation import Correlation, permutation_test
+from meta_eval.permutation import Correlation, explain_untestable, permutation_test
 from meta_eval.planning import detectable_difference
 from meta_eval.significance import benjamini_hochberg, holm
-from meta_eval.soft_accuracy import soft_pairwise_accuracy
+from meta_eval.soft_accuracy import Ties, soft_pairwise_accuracy
 
 STATISTICS = {"pearson": pearson, "spearman": spearman, "kendall": kendall, "kendall_c": kendall_c}
 COMPARED = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
+LEAST_COMMON = 0.5  # share of the fullest metric's examples that a ranked metric must leave in common
 
 
 @dataclass(frozen=True)
@@ -78,19 +80,21 @@ class MetricAgreement:
 
 @dataclass(frozen=True)
 class MetricPair:
-    """Which of two metrics agrees better with one rated aspect; `better` has the higher correlation.
+    """Whether two metrics agree differently with one rated aspect.
 
     Attributes:
-        difference: of their correlations, with the interval of the paired bootstrap.
+        n: the examples that all ranked metrics scored; if one of the two is not ranked, those that both scored.
+        difference: the correlation of metric a minus that of metric b, with the interval of the paired bootstrap.
         permutation_p, bootstrap_p, williams_p: two-sided p-values; NaN if a test is undefined. Williams' test assumes
-            independent examples, so it is given for the global grouping only.
+            independent examples, so it is given for the global grouping only, where no examples share a drawn unit.
         holm, false_discovery: the permutation test's p-value, adjusted for all pairs of an aspect.
-        detectable: the difference that Williams' test would detect with a power of .8 at this n.
+        detectable: the difference that Williams' test would detect with a power of .8 at this n; NaN where the test is
+            undefined.
     """
 
     aspect: str
-    better: str
-    worse: str
+    metric_a: str
+    metric_b: str
     n: int
     difference: Estimate
     permutation_p: float = math.nan
@@ -112,6 +116,28 @@ class Sample:
     word_counts: Floats
     layout: Layout
 
+    def keep(self, kept: NDArray[np.bool_]) -> Sample:
+        """The examples in a mask of shape (n,)."""
+        scores = {name: values[kept] for name, values in self.scores.items()}
+        layout = restrict(self.layout, kept)
+        return Sample(self.aspect, scores, self.ratings[kept], self.word_counts[kept], layout)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The metrics that are ranked by agreement with one aspect, on the examples that all of them scored.
+
+    Attributes:
+        kept: a mask of these examples, of shape (n,).
+        agreement: of each ranked metric on them.
+        left_out: why each other metric is not ranked.
+    """
+
+    aspect: str
+    kept: NDArray[np.bool_]
+    agreement: Mapping[str, Grouped]
+    left_out: Mapping[str, str]
+
 
 @checked_dataclass
 class Comparison:
@@ -121,13 +147,15 @@ class Comparison:
         statistic: the correlation with the ratings.
         grouping: over all examples, or within systems or inputs, or between systems.
         permutations: of the permutation test.
-        level: of significance, for clusters and power.
+        level: of significance, for clusters, the better one of a pair, and power.
+        soft_ties: of soft pairwise accuracy.
     """
 
     statistic: Correlation
     grouping: Grouping
     permutations: Count
     level: Fraction
+    soft_ties: Ties = "mid"
 
 
 def make_resampling(over: Drawn, method: Method, resamples: int, seed: int) -> Resampling:
@@ -158,13 +186,17 @@ def meta_eval(
     samples = aspect_samples(file, scores)
     with run.timed("correlations"):
         found = [
-            agree(sample, name, each, resampling)
+            agree(sample, name, each, resampling, comparison.soft_ties)
             for sample in samples
             for each in list_groupings(sample.layout, grouping)
             for name in sample.scores
         ]
     with run.timed("tests"):
-        pairs = {sample.aspect: compare_metrics(sample, comparison, resampling) for sample in samples}
+        rankings = [rank_metrics(sample, comparison, resampling) for sample in samples]
+        pairs = [
+            compare_metrics(sample, ranking, comparison, resampling)
+            for sample, ranking in zip(samples, rankings, strict=True)
+        ]
     with run.timed("length"):
         lengths = {
             (name, sample.aspect): audit_length(
@@ -175,12 +207,14 @@ def meta_eval(
         }
     chosen = [each for each in found if each.grouping == grouping]
     return Outcome(
-        signature=f"meta_eval|n={len(file.examples)}|{show_signatures(scored)}",
+        signature=f"meta_eval|n={len(file.examples)}|statistic={statistic}|grouping={grouping}"
+        f"|permutations={comparison.permutations}|level={comparison.level:g}|soft_ties={comparison.soft_ties}"
+        f"|{show_resampling(resampling)}|{show_signatures(scored)}",
         tables=[
             agreement_table(found, file.path.name, resampling),
             *([soft_accuracy_table(found)] if any(each.soft_accuracy for each in found) else []),
-            ranking_table(chosen, pairs, statistic, comparison.level),
-            pair_table([pair for each in pairs.values() for pair in each], statistic, grouping),
+            *([ranking_table(rankings, pairs, comparison)] if any(each.agreement for each in rankings) else []),
+            pair_table([pair for each in pairs for pair in each], comparison, resampling),
             length_table(lengths, "metric"),
             *([rater_table(file, statistic, resampling)] if file.raters else []),
         ],
@@ -194,7 +228,12 @@ def meta_eval(
         }
         | {f"scores_{sample.aspect}": scores_against_ratings(rated, sample.aspect) for sample in samples},
         scored=[rated],
-        notes=note_gaps(file),
+        notes=note_gaps(file)
+        + [
+            f"{name} is not ranked by {ranking.aspect}: {reason}"
+            for ranking in rankings
+            for name, reason in ranking.left_out.items()
+        ],
     )
 
 
@@ -237,7 +276,9 @@ def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping
     return found
 
 
-def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resampling) -> MetricAgreement:
+def agree(
+    sample: Sample, metric: str, grouping: Grouping, resampling: Resampling, soft_ties: Ties = "mid"
+) -> MetricAgreement:
     """The agreement of one metric with the ratings of a sample."""
     scores, ratings, layout = sample.scores[metric], sample.ratings, sample.layout
     kept = ~np.isnan(scores)
@@ -254,23 +295,72 @@ def agree(sample: Sample, metric: str, grouping: Grouping, resampling: Resamplin
     )
     soft = None
     if grouping == "system_means":
-        soft = soft_accuracy(scores, ratings, layout, resampling.seed)
+        soft = soft_accuracy(scores, ratings, layout, soft_ties, resampling.seed)
     return MetricAgreement(metric, sample.aspect, grouping, estimates, calibrated, epsilon, soft, int((~kept).sum()))
 
 
-def soft_accuracy(scores: Floats, ratings: Floats, layout: Layout, seed: int) -> Estimate:
+def soft_accuracy(scores: Floats, ratings: Floats, layout: Layout, ties: Ties, seed: int) -> Estimate:
     """Soft pairwise accuracy; undefined if a system has several outputs for one input."""
     cells = np.stack([layout.systems, layout.inputs], axis=1)
     if len(np.unique(cells, axis=0)) < len(cells):
         return Estimate.undefined("soft pairwise accuracy needs one output of each system per input")
     matrices = np.full((2, layout.system_count, layout.input_count), math.nan)
     matrices[:, layout.systems, layout.inputs] = ratings, scores
-    return soft_pairwise_accuracy(*matrices, seed=seed)
+    return soft_pairwise_accuracy(*matrices, ties=ties, seed=seed)
 
 
-def compare_metrics(sample: Sample, comparison: Comparison, resampling: Resampling) -> list[MetricPair]:
-    """Compares every pair of metrics, the better one first; p-values are adjusted for all pairs."""
-    found = [compare_pair(sample, a, b, comparison, resampling) for a, b in combinations(sample.scores, 2)]
+def rank_metrics(sample: Sample, comparison: Comparison, resampling: Resampling) -> Ranking:
+    """The agreement of each metric with the ratings of the examples that all ranked metrics scored.
+
+    A metric is left out if its correlation is undefined, or if the examples in common would be fewer than
+    `LEAST_COMMON` of those that the fullest metric scored. Metrics with more scores come first.
+    """
+    scored = {name: ~np.isnan(values) for name, values in sample.scores.items()}
+    fullest = max((int(at.sum()) for at in scored.values()), default=0)
+    kept, ranked, left_out = np.ones(len(sample.ratings), dtype=np.bool_), [], {}
+    for name in sorted(scored, key=lambda name: -int(scored[name].sum())):
+        own = sample.keep(scored[name])
+        common = kept & scored[name]
+        reason = explain_undefined_groups(own.scores[name], own.ratings, own.layout, comparison.grouping)
+        if reason is None and common.sum() < LEAST_COMMON * fullest:
+            reason = (
+                f"with it, the ranked metrics would have scores of {common.sum()} examples in common, not {kept.sum()}"
+            )
+        if reason is None:
+            kept = common
+            ranked.append(name)
+        else:
+            left_out[name] = reason
+    common = sample.keep(kept)
+    agreement = {
+        name: grouped_estimate(
+            COMPARED[comparison.statistic],
+            common.scores[name],
+            common.ratings,
+            common.layout,
+            grouping=comparison.grouping,
+            resampling=resampling,
+        )
+        for name in sample.scores
+        if name in ranked
+    }
+    for name in [name for name, each in agreement.items() if math.isnan(each.estimate.value)]:
+        left_out[name] = f"{agreement.pop(name).estimate.reason} (of those that all ranked metrics scored)"
+    return Ranking(sample.aspect, kept, agreement, left_out)
+
+
+def compare_metrics(
+    sample: Sample, ranking: Ranking, comparison: Comparison, resampling: Resampling
+) -> list[MetricPair]:
+    """Compares every pair of metrics; p-values are adjusted for all pairs.
+
+    Ranked metrics are compared on the examples of the ranking, others on those that both metrics scored.
+    """
+    common = sample.keep(ranking.kept)
+    found = [
+        compare_pair(common if {a, b} <= set(ranking.agreement) else sample, a, b, comparison, resampling)
+        for a, b in combinations(sample.scores, 2)
+    ]
     p_values = [pair.permutation_p for pair in found]
     return [
         replace(pair, holm=float(h), false_discovery=float(d))
@@ -280,7 +370,7 @@ def compare_metrics(sample: Sample, comparison: Comparison, resampling: Resampli
 
 def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampling: Resampling) -> MetricPair:
     """Compares one pair of metrics; its p-values are not adjusted for other pairs."""
-    of, grouping = COMPARED[comparison.statistic], comparison.grouping
+    of, grouping, over = COMPARED[comparison.statistic], comparison.grouping, resampling.over
     test = permutation_test(
         sample.scores[a],
         sample.scores[b],
@@ -288,43 +378,46 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
         sample.layout,
         kind=comparison.statistic,
         grouping=grouping,
+        over=over,
         permutations=comparison.permutations,
         seed=resampling.seed,
     )
-    if test.reason is not None:
+    if math.isnan(test.difference):
         none = Estimate(math.nan, math.nan, math.nan, test.reason)
         return MetricPair(sample.aspect, a, b, test.n, none, reason=test.reason)
-    better, worse = (a, b) if test.difference >= 0 else (b, a)
-    kept = ~np.isnan(sample.scores[a]) & ~np.isnan(sample.scores[b])
-    layout, y = restrict(sample.layout, kept), sample.ratings[kept]
-    high, low = sample.scores[better][kept], sample.scores[worse][kept]
+    sample = sample.keep(~np.isnan(sample.scores[a]) & ~np.isnan(sample.scores[b]))
+    layout, y = sample.layout, sample.ratings
+    numbers = {"inputs": layout.inputs, "systems": layout.systems}
+    units = min(numbers.values(), key=np.max) if over == "both" else numbers[over]  # of both, those that repeat more
 
     def difference(systems: Floats, inputs: Floats) -> Floats:
-        return group(of, high, y, layout, grouping, systems, inputs) - group(
-            of, low, y, layout, grouping, systems, inputs
+        return group(of, sample.scores[a], y, layout, grouping, systems, inputs) - group(
+            of, sample.scores[b], y, layout, grouping, systems, inputs
         )
 
     estimate, values = grouped_bootstrap(difference, layout, resampling)
+    is_tested = len(values) > 0 and explain_untestable(grouping, over) is None
     williams, detectable = math.nan, math.nan
-    undetermined: str | None = "Williams' test assumes independent outputs, so it needs grouping=global"
+    undetermined: str | None = "Williams' test needs independent outputs, so it needs grouping=global"
     if grouping == "global":
-        tested = williams_test(high, low, y, of)
+        tested = williams_test(sample.scores[a], sample.scores[b], y, of, groups=units.tolist())
         williams, undetermined = tested.p_value, tested.reason
         if tested.reason is None:
-            detectable = detectable_difference(tested.r_a, tested.r_ab, tested.n, power=POWER, level=comparison.level)
+            best = max(tested.r_a, tested.r_b)
+            detectable = detectable_difference(best, tested.r_ab, tested.n, power=POWER, level=comparison.level)
             if math.isnan(detectable):
                 undetermined = f"{tested.n} examples would detect no difference with a power of {POWER:g}"
     return MetricPair(
         sample.aspect,
-        better,
-        worse,
+        a,
+        b,
         test.n,
         estimate,
         permutation_p=test.p_value,
-        bootstrap_p=bootstrap_p_value(values) if len(values) else math.nan,
+        bootstrap_p=bootstrap_p_value(values, int(units.max()) + 1) if is_tested else math.nan,
         williams_p=williams,
         detectable=detectable,
-        reason="; ".join(reason for reason in (estimate.reason, undetermined) if reason) or None,
+        reason="; ".join(reason for reason in (test.reason, estimate.reason, undetermined) if reason) or None,
     )
 
 

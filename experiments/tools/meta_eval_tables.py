@@ -18,23 +18,21 @@ from meta_eval.raters import krippendorff_alpha, leave_one_out
 from meta_eval.significance import clusters
 
 if TYPE_CHECKING:
-    from experiments.tools.meta_eval import MetricAgreement, MetricPair
+    from experiments.tools.meta_eval import Comparison, MetricAgreement, MetricPair, Ranking
 
 POWER = 0.8  # for the column `detectable`
 
 
-def rank(
-    chosen: Sequence[MetricAgreement], pairs: Sequence[MetricPair], statistic: str, level: float
-) -> dict[str, int]:
-    """The cluster of each metric of one aspect by Holm's p-values; 1 is the best."""
-    names = [each.metric for each in chosen]
+def rank(ranking: Ranking, pairs: Sequence[MetricPair], level: float) -> dict[str, int]:
+    """The cluster of each ranked metric by Holm's p-values; 1 is the best."""
+    names = list(ranking.agreement)
     p_values = np.full((len(names), len(names)), math.nan)
     for pair in pairs:
-        i, j = names.index(pair.better), names.index(pair.worse)
-        p_values[i, j] = p_values[j, i] = pair.holm
-    values = [each.statistics[statistic].estimate.value for each in chosen]
-    ranked = [-math.inf if math.isnan(value) else value for value in values]
-    return dict(zip(names, clusters(ranked, p_values, level), strict=True))
+        if pair.metric_a in names and pair.metric_b in names:
+            i, j = names.index(pair.metric_a), names.index(pair.metric_b)
+            p_values[i, j] = p_values[j, i] = pair.holm
+    values = [each.estimate.value for each in ranking.agreement.values()]
+    return dict(zip(names, clusters(values, p_values, level), strict=True))
 
 
 def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Resampling) -> Table:
@@ -71,38 +69,40 @@ def soft_accuracy_table(found: Sequence[MetricAgreement]) -> Table:
     return Table("Agreement about systems", caption, rows)
 
 
-def ranking_table(
-    chosen: Sequence[MetricAgreement], pairs: Mapping[str, Sequence[MetricPair]], statistic: str, level: float
-) -> Table:
-    """The table of metrics by aspect and rank."""
+def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]], comparison: Comparison) -> Table:
+    """The table of metrics by aspect and rank; `pairs` holds the pairs of each ranking."""
     rows = []
-    for aspect, own in pairs.items():
-        of_aspect = [each for each in chosen if each.aspect == aspect]
-        cluster = rank(of_aspect, own, statistic, level)
+    for ranking, own in zip(rankings, pairs, strict=True):
+        cluster = rank(ranking, own, comparison.level)
         rows += [
             {
-                "aspect": aspect,
-                "cluster": cluster[each.metric],
-                "metric": each.metric,
-                statistic: each.statistics[statistic].estimate,
-                "reason": each.statistics[statistic].estimate.reason or "",
+                "aspect": ranking.aspect,
+                "cluster": cluster[name],
+                "metric": name,
+                "n": each.n,
+                comparison.statistic: each.estimate,
+                "reason": each.estimate.reason or "",
             }
-            for each in sorted(of_aspect, key=lambda each: (cluster[each.metric], -_rank_value(each, statistic)))
+            for name, each in sorted(
+                ranking.agreement.items(), key=lambda item: (cluster[item[0]], -item[1].estimate.value)
+            )
         ]
     caption = (
-        f"The tests do not separate metrics of one cluster. A new one begins if every metric above differs from every "
-        f"metric below at {level:g} (permutation test, Holm over all pairs)."
+        "Metrics are ranked on the n examples that all of them scored. The tests do not separate metrics of one "
+        "cluster. A new one begins if every metric above differs from every metric below at "
+        f"{comparison.level:g} (permutation test, Holm over all pairs)."
     )
     return Table("Ranking", caption, rows)
 
 
-def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Table:
+def pair_table(pairs: Sequence[MetricPair], comparison: Comparison, resampling: Resampling) -> Table:
     """The table of all pairs of metrics."""
     rows = [
         {
             "aspect": pair.aspect,
-            "better": pair.better,
-            "worse": pair.worse,
+            "metric_a": pair.metric_a,
+            "metric_b": pair.metric_b,
+            "better": name_better(pair, comparison.level),
             "n": pair.n,
             "difference": pair.difference,
             "p_value": pair.permutation_p,
@@ -116,11 +116,20 @@ def pair_table(pairs: Sequence[MetricPair], statistic: str, grouping: str) -> Ta
         for pair in pairs
     ]
     caption = (
-        f"Difference of {statistic} ({grouping}) with its 95 % interval. p_value: permutation of both metrics' scores "
-        "(PERM-BOTH), two-sided; holm and false_discovery (Benjamini-Hochberg) adjust it for all pairs of an aspect. "
+        f"{comparison.statistic} ({comparison.grouping}) of metric_a minus that of metric_b, with its 95 % interval. "
+        f"better: the metric that agrees better, where holm is below {comparison.level:g}. "
+        f"p_value: two-sided permutation test that swaps both metrics' scores of whole {resampling.over}; "
+        "holm and false_discovery (Benjamini-Hochberg) adjust it for all pairs of an aspect. "
         f"detectable: the difference that this n would have found with a power of {POWER:g} (Williams' test)."
     )
     return Table("Is one metric better?", caption, rows)
+
+
+def name_better(pair: MetricPair, level: float) -> str:
+    """The metric that agrees better; a dash where the test does not separate the two, or is undefined."""
+    if not pair.holm < level:
+        return "–"
+    return pair.metric_a if pair.difference.value > 0 else pair.metric_b
 
 
 def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:
@@ -169,8 +178,3 @@ def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling
         "the others: what a person reaches, a ceiling for metrics."
     )
     return Table("Agreement among raters", caption, rows)
-
-
-def _rank_value(each: MetricAgreement, statistic: str) -> float:
-    value = each.statistics[statistic].estimate.value
-    return -math.inf if math.isnan(value) else value

@@ -11,6 +11,7 @@ from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from data.scored import ScoredFile
 from experiments.runner.contracts import Run
+from meta_eval.intervals import Resampling
 
 
 def name_metrics(metrics: Mapping[str, Metric], metric: Metric | None, name: str | None) -> dict[str, Metric]:
@@ -66,3 +67,11 @@ def flatten(scores: Mapping[str, Scores]) -> dict[str, NDArray[np.float64]]:
 def show_signatures(scores: Mapping[str, Scores]) -> str:
     """The signatures of all metrics, as a part of the signature of a run."""
     return "|".join(f"{name}: {scored.signature}" for name, scored in scores.items())
+
+
+def show_resampling(resampling: Resampling) -> str:
+    """The settings of intervals, as a part of the signature of a run."""
+    return (
+        f"over={resampling.over}|interval={resampling.method}|confidence={resampling.confidence:g}"
+        f"|resamples={resampling.resamples}|seed={resampling.seed}"
+    )

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.comparison import difference, williams, williams_test
+from meta_eval.correlation import kendall
 
 NAN = math.nan
 
@@ -83,6 +84,23 @@ def test_undefined_is_nan_with_a_reason(a, b, ratings, reason):
     assert math.isnan(found.p_value)
     assert found.reason is not None
     assert reason in found.reason
+
+
+def test_williams_test_is_undefined_for_kendall():
+    """Its variance is that of Pearson's r: on tau it rejected .005 of equal metrics instead of .05."""
+    found = williams_test(*metrics(60, 0, 0.5, 1.0), kendall)
+    assert (math.isnan(found.t), math.isnan(found.p_value)) == (True, True)
+    assert found.reason == "Williams' test holds for Pearson's and Spearman's correlations only"
+
+
+def test_williams_test_is_undefined_where_examples_share_a_group():
+    a, b, ratings = metrics(60, 0, 0.5, 1.0)
+    found = williams_test(a, b, ratings, groups=[i // 2 for i in range(60)])
+    assert (math.isnan(found.t), math.isnan(found.p_value)) == (True, True)
+    assert found.reason == "Williams' test needs independent examples, but 60 examples form 30 groups"
+    assert williams_test(a, b, ratings, groups=range(60)) == williams_test(a, b, ratings)
+    a[::2] = NAN  # one example of each group is left
+    assert williams_test(a, b, ratings, groups=[i // 2 for i in range(60)]).reason is None
 
 
 def test_difference_equals_the_paired_bootstrap_of_scipy():

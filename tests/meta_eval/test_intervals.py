@@ -154,6 +154,9 @@ def test_p_value_of_a_bootstrap():
     assert bootstrap_p_value(np.array([-1.0, 1, 2, 3, 4, 5, 6, 7, 8])) == pytest.approx(0.4)
     assert bootstrap_p_value(np.arange(1.0, 10)) == pytest.approx(0.2)
     assert bootstrap_p_value(np.zeros(9)) == 1.0
+    assert bootstrap_p_value(np.zeros(9), units=20) == 1.0
+    z = stats.norm.isf(0.1)  # of a share of .2, two-sided
+    assert bootstrap_p_value(np.arange(1.0, 10), units=20) == pytest.approx(2 * stats.t.sf(z * math.sqrt(19 / 20), 19))
 
 
 def test_the_values_on_resamples_are_returned():

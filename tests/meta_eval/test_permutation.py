@@ -1,4 +1,4 @@
-"""PERM-BOTH: every swap against scipy, all swaps of a small case counted by hand, groupings, undefined cases."""
+"""The permutation test: swaps against scipy, all swaps of a small case by hand, groupings, undefined cases."""
 
 import math
 from collections.abc import Callable
@@ -89,29 +89,72 @@ def test_scale_does_not_matter(kind):
 
 
 @pytest.mark.parametrize("kind", list(PERMUTED))
-@pytest.mark.parametrize("grouping", ["per_input", "per_system", "system_means"])
-def test_groupings_equal_a_loop(kind, grouping, monkeypatch):
+@pytest.mark.parametrize(
+    ("grouping", "over"),
+    [
+        ("global", "inputs"),
+        ("per_input", "inputs"),
+        ("per_system", "inputs"),
+        ("global", "systems"),
+        ("per_input", "systems"),
+        ("per_system", "systems"),
+        ("system_means", "systems"),
+    ],
+)
+def test_groupings_equal_a_loop_that_swaps_whole_units(kind, grouping, over, monkeypatch):
     rng = np.random.default_rng(7)
-    a, b, y = (v.reshape(5, 8) for v in metrics(40, 8, 3))
+    a, b, y = (v.reshape(6, 8) for v in metrics(48, 8, 3))
     y[:, 2] = 1.0  # an input without variation is left out
-    swaps = rng.random((30, 40)) < 0.5
-    monkeypatch.setattr("meta_eval.permutation._draw_swaps", lambda rng, rows, n: swaps[:rows])
-    layout = lay_out(40, [s for s in range(5) for _ in range(8)], [i for _ in range(5) for i in range(8)])
+    swapped = rng.random((30, 8 if over == "inputs" else 6)) < 0.5
+    monkeypatch.setattr("meta_eval.permutation._draw_swaps", lambda rng, rows, n: swapped[:rows, :n])
+    layout = lay_out(48, [s for s in range(6) for _ in range(8)], [i for _ in range(6) for i in range(8)])
+    axis = {"per_input": 0, "per_system": 1}.get(grouping)
 
-    def grouped(x) -> float:
-        x = x.reshape(5, 8)
+    def correlate(x) -> float:
+        if grouping == "global":
+            return ORACLES[kind](x.ravel(), y.ravel())
         if grouping == "system_means":
             return ORACLES[kind](x.mean(axis=1), y.mean(axis=1))
         pairs = zip(x.T, y.T, strict=True) if grouping == "per_input" else zip(x, y, strict=True)
         return float(np.mean([ORACLES[kind](u, v) for u, v in pairs if np.ptp(v) > 0 and np.ptp(u) > 0]))
 
-    u, v = ((x.ravel() - x.mean()) / x.std() for x in (a, b))
-    observed = grouped(u) - grouped(v)
-    null = [grouped(np.where(s, v, u)) - grouped(np.where(s, u, v)) for s in swaps]
+    u, v = ((x - x.mean(axis=axis, keepdims=True)) / x.std(axis=axis, keepdims=True) for x in (a, b))
+    observed = correlate(u) - correlate(v)
+    every = [row[None, :] if over == "inputs" else row[:, None] for row in swapped]
+    null = [correlate(np.where(s, v, u)) - correlate(np.where(s, u, v)) for s in every]
     beyond = sum(abs(delta) >= abs(observed) - 1e-10 for delta in null)
-    found = permutation_test(a.ravel(), b.ravel(), y.ravel(), layout, kind=kind, grouping=grouping, permutations=30)
+    found = permutation_test(
+        a.ravel(), b.ravel(), y.ravel(), layout, kind=kind, grouping=grouping, over=over, permutations=30
+    )
     assert found.difference == pytest.approx(observed, abs=1e-12)
     assert found.p_value == pytest.approx((beyond + 1) / 31)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 5.0), (1e-180, 0.0)])
+def test_a_metrics_level_within_a_system_does_not_matter_per_system(scale, shift):
+    a, b, y = metrics(40, 11, 1e6)
+    first = np.arange(40) < 20
+    layout = lay_out(40, [int(f) for f in first], [i % 20 for i in range(40)])
+    moved = np.where(first, scale * a + shift, a)
+    plain = permutation_test(a, b, y, layout, grouping="per_system", permutations=200)
+    assert permutation_test(moved, b, y, layout, grouping="per_system", permutations=200) == plain
+
+
+@pytest.mark.parametrize(
+    ("grouping", "over", "reason"),
+    [
+        ("global", "both", "no test of two metrics draws both inputs and systems: use over=inputs or over=systems"),
+        ("system_means", "inputs", "a test of system means needs other systems: use over=systems"),
+        ("per_input", "systems", "the permutation test needs at least 6 systems to swap, but there are 4"),
+    ],
+)
+def test_units_that_no_test_can_swap_give_a_difference_and_a_reason(grouping, over, reason):
+    a, b, y = metrics(40, 10, 1e6)
+    layout = lay_out(40, [i % 4 for i in range(40)], [i // 4 for i in range(40)])
+    found = permutation_test(a, b, y, layout, grouping=grouping, over=over, permutations=99)
+    assert not math.isnan(found.difference)
+    assert math.isnan(found.p_value)
+    assert found.reason == reason
 
 
 def test_only_examples_that_both_scored_count():

@@ -8,12 +8,36 @@ import pytest
 
 from meta_eval.soft_accuracy import better_p_values, soft_pairwise_accuracy
 
+ALL_SIGNS = np.array(list(product([1.0, -1.0], repeat=2)))
 
-def test_p_values_by_hand():
+
+def test_published_p_values_by_hand():
     """Differences 2 and 1: of the sums 3, 1, -1, -3 one is at least 3, so p = 1/4; reversed, all are at least -3."""
-    signs = np.array(list(product([1.0, -1.0], repeat=2)))
-    assert better_p_values(np.array([[3.0, 1.0], [1.0, 0.0]]), signs).tolist() == [0.25]
-    assert better_p_values(np.array([[1.0, 0.0], [3.0, 1.0]]), signs).tolist() == [1.0]
+    assert better_p_values(np.array([[3.0, 1.0], [1.0, 0.0]]), ALL_SIGNS, "published").tolist() == [0.25]
+    assert better_p_values(np.array([[1.0, 0.0], [3.0, 1.0]]), ALL_SIGNS, "published").tolist() == [1.0]
+
+
+def test_an_equal_sum_counts_half():
+    """As above, but the one sum equal to 3 counts half: 1/8. Reversed 3 + 1/2 of 4. Without a difference all are 0."""
+    assert better_p_values(np.array([[3.0, 1.0], [1.0, 0.0]]), ALL_SIGNS).tolist() == [0.125]
+    assert better_p_values(np.array([[1.0, 0.0], [3.0, 1.0]]), ALL_SIGNS).tolist() == [0.875]
+    assert better_p_values(np.array([[3.0, 1.0], [3.0, 1.0]]), ALL_SIGNS).tolist() == [0.5]
+
+
+def test_the_order_of_systems_does_not_matter_where_ratings_tie():
+    """Ratings of two levels tie often; of the published p-values both directions can be 1."""
+    rng = np.random.default_rng(2)
+    ratings, scores = rng.integers(0, 2, (4, 8)).astype(float), rng.normal(size=(4, 8))
+    ratings[1] = ratings[0]
+    found = {
+        ties: [
+            soft_pairwise_accuracy(ratings[order], scores[order], ties=ties).value
+            for order in ([0, 1, 2, 3], [3, 1, 0, 2])
+        ]
+        for ties in ("mid", "published")
+    }
+    assert found["mid"][0] == pytest.approx(found["mid"][1], abs=1e-12)
+    assert abs(found["published"][0] - found["published"][1]) > 0.05
 
 
 def published_p_values(values, signs):
@@ -31,7 +55,9 @@ def test_equal_to_the_published_formula(seed):
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=(4, 9)), 1)
     signs = rng.choice([-1.0, 1.0], (40, 9))
-    np.testing.assert_allclose(better_p_values(values, signs), published_p_values(values, signs), atol=1e-9)
+    np.testing.assert_allclose(
+        better_p_values(values, signs, "published"), published_p_values(values, signs), atol=1e-9
+    )
 
 
 def test_a_metric_equal_to_the_ratings_is_perfect_and_its_opposite_is_poor():

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,16 @@ import yaml
 from scipy import stats
 
 from data.scored import read_scored
-from experiments.tools.meta_eval import Comparison, Sample, aspect_samples, compare_metrics, list_groupings
+from experiments.tools.meta_eval import (
+    Comparison,
+    MetricPair,
+    Sample,
+    aspect_samples,
+    compare_metrics,
+    list_groupings,
+    rank_metrics,
+)
+from experiments.tools.meta_eval_tables import name_better, ranking_table
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 
@@ -22,20 +32,20 @@ FAST = ("resamples=50", "permutations=99")
 
 
 def write_study(path: Path, raters: int = 0) -> dict[str, np.ndarray]:
-    """Six systems on eight inputs; metric good sees quality, bad does not."""
+    """Six systems on 32 inputs; metric good sees quality, bad does not."""
     rng = np.random.default_rng(0)
-    quality = (rng.normal(size=6)[:, None] + rng.normal(size=(6, 8))).ravel()
+    quality = (rng.normal(size=6)[:, None] + rng.normal(size=(6, 32))).ravel()
     values = {
         "ratings": np.round(2 * quality),
-        "good": quality + 0.3 * rng.normal(size=48),
-        "bad": rng.normal(size=48),
+        "good": quality + 0.3 * rng.normal(size=192),
+        "bad": rng.normal(size=192),
     }
     with path.open("w") as file:
-        for i in range(48):
+        for i in range(192):
             rating: Any = float(values["ratings"][i])
             if raters:
                 rating = [rating + float(noise) for noise in rng.integers(-1, 2, raters)]
-            line = {"id": f"t{i}", "text": "word " * (1 + i % 7), "system": f"s{i // 8}", "group": f"i{i % 8}"}
+            line = {"id": f"t{i}", "text": "word " * (1 + i % 7), "system": f"s{i // 32}", "group": f"i{i % 32}"}
             scores = {"good": values["good"][i], "bad": values["bad"][i]}
             file.write(json.dumps({**line, "ratings": {"quality": rating}, "scores": scores}) + "\n")
     return values
@@ -54,22 +64,28 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     good = rows["good", "global"]
     assert good["spearman"] == pytest.approx(stats.spearmanr(values["good"], values["ratings"])[0])
     assert good["kendall_c"] == pytest.approx(stats.kendalltau(values["good"], values["ratings"], variant="c")[0])
-    by_input = [np.corrcoef(values["good"][i::8], values["ratings"][i::8])[0, 1] for i in range(8)]
+    by_input = [np.corrcoef(values["good"][i::32], values["ratings"][i::32])[0, 1] for i in range(32)]
     assert rows["good", "per_input"]["pearson"] == pytest.approx(np.mean(by_input))
-    assert rows["good", "per_input"]["groups"] == 8
-    means = [v.reshape(6, 8).mean(axis=1) for v in (values["good"], values["ratings"])]
+    assert rows["good", "per_input"]["groups"] == 32
+    means = [v.reshape(6, 32).mean(axis=1) for v in (values["good"], values["ratings"])]
     assert rows["good", "system_means"]["kendall"] == pytest.approx(stats.kendalltau(*means)[0])
     soft = {row["metric"]: row for row in table if "soft_accuracy" in row}
     assert soft["good"]["soft_accuracy"] > 0.85
     assert (soft["word_count"]["soft_accuracy"] < soft["good"]["soft_accuracy"], soft["good"]["reason"]) == (True, "")
     assert good["calibrated_accuracy"] >= good["accuracy"]
-    pairs = {(row["better"], row["worse"]): row for row in table if "better" in row}
+    pairs = {(row["metric_a"], row["metric_b"]): row for row in table if "metric_a" in row}
     assert len(pairs) == 3
     won = pairs["good", "bad"]
     assert won["p_value"] == 0.01
     assert won["holm"] == pytest.approx(0.03)
+    assert won["better"] == "good"
     assert won["difference_interval"][0] > 0
-    assert won["detectable"] < won["difference"]
+    assert won["williams_p"] is None
+    assert won["detectable"] is None
+    assert won["reason"] == "Williams' test needs independent examples, but 192 examples form 32 groups"
+    even = pairs["bad", "word_count"]
+    assert even["p_value"] > 0.05
+    assert even["better"] == "–"
     lengths = {row["metric"]: row for row in table if "counts_words" in row}
     assert {metric: row["counts_words"] for metric, row in lengths.items()} == {
         "good": "no",
@@ -79,6 +95,7 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     assert lengths["word_count"]["with_length"] == 1
     ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
     assert ranks == {"good": 1, "bad": 2, "word_count": 2}
+    assert {row["n"] for row in table if "cluster" in row} == {192}
     assert (tmp_path / "here" / "plots" / "spearman_quality.png").is_file()
 
 
@@ -124,7 +141,7 @@ def test_several_metrics_run_by_the_names_of_their_configurations(run_here: Here
     rows = {row["metric"]: row for row in table if "grouping" in row}
     assert list(rows) == ["m", "word_count", "rouge_1", "bleu", "longer"]
     assert rows["bleu"]["spearman"] != rows["longer"]["spearman"]
-    assert len([row for row in table if "better" in row]) == 10
+    assert len([row for row in table if "metric_a" in row]) == 10
     signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
     assert "|bleu: bleu1|" in signature
     assert "|longer: bleu|" in signature
@@ -190,15 +207,16 @@ def test_a_study_without_variation_has_reasons_and_no_warnings(
     ]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    results = json.loads((tmp_path / "here" / "results.json").read_text())
+    table = results["table"]
     rows = {row["metric"]: row for row in table if "grouping" in row}
     assert rows["flat"]["reason"] == "all 6 scores of examples are 1: a constant has no correlation"
     assert rows["flat"]["spearman"] is None
     assert rows["few"]["spearman"] == 1
     assert rows["few"]["reason"] == "an interval over inputs needs at least 5 of them, but there are 4"
-    ranking = {row["metric"]: row for row in table if "cluster" in row}
-    assert ranking["flat"]["reason"] == rows["flat"]["reason"]
-    (pair,) = [row for row in table if "better" in row]
+    assert [(row["metric"], row["n"]) for row in table if "cluster" in row] == [("few", 4)]
+    assert f"flat is not ranked by q: {rows['flat']['reason']}" in results["notes"]
+    (pair,) = [row for row in table if "metric_a" in row]
     assert pair["p_value"] is None
     assert "all 4 scores of examples are 1" in pair["reason"]
     assert not [warning for warning in recwarn if issubclass(warning.category, RuntimeWarning)]
@@ -238,12 +256,130 @@ def test_the_largest_numbers_can_be_drawn(run_here: Here, tmp_path: Path) -> Non
     assert (tmp_path / "here" / "plots" / "scores_q.png").is_file()
 
 
+def rho(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.asarray(stats.spearmanr(x, y))[0])
+
+
+def compare_all(sample: Sample, comparison: Comparison, resampling: Resampling) -> list[MetricPair]:
+    return compare_metrics(sample, rank_metrics(sample, comparison, resampling), comparison, resampling)
+
+
+PLAIN = Comparison("spearman", "global", 99, 0.05)
+FEW = Resampling(resamples=50)
+
+
 def test_metrics_that_rank_alike_have_no_williams_test() -> None:
     scores = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
     sample = Sample("q", {"a": scores, "b": 2 * scores}, np.arange(6.0), np.arange(6.0), lay_out(6))
-    (pair,) = compare_metrics(sample, Comparison("spearman", "global", 99, 0.05), Resampling(resamples=50))
+    (pair,) = compare_all(sample, PLAIN, FEW)
     assert math.isnan(pair.williams_p)
-    assert pair.reason == "the two metrics rank all examples alike"
+    assert pair.reason is not None
+    assert "the two metrics rank all examples alike" in pair.reason
+
+
+def make_sample(n: int, seed: int, repeats: int = 1, **noise: float) -> Sample:
+    """Metrics that see the ratings through noise; `repeats` outputs answer each input."""
+    rng = np.random.default_rng(seed)
+    ratings = rng.normal(size=n)
+    scores = {name: ratings + size * rng.normal(size=n) for name, size in noise.items()}
+    layout = lay_out(n, [i % repeats for i in range(n)], [i // repeats for i in range(n)])
+    return Sample("q", scores, ratings, np.ones(n), layout)
+
+
+def test_kendall_has_no_williams_test() -> None:
+    (pair,) = compare_all(make_sample(40, 0, a=0.5, b=1), Comparison("kendall", "global", 99, 0.05), FEW)
+    assert (math.isnan(pair.williams_p), math.isnan(pair.detectable)) == (True, True)
+    assert pair.reason == "Williams' test holds for Pearson's and Spearman's correlations only"
+
+
+@pytest.mark.parametrize("over", ["inputs", "systems", "both"])
+def test_outputs_that_share_a_drawn_unit_have_no_williams_test(over: Any) -> None:
+    (pair,) = compare_all(make_sample(80, 0, repeats=8, a=0.5, b=1), PLAIN, Resampling(over=over, resamples=50))
+    assert (math.isnan(pair.williams_p), math.isnan(pair.detectable)) == (True, True)
+    assert pair.reason is not None
+    assert f"80 examples form {10 if over == 'inputs' else 8} groups" in pair.reason
+    (alone,) = compare_all(make_sample(80, 0, a=0.5, b=1), PLAIN, FEW)
+    assert not math.isnan(alone.williams_p)
+
+
+@pytest.mark.parametrize(
+    ("grouping", "over", "reason"),
+    [("global", "both", "no test of two metrics draws both"), ("system_means", "inputs", "needs other systems")],
+)
+def test_a_pair_without_a_valid_test_has_a_difference_and_a_reason(grouping: Any, over: Any, reason: str) -> None:
+    sample, resampling = make_sample(80, 0, repeats=8, a=0.5, b=1), Resampling(over=over, resamples=50)
+    (pair,) = compare_all(sample, Comparison("spearman", grouping, 99, 0.05), resampling)
+    assert not math.isnan(pair.difference.value)
+    assert all(math.isnan(p) for p in (pair.permutation_p, pair.bootstrap_p, pair.williams_p, pair.holm))
+    assert pair.reason is not None
+    assert reason in pair.reason
+
+
+def test_a_pair_keeps_its_order_and_names_the_better_one_only_where_the_test_separates_them() -> None:
+    sample = make_sample(60, 0, poor=3, good=0.3, fine=0.32)
+    found = {(pair.metric_a, pair.metric_b): pair for pair in compare_all(sample, PLAIN, FEW)}
+    assert list(found) == [("poor", "good"), ("poor", "fine"), ("good", "fine")]
+    assert found["poor", "good"].difference.value < 0
+    assert name_better(found["poor", "good"], 0.05) == "good"
+    assert found["good", "fine"].permutation_p > 0.05
+    assert name_better(found["good", "fine"], 0.05) == "–"
+    assert name_better(replace(found["good", "fine"], holm=math.nan), 0.05) == "–"
+
+
+def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> None:
+    """The first 60 ratings lie far apart and are easy to order; the last 60 are hard, and one metric skips them."""
+    rng = np.random.default_rng(0)
+    ratings = np.concatenate([10 * rng.normal(size=60), rng.normal(size=60)])
+    steady, picky = ratings + rng.normal(size=120), ratings + 2 * rng.normal(size=120)
+    picky[60:] = np.nan
+    sample = Sample("q", {"picky": picky, "steady": steady}, ratings, np.ones(120), lay_out(120))
+    ranking = rank_metrics(sample, PLAIN, FEW)
+    (pair,) = compare_metrics(sample, ranking, PLAIN, FEW)
+    table = ranking_table([ranking], [[pair]], PLAIN)
+    assert [(row["metric"], row["n"]) for row in table.rows] == [("steady", 60), ("picky", 60)]
+    found = [rho(values[:60], ratings[:60]) for values in (steady, picky)]
+    assert [row["spearman"].value for row in table.rows] == pytest.approx(found)
+    assert rho(steady, ratings) < found[1]  # on all 120 it would have come second
+    assert pair.difference.value == pytest.approx(found[1] - found[0])
+    assert pair.n == 60
+
+
+def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
+    sample = make_sample(60, 1, a=0.5, b=1, rare=0.5, flat=0.0)
+    sample.scores["rare"][:40] = np.nan
+    sample.scores["flat"][:] = 3.0
+    sample.scores["b"][50:] = np.nan
+    ranking = rank_metrics(sample, PLAIN, FEW)
+    assert {name: each.n for name, each in ranking.agreement.items()} == {"a": 50, "b": 50}
+    assert ranking.left_out == {
+        "flat": "all 60 scores of examples are 3: a constant has no correlation",
+        "rare": "with it, the ranked metrics would have scores of 10 examples in common, not 50",
+    }
+    pairs = {(pair.metric_a, pair.metric_b): pair.n for pair in compare_metrics(sample, ranking, PLAIN, FEW)}
+    assert pairs["a", "b"] == 50
+    assert (pairs["a", "rare"], pairs["b", "rare"]) == (20, 10)
+
+
+def test_a_metric_that_is_constant_on_what_all_scored_is_left_out() -> None:
+    sample = make_sample(40, 2, a=0.5, b=1, late=1)
+    sample.scores["late"][:20] = 7.0
+    sample.scores["b"][20:] = np.nan
+    ranking = rank_metrics(sample, PLAIN, FEW)
+    assert list(ranking.agreement) == ["a", "b"]
+    assert ranking.left_out["late"].startswith("all 20 scores of examples are 7: a constant has no correlation")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["statistic=kendall", "grouping=per_input", "over=systems", "interval=bca", "resamples=60", "permutations=98",
+     "level=0.1", "seed=1", "soft_ties=published"],
+)  # fmt: skip
+def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here, tmp_path: Path, setting: str) -> None:
+    lines = [{"text": "x", "system": f"s{i % 2}", "group": f"g{i // 2}", "ratings": {"q": i % 5}, "scores": {"m": i}}
+             for i in range(12)]  # fmt: skip
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *FAST, setting) == 0
+    assert f"|{setting}|" in json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
 
 
 def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -> None:
@@ -268,6 +404,6 @@ def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -
     for sample, expected in zip(samples, (0.1881, 0.1200), strict=True):
         found = stats.spearmanr(sample.scores["deam"], sample.ratings)[0]
         assert found == pytest.approx(expected, abs=5e-5)
-        (pair,) = compare_metrics(sample, Comparison("spearman", "global", 99, 0.05), Resampling(resamples=50))
+        (pair,) = compare_all(sample, PLAIN, FEW)
         assert pair.holm == pair.permutation_p
         assert not math.isnan(pair.williams_p)

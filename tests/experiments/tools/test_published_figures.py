@@ -10,7 +10,7 @@ from baselines.word_count import count_words
 from data.rated import RatedSet
 from data.sets.commongen import load_trinity
 from data.sets.public_dialogues import load_dstc9, load_fed
-from experiments.tools.meta_eval import Comparison, Sample, agree, compare_metrics
+from experiments.tools.meta_eval import Comparison, Sample, agree, compare_metrics, rank_metrics
 from meta_eval.correlation import spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
@@ -46,10 +46,10 @@ def test_deam_against_word_count(
     permutation_p: float,
 ) -> None:
     sample = take(load(shared_data), aspect)
-    (pair,) = compare_metrics(sample, PUBLISHED, FEW)
+    (pair,) = compare_metrics(sample, rank_metrics(sample, PUBLISHED, FEW), PUBLISHED, FEW)
     found = {name: agree(sample, name, "global", FEW).statistics["spearman"].estimate.value for name in sample.scores}
     assert found == pytest.approx({"deam": deam, "word_count": words}, abs=5e-5)
-    assert (pair.better, pair.worse) == ("deam", "word_count")
+    assert (pair.metric_a, pair.metric_b) == ("deam", "word_count")
     assert pair.difference.value == pytest.approx(deam - words, abs=1e-4)
     assert pair.williams_p == pytest.approx(williams_p, abs=5e-5 if williams_p < 0.01 else 5e-3)
     error = (permutation_p * (1 - permutation_p) / PUBLISHED.permutations) ** 0.5  # of the draws
