@@ -15,7 +15,7 @@ from core.settings import Count, Positive, Several, Share, Size, checked_datacla
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.references import ReferenceData
-from experiments.mars.findings import Gain, ScoredTexts, mean_kl, measure_gain
+from experiments.mars.findings import Gain, ScoredTexts, mean_altered, mean_kl, measure_altered, measure_gain
 from experiments.mars.variants import MetricPlan
 from experiments.runner.contracts import AgreementRow, Outcome, Run, Table
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
@@ -25,7 +25,8 @@ from mars.metric import MARS
 
 CAPTION = (
     "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "
-    "plain next-token distributions (nats). planning gain: Spearman minus that of k = 0 with the same other settings."
+    "plain next-token distributions (nats). planning gain: Spearman minus that of k = 0 with the same other settings. "
+    "altered: the share of augmented references with a blank."
 )
 
 
@@ -56,6 +57,7 @@ class SettingEffect:
         kl: in nats; None without a blank.
         row: the agreement with the ratings.
         gain: over MARS without planning.
+        altered: the share of augmented references with a blank.
     """
 
     setting: str
@@ -63,6 +65,7 @@ class SettingEffect:
     kl: float | None
     row: AgreementRow
     gain: Gain
+    altered: float
 
 
 def mars_planning(
@@ -130,7 +133,8 @@ def _measure(setting: str, value: float, metric: MARS, rated: RatedSet) -> Setti
     plain = _augment_with(metric, {"planning_steps": 0}).score(rated.examples)
     texts = ScoredTexts.of(rated, {"mars": metric.score_compared(compared), "mars_without_planning": plain})
     gain = measure_gain(texts, "mars_without_planning")
-    return SettingEffect(setting, value, mean_kl(compared), texts.by_metric["mars"], gain)
+    altered = mean_altered(measure_altered(compared, metric.ratios), metric.ratios)
+    return SettingEffect(setting, value, mean_kl(compared), texts.by_metric["mars"], gain, altered)
 
 
 def _cells(effect: SettingEffect) -> dict[str, Any]:
@@ -141,6 +145,7 @@ def _cells(effect: SettingEffect) -> dict[str, Any]:
         "n": effect.gain.n,
         "agreement (spearman)": effect.row.spearman,
         "planning gain": effect.gain.spearman,
+        "altered": effect.altered,
     }
 
 
