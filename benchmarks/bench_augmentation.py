@@ -17,7 +17,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from language_models.causal import CausalLM
 from language_models.tiny import train_tokenizer
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmented, Job
+from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan
@@ -162,8 +162,7 @@ def main() -> None:
             print(f"{name:28}{count:12}{there / count:14.4f}{there / count / here:8.1f}{same:9}/{count}")
             if name == "one at a time" and same < count:
                 raise SystemExit("the texts must be the same in any batch")
-    kl = sum(one.kl for one in augmented) / len(jobs)
-    print(f"mean KL of the planned from the plain next token: {kl:.3f} nats")
+    print(f"mean KL of the planned from the plain next token: {mean_kl(augmented) or 0:.3f} nats")
 
 
 if __name__ == "__main__":

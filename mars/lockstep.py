@@ -186,7 +186,7 @@ class _Batch:
         """The tokens, their log P under the plain model, KL from it, and whether the choice was a close call."""
         filler, s = self.filler, self.filler.settings
         words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
-        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.largest_shift, s.reward)
+        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl, s.reward)
         token, close = pick(planned.logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")

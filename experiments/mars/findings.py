@@ -157,7 +157,8 @@ class MarsFindings:
         deviations: by largest masking ratio (Table 5), see `mean_deviations`.
         ratios: the masking ratios of `mars`.
         altered: the share of references with at least one blank by masking ratio, see `measure_altered`.
-        kl: the mean KL divergence of planned from plain next-token distributions, in nats; None without a blank.
+        kl: the mean KL divergence of planned from plain next-token distributions over all planned tokens, in nats;
+            None where no token was planned.
     """
 
     lengths: LengthStatistics
@@ -291,7 +292,7 @@ def measure_altered(compared: Sequence[Compared], ratios: Sequence[float]) -> di
 
     Each reference counts once, however many texts are compared with it. NaN without references.
     """
-    references = _distinct_references(compared)
+    references = list_references(compared)
     found: dict[float, float] = {}
     for ratio in ratios:
         blank = [any(isinstance(part, Blank) for part in one.template) for one in references if one.ratio == ratio]
@@ -305,13 +306,8 @@ def mean_altered(altered: Mapping[float, float], ratios: Sequence[float]) -> flo
     return float(np.mean(shares)) if shares else float("nan")
 
 
-def mean_kl(compared: Sequence[Compared]) -> float | None:
-    """How far self-planning moves the model: its mean KL divergence from the plain one, in nats."""
-    moved = [one.augmented.kl for one in _distinct_references(compared) if one.augmented.fills]
-    return float(np.mean(moved)) if moved else None
-
-
-def _distinct_references(compared: Sequence[Compared]) -> list[AugmentedReference]:
+def list_references(compared: Sequence[Compared]) -> list[AugmentedReference]:
+    """Each augmented reference once, however many texts are compared with it."""
     found = {(one.context, one.reference, one.ratio): one for c in compared for row in c.references for one in row}
     return list(found.values())
 

@@ -20,8 +20,8 @@ from experiments.mars.findings import (
     ScoredTexts,
     count_shared_texts,
     find_disagreements,
+    list_references,
     mean_deviations,
-    mean_kl,
     measure_altered,
     measure_fall,
     measure_gain,
@@ -38,6 +38,7 @@ from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import folders_of
 from language_models.causal import CausalLM
+from mars.cloze import mean_kl
 from mars.metric import MARS
 from meta_eval.bootstrap import Estimate
 
@@ -133,7 +134,7 @@ def _findings(
         deviations=mean_deviations(compared_originals, analyses.largest_ratios),
         ratios=variants["mars"].ratios,
         altered=measure_altered(compared_originals, sorted({*variants["mars"].ratios, *analyses.largest_ratios})),
-        kl=mean_kl(compared_originals),
+        kl=mean_kl(one.augmented for one in list_references(compared_originals)),
     )
 
 

@@ -171,7 +171,7 @@ def alike(lm: CausalLM, size: float) -> Iterator[None]:
 @pytest.mark.parametrize("planning_steps", [0, 3])
 def test_near_ties_are_the_same_in_any_batch(lm: CausalLM, jobs: list[Job], planning_steps: int) -> None:
     """With errors far above those of float32."""
-    settings = Augmentation(planning_steps, largest_shift=0.05)
+    settings = Augmentation(planning_steps, kl=0.001)
     with alike(lm, 0.02), noise(lm, 3e-3):
         expected = texts(augment(lm, jobs, settings, token_budget=1))
         for token_budget in (150, 333, 100_000):
@@ -199,10 +199,11 @@ def test_a_uniform_model_keeps_one_token(uniform: CausalLM) -> None:
 def test_planning_writes_toward_the_kept_text(counting: CausalLM) -> None:
     """After 0 the plain chain says 1; moved far enough toward 3 it says 3."""
     template = (Kept("0"), Blank(1), Kept("3"))
-    [far] = augment(counting, [Job("", template)], Augmentation(largest_shift=5.0, max_guess=0))
-    [near] = augment(counting, [Job("", template)], Augmentation(largest_shift=0.1, max_guess=0))
+    [far] = augment(counting, [Job("", template)], Augmentation(kl=2.0, max_guess=0))
+    [near] = augment(counting, [Job("", template)], Augmentation(kl=0.1, max_guess=0))
     assert (far.text, near.text) == ("033", "013")
-    assert far.kl > near.kl > 0
+    assert (far.kl, near.kl) == pytest.approx((2.0, 0.1), rel=1e-4)
+    assert (far.planned, near.planned) == (1, 1)
 
 
 def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:
