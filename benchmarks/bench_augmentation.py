@@ -21,6 +21,7 @@ from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan
+from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
 
 SIZES: dict[str, dict[str, Any]] = {
@@ -98,7 +99,8 @@ def without_cache(lm: CausalLM, jobs: Sequence[Job]) -> list[str]:
             most = part.count + SETTINGS.max_guess
             for m in range(1, most + 1):
                 logits = plan(read(s + fill)[-1:], embeddings, words).logits[0]
-                logits = logits.masked_fill(~tokens.allowed(pending, most - m), -torch.inf)
+                after_word = tokens.ends_in_word(s) if not fill else not pending and is_clitic(tokens.text(fill))
+                logits = logits.masked_fill(~tokens.allowed(pending, most - m, after_word), -torch.inf)
                 fill.append(int((logits >= logits.max() - TIE).nonzero()[0]))
                 pending = tokens.pending(pending, fill[-1])
                 if not pending:

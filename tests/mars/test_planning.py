@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -185,4 +186,5 @@ def plan_slowly(
         logits = (hidden + eta * direction) @ embeddings.T
         return divergence(logits[None], plain[None]).item() - kl
 
-    return hidden + brentq(excess, 0, 20, xtol=1e-12) * direction
+    eta: Any = brentq(excess, 0, 20, xtol=1e-12)
+    return hidden + eta * direction
