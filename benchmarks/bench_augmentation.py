@@ -17,10 +17,11 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from language_models.causal import CausalLM
 from language_models.tiny import train_tokenizer
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmented, Job
+from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan
+from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
 
 SIZES: dict[str, dict[str, Any]] = {
@@ -98,7 +99,8 @@ def without_cache(lm: CausalLM, jobs: Sequence[Job]) -> list[str]:
             most = part.count + SETTINGS.max_guess
             for m in range(1, most + 1):
                 logits = plan(read(s + fill)[-1:], embeddings, words).logits[0]
-                logits = logits.masked_fill(~tokens.allowed(pending, most - m), -torch.inf)
+                after_word = tokens.ends_in_word(s) if not fill else not pending and is_clitic(tokens.text(fill))
+                logits = logits.masked_fill(~tokens.allowed(pending, most - m, after_word), -torch.inf)
                 fill.append(int((logits >= logits.max() - TIE).nonzero()[0]))
                 pending = tokens.pending(pending, fill[-1])
                 if not pending:
@@ -162,8 +164,7 @@ def main() -> None:
             print(f"{name:28}{count:12}{there / count:14.4f}{there / count / here:8.1f}{same:9}/{count}")
             if name == "one at a time" and same < count:
                 raise SystemExit("the texts must be the same in any batch")
-    kl = sum(one.kl for one in augmented) / len(jobs)
-    print(f"mean KL of the planned from the plain next token: {kl:.3f} nats")
+    print(f"mean KL of the planned from the plain next token: {mean_kl(augmented) or 0:.3f} nats")
 
 
 if __name__ == "__main__":

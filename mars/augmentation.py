@@ -78,9 +78,10 @@ class SelfPlanningAugmenter:
                 lambda part: fill_in_lockstep(filler, [token_jobs[i] for i in part]), chosen
             )
             for i, row in zip(chosen, rows, strict=True):
-                kl = sum(row.divergences) / max(1, len(row.divergences))
+                planned = len(row.divergences)
+                kl = sum(row.divergences) / max(1, planned)
                 text = _join_text(jobs[i].template, row.fills)
-                results[i] = Augmented(text, tuple(row.fills), kl, row.job.dropped)
+                results[i] = Augmented(text, tuple(row.fills), kl, row.job.dropped, planned)
         return results
 
 

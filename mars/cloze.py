@@ -1,5 +1,6 @@
 """Clozes: templates to fill, settings of the filling, and filled references (MARS, section 2.2)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.settings import Count, Positive, Size, checked_dataclass
@@ -14,7 +15,7 @@ class Augmentation:
     Attributes:
         planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
         xi: temperature of the planning.
-        largest_shift: how far a step moves the logit that it moves most; what KL this gives depends on the model.
+        kl: how far planning moves the next-token distribution: its KL divergence from the plain one, in nats.
         max_guess: sigma, how many more tokens than masked words are tried.
         reward: how Eq. 5 is read.
         use_context: whether the model reads the context first.
@@ -23,7 +24,7 @@ class Augmentation:
 
     planning_steps: Size = 3
     xi: Positive = 1.3
-    largest_shift: Positive = 1.0
+    kl: Positive = 0.2
     max_guess: Size = 3
     reward: Rule = "log_probability"
     use_context: bool = True
@@ -59,9 +60,22 @@ class Augmented:
         fills: one per blank.
         kl: KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens.
         dropped_context: how many tokens at the end of the context did not fit into the model.
+        planned: how many tokens were planned, also those that were not kept.
     """
 
     text: str
     fills: tuple[Fill, ...]
     kl: float
     dropped_context: int
+    planned: int = 0
+
+
+def mean_kl(references: Iterable[Augmented]) -> float | None:
+    """The mean KL divergence (nats) over the planned tokens of all references; None where no token was planned.
+
+    >>> mean_kl([Augmented("", (), 0.5, 0, planned=3), Augmented("", (), 0.1, 0, planned=1), Augmented("", (), 0.0, 0)])
+    0.4
+    """
+    counted = [(one.kl * one.planned, one.planned) for one in references]
+    total = sum(planned for _, planned in counted)
+    return sum(kl for kl, _ in counted) / total if total else None

@@ -14,7 +14,7 @@ from core.stages import fingerprint
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank
 
-VERSION = 3  # raised whenever the same job and settings would give another text
+VERSION = 4  # raised whenever the same job and settings would give another text
 AT_ONCE = 512  # jobs between two writes; a killed run loses no more
 
 
@@ -96,7 +96,7 @@ def _read_kept(path: Path) -> dict[str, Augmented]:
             Fill(f["text"], tuple(f["tokens"]), tuple(inf if p is None else p for p in f["perplexities"]))
             for f in entry["fills"]
         )
-        found[entry["key"]] = Augmented(entry["text"], fills, entry["kl"], entry["dropped_context"])
+        found[entry["key"]] = Augmented(entry["text"], fills, entry["kl"], entry["dropped_context"], entry["planned"])
     return found
 
 

@@ -18,6 +18,7 @@ from mars.cloze import Augmentation, Fill
 from mars.judging import DOUBT, TIE, judge_lengths
 from mars.planning import NO_WORD, divergence, plan
 from mars.slots import Slots, read_alone, read_on
+from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
 
 JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged together to save padding
@@ -90,6 +91,12 @@ class Filling:
     def read_after(self) -> tuple[int, ...]:
         """The kept text to read; the last token of a template predicts nothing and is not read."""
         return self.blank.after[:-1] if self.is_last else self.blank.after
+
+    def is_after_word(self, tokens: WritableTokens) -> bool:
+        """Whether the next token could join a word: that before the blank, or a clitic with which the fill begins."""
+        if not self.fill:
+            return tokens.ends_in_word(self.text)
+        return not self.pending and is_clitic(tokens.text(self.fill))
 
     def keep(self, length: int, perplexities: Sequence[float], tokens: WritableTokens) -> None:
         """Keeps the first tokens of the fill and the kept text after the blank, and goes on to the next blank."""
@@ -164,7 +171,10 @@ class _Batch:
     def _append(self, rows: Sequence[Filling], hidden: Float[Tensor, "rows dim"]) -> None:
         """Appends a token to the fill of every row, from the hidden states before it."""
         filler = self.filler
-        allowed = [filler.tokens.allowed(row.pending, row.blank.length - len(row.fill) - 1) for row in rows]
+        allowed = [
+            filler.tokens.allowed(row.pending, row.blank.length - len(row.fill) - 1, row.is_after_word(filler.tokens))
+            for row in rows
+        ]
         tokens, scores, divergences, close = self._next(rows, hidden, torch.stack(allowed))
         for i, row in enumerate(rows):
             token, score = tokens[i], scores[i]
@@ -186,7 +196,7 @@ class _Batch:
         """The tokens, their log P under the plain model, KL from it, and whether the choice was a close call."""
         filler, s = self.filler, self.filler.settings
         words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
-        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.largest_shift, s.reward)
+        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl, s.reward)
         token, close = pick(planned.logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,6 +16,8 @@ from mars.english import PartOfSpeech
 from mars.tagging import Tagger
 from mars.words import Word, fold, is_punctuation, split_words
 
+Rounding = Literal["floor", "nearest", "ceil"]
+
 
 @checked_dataclass
 class Masking:
@@ -24,6 +27,8 @@ class Masking:
         adjective, adverb, noun: alpha of these word classes in Eq. 1; 4, 3 and 2 are the paper's (footnote 3).
         other: alpha of all other words; the paper does not give it.
         shared_cost: the cost of a word that the context shares in the same order; other words cost 1.
+        rounding: how the masking budget lambda N becomes an integer; the paper does not say. With `ceil` short
+            references are masked too, as the deviations of Table 5 require.
     """
 
     adjective: Positive = 4.0
@@ -31,6 +36,7 @@ class Masking:
     noun: Positive = 2.0
     other: Positive = 1.0
     shared_cost: Count = 10
+    rounding: Rounding = "ceil"
 
     def alpha(self, part_of_speech: PartOfSpeech) -> float:
         """The weight of a word class."""
@@ -114,17 +120,28 @@ def costs(
     return np.where(longest_common_subsequence(context, reference), shared_cost, 1)
 
 
-def budget(ratio: float, count: int) -> int:
-    """W = floor(lambda N + 1e-9) for a reference of N words and marks; rounding errors just below an integer vanish.
+def budget(ratio: float, count: int, rounding: Rounding = "ceil") -> int:
+    """W = lambda N as an integer (section 2.1), for a reference of N words and marks.
 
-    >>> budget(0.6, 5), 0.29 * 100, budget(0.29, 100), budget(0.2, 4)
-    (3, 28.999999999999996, 29, 0)
+    Rounding errors of the product vanish, and `nearest` rounds halves up.
+
+    >>> budget(0.2, 4), budget(0.2, 4, "nearest"), budget(0.2, 4, "floor")
+    (1, 1, 0)
+    >>> 0.29 * 100, budget(0.29, 100, "floor"), budget(0.6, 5)
+    (28.999999999999996, 29, 3)
 
     Raises ValueError for a ratio outside 0 to 1.
     """
     if not 0 <= ratio <= 1:
         raise ValueError(f"a masking ratio must lie in 0 to 1, but got {ratio}")
-    return math.floor(ratio * count + 1e-9)
+    exact = round(ratio * count, 9)
+    match rounding:
+        case "floor":
+            return math.floor(exact)
+        case "nearest":
+            return math.floor(exact + 0.5)
+        case "ceil":
+            return math.ceil(exact)
 
 
 def knapsack_table(
@@ -190,7 +207,7 @@ def make_templates(
 ) -> list[Template]:
     """One template per masking ratio (section 2.1), all from one knapsack table at the largest.
 
-    Any text is allowed, even an empty one. A ratio that is too small to mask a word gives one kept run.
+    Any text is allowed, even an empty one. Without a word that the budget can mask, the template is one kept run.
 
     Raises ValueError for a ratio outside 0 to 1.
     """
@@ -198,6 +215,6 @@ def make_templates(
     folded = [fold(word.text) for word in found]
     value = priorities(folded, tagger([word.text for word in found]), documents, masking)
     cost = costs([fold(word.text) for word in split_words(context)], folded, masking.shared_cost)
-    budgets = [budget(ratio, len(found)) for ratio in ratios]
+    budgets = [budget(ratio, len(found), masking.rounding) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
     return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]

@@ -16,7 +16,9 @@ from torch.nn.functional import normalize
 
 Rule = Literal["log_probability", "cosine"]
 NO_WORD = -1
+FARTHEST = 10.0  # no logit moves further, which matters where the target KL is out of reach
 SATISFIED = 1e-2  # a gradient below this share of its possible size is not scaled up
+CLOSE = 1e-3  # a share of the target KL; from there one more of Newton's steps is exact
 CERTAIN = 1e-8  # the same for `cosine` where one token has all the probability and no step changes the expectation
 
 
@@ -33,7 +35,7 @@ class Direction(NamedTuple):
 
     Attributes:
         gradient: xi times the gradient by the hidden states.
-        shrink: the step is this much shorter because the reward is nearly satisfied; at least 1.
+        shrink: a step may be this much shorter because the reward is nearly satisfied; at least 1.
         least_shift: the largest logit shift of a gradient that is too small; 0 without words.
     """
 
@@ -84,33 +86,78 @@ def plan(
     words: Int[Tensor, "rows words"],
     steps: int = 3,
     xi: float = 1.3,
-    largest_shift: float = 1.0,
+    kl: float = 0.2,
     rule: Rule = "log_probability",
 ) -> Planned:
-    """Eq. 6: `steps` steps of the hidden states up the reward's gradient.
+    """Eq. 6: moves the hidden states by eta times the sum of `steps` scaled gradients of the reward.
 
-    Each step moves the logit that it moves most by `largest_shift`. The paper's steps have the length 0.02, which moves
-    no logit noticeably. Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify
-    rounding errors. Below `SATISFIED` of its possible size (for `cosine`: of the sine between the expected embedding
-    and the words) the step therefore shrinks with it. Rows without words and `steps=0` give the plain model.
+    Each gradient is scaled so that it moves one logit by 1, and is taken where the ones before it lead. eta is then
+    chosen for each row such that the next-token distribution has the KL divergence `kl` (nats) from the plain one; the
+    paper's 0.02 moves no logit noticeably. Logits are linear in eta, so this needs no product with the vocabulary.
+
+    No logit moves by more than `FARTHEST`, so the divergence is lower where the plain model already expects the words.
+    Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
+    `SATISFIED` of its possible size (for `cosine`: of the sine between the expected embedding and the words) the scaled
+    gradient and that bound therefore shrink with it. Rows without words and `steps=0` give the plain model.
     """
     plain = hidden @ embeddings.T
-    logits, moved = plain, hidden
-    for _ in range(steps if words.numel() else 0):
+    if not steps or not words.numel():
+        return Planned(hidden, plain, plain)
+    logits, moved = plain, torch.zeros_like(hidden)
+    for _ in range(steps):
         direction = reward_gradient(logits, embeddings, words, xi, rule)
         g = direction.gradient
         shift = g @ embeddings.T
-        size = (shift.abs().amax(-1) * direction.shrink).maximum(direction.least_shift)
-        factor = torch.where(size > 0, largest_shift / size, 0)[:, None]
-        moved = moved + factor * g
-        logits = logits + factor * shift
-    return Planned(moved, logits, plain)
+        size = (shift.abs().amax(-1) * direction.shrink).maximum(direction.least_shift)[:, None]
+        scale = torch.where(size > 0, 1 / size, 0)
+        moved = moved + scale * g
+        logits = torch.addcmul(logits, scale, shift)
+    shift = logits - plain
+    eta = choose_step(plain, shift, kl, FARTHEST / steps)
+    return Planned(hidden + eta * moved, torch.addcmul(plain, eta, shift), plain)
+
+
+def choose_step(
+    plain: Float[Tensor, "rows vocabulary"], shift: Float[Tensor, "rows vocabulary"], kl: float, limit: float
+) -> Float[Tensor, "rows 1"]:
+    """eta in [0, limit] with KL(softmax(plain + eta shift) || softmax(plain)) = kl; the limit where that is too small.
+
+    The divergence grows with eta: its derivative is eta times the variance of the shift. The root is found by bisection
+    with Newton's steps on the square root of the divergence, which is nearly linear.
+
+    >>> shift = torch.tensor([[1.0, -1.0]])
+    >>> eta = choose_step(torch.zeros(1, 2), shift, kl=0.192745, limit=10.0)
+    >>> round(eta.item(), 4)  # p = .8, so eta = ln(4) / 2
+    0.6931
+    """
+    log_q = plain.log_softmax(-1)
+    q = log_q.exp()
+    shift = shift - (q * shift).sum(-1, keepdim=True)  # the same divergence with smaller rounding errors
+    low, high = shift.new_zeros(len(shift), 1), shift.new_full((len(shift), 1), limit)
+    eta = (2 * kl / (q * shift.square()).sum(-1, keepdim=True)).sqrt().clamp(max=limit)  # exact for small divergences
+    too_far = done = torch.zeros_like(eta, dtype=torch.bool)
+    while not bool(done.all()):
+        weights = torch.addcmul(log_q, eta, shift).exp_()
+        total = weights.sum(-1, keepdim=True)
+        mean = weights.mul_(shift).sum(-1, keepdim=True) / total
+        variance = weights.mul_(shift).sum(-1, keepdim=True) / total - mean**2
+        found = (eta * mean - total.log()).clamp(min=0)
+        above = found > kl
+        low, high, too_far = torch.where(above, low, eta), torch.where(above, eta, high), too_far | above
+        newton = eta - 2 * (found - (found * kl).sqrt()) / (eta * variance)
+        middle = (low + high) / 2
+        is_far = ((found - kl).abs() > CLOSE * kl) & (low < middle) & (middle < high)  # False for logits that are NaN
+        otherwise = torch.where(is_far, torch.where(too_far, middle, high), eta)
+        following = torch.where((low < newton) & (newton < high), newton, otherwise)
+        eta = torch.where(done, eta, following)
+        done = done | ~is_far
+    return eta
 
 
 def divergence(
     logits: Float[Tensor, "rows vocabulary"], plain: Float[Tensor, "rows vocabulary"]
 ) -> Float[Tensor, " rows"]:
-    """KL(planned || plain) of the next token in nats: 0.1 to 0.3 on average is what we aim at.
+    """KL(planned || plain) of the next token in nats.
 
     >>> divergence(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 0.0]])).tolist()
     [0.0]

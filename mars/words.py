@@ -75,6 +75,9 @@ def _sign(character: str) -> str:
 
 SHAPE = _Shape()
 CLITIC = r"(?i:n't|'(?:s|m|d|re|ve|ll))"
+LETTER = "[A-Za-z0◌\u200d]"
+ENDS = re.compile(rf"(?:{LETTER}['-]?|0[.,:/])\Z")
+BEGINS = re.compile(rf"['-]?{LETTER}|['-]\Z|[.,:/]0")
 ALNUM = "[A-Za-z0][A-Za-z0◌\u200d]*"
 PATTERN = re.compile(
     rf"""
@@ -105,6 +108,33 @@ def split_words(text: str) -> list[Word]:
     [Word(text='早', start=2, end=3), Word(text='ok', start=4, end=6)]
     """
     return [Word(text[m.start() : m.end()], m.start(), m.end()) for m in PATTERN.finditer(text.translate(SHAPE))]
+
+
+def ends_in_word(text: str) -> bool:
+    """Whether a letter or digit after the text would go on with its last word.
+
+    >>> [ends_in_word(text) for text in ("a car", "well-", "in 7.", "a car.", "(", "春")]
+    [True, True, True, False, False, False]
+    """
+    return ENDS.search(text.translate(SHAPE)) is not None
+
+
+def begins_inside_word(text: str) -> bool:
+    """Whether the text goes on with a word that stands directly before it; a clitic does not.
+
+    >>> [begins_inside_word(text) for text in ("pet", "-", "'tis", " pet", ", and", "'s")]
+    [True, True, True, False, False, False]
+    """
+    return BEGINS.match(text.translate(SHAPE)) is not None and not is_clitic(text)
+
+
+def is_clitic(text: str) -> bool:
+    """Whether the text is one of the clitics that are words of their own.
+
+    >>> is_clitic("'s"), is_clitic("n’t"), is_clitic("not")
+    (True, True, False)
+    """
+    return re.fullmatch(CLITIC, text.translate(SHAPE)) is not None
 
 
 def fold(word: str) -> str:

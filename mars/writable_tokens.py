@@ -1,11 +1,13 @@
 """Which tokens a fill may contain: no end of text, no line breaks, and never half a character at its end.
 
 Byte-level BPE may spread a character over several tokens. `WritableTokens` knows the bytes of every token, so that a
-fill is valid UTF-8 at every step and ends with a whole character.
+fill is valid UTF-8 at every step and ends with a whole character. A fill begins a word of its own: after "car" it may
+not begin with "pet".
 """
 
 import codecs
 import unicodedata
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool
@@ -13,6 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault
+from mars.words import begins_inside_word, ends_in_word
 
 BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; separators of lines and paragraphs
 LONGEST = 4  # bytes of a character in UTF-8
@@ -75,22 +78,43 @@ class WritableTokens:
         single = {token for token in self.bytes if len(token) == 1}
         # Unless every byte is a token, it may be impossible to complete a character.
         self.most = LONGEST - 1 if all(bytes([byte]) in single for byte in range(0x80, 0xC0)) else 0
-        self._allowed: dict[tuple[bytes, int], Bool[Tensor, " vocabulary"]] = {}
+        self._allowed: dict[tuple[bytes, int, bool], Bool[Tensor, " vocabulary"]] = {}
         self._missing: dict[bytes, list[int | None]] = {}
         if not self.allowed(b"", 0).any():
             raise SettingFault(f"none of the {len(tokens)} tokens of {tokenizer.name_or_path!r} may be written")
+        if not self.allowed(b"", 0, after_word=True).any():
+            raise SettingFault(
+                f"MARS needs a tokenizer with a token that begins a new word, such as a space, but none of the "
+                f"{len(tokens)} tokens of {tokenizer.name_or_path!r} does"
+            )
 
-    def allowed(self, pending: bytes, room: int) -> Bool[Tensor, " vocabulary"]:
-        """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them."""
-        key = pending, min(room, self.most)
+    def allowed(self, pending: bytes, room: int, after_word: bool = False) -> Bool[Tensor, " vocabulary"]:
+        """The tokens that may follow the first bytes of a character, when `room` more tokens may follow them.
+
+        After a word, tokens that would go on with it may not follow, nor any first bytes of a character.
+        """
+        key = pending, min(room, self.most), after_word
         if key not in self._allowed:
             if pending not in self._missing:
                 self._missing[pending] = [
                     count_missing_bytes(pending + token) if token else None for token in self.bytes
                 ]
             may = [missing is not None and missing <= key[1] for missing in self._missing[pending]]
+            if after_word:
+                may = [ok and self._begins_word(token) for ok, token in zip(may, self.bytes, strict=True)]
             self._allowed[key] = torch.tensor(may + [False] * (self.size - len(may)), device=self.device)
         return self._allowed[key]
+
+    def _begins_word(self, token: bytes) -> bool:
+        text = token.decode("utf-8", errors="ignore")
+        return text != "" and not begins_inside_word(text)
+
+    def ends_in_word(self, tokens: Sequence[int]) -> bool:
+        """Whether a letter after the tokens would go on with their last word; only the last few tokens are looked at.
+
+        Special tokens end no word.
+        """
+        return ends_in_word(b"".join(self.bytes[token] for token in tokens[-8:]).decode("utf-8", errors="ignore"))
 
     def pending(self, pending: bytes, token: int) -> bytes:
         """The bytes of the incomplete character after the token, if any."""

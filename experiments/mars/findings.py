@@ -15,7 +15,9 @@ from core.scores import Scores
 from data.rated import RatedSet
 from experiments.report.evaluation import evaluate
 from experiments.runner.contracts import AgreementRow
+from mars.masking import Blank
 from mars.metric import Compared
+from mars.references import AugmentedReference
 from mars.words import split_words
 from meta_eval.agreement import Agreement, agreement
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
@@ -153,7 +155,10 @@ class MarsFindings:
         gains: of `mars` over every other row but those of Table 5.
         falls: by kind of adversary and metric.
         deviations: by largest masking ratio (Table 5), see `mean_deviations`.
-        kl: the mean KL divergence of planned from plain next-token distributions, in nats; None without a blank.
+        ratios: the masking ratios of `mars`.
+        altered: the share of references with at least one blank by masking ratio, see `measure_altered`.
+        kl: the mean KL divergence of planned from plain next-token distributions over all planned tokens, in nats;
+            None where no token was planned.
     """
 
     lengths: LengthStatistics
@@ -164,7 +169,14 @@ class MarsFindings:
     gains: Mapping[str, Gain]
     falls: Mapping[str, Mapping[str, Fall]]
     deviations: Mapping[float, float]
+    ratios: Sequence[float]
+    altered: Mapping[float, float]
     kl: float | None
+
+    @property
+    def share_altered(self) -> float:
+        """The share of the augmented references of `mars` that have at least one blank, over its ratios above 0."""
+        return mean_altered(self.altered, self.ratios)
 
     @property
     def sets(self) -> tuple[ScoredTexts, ...]:
@@ -263,22 +275,41 @@ def find_disagreements(texts: ScoredTexts, count: int = 6) -> list[Disagreement]
 def mean_deviations(compared: Sequence[Compared], largest_ratios: Sequence[float]) -> dict[float, float]:
     """By largest masking ratio, the sample standard deviation of an example's cosines, on average (Table 5).
 
-    Only the cosines with augmented references count, so it is NaN with fewer than two masking ratios above 0.
+    The cosine with the human reference counts, as in the paper, which has a value at 20 % and none at 0 %. NaN for a
+    single masking ratio.
     """
     found: dict[float, float] = {}
     for largest in largest_ratios:
-        columns = [ratio for ratio in largest_ratios if 0 < ratio <= largest]
+        columns = [ratio for ratio in largest_ratios if 0 <= ratio <= largest]
         cosines = [[row[one.ratios.index(r)] for r in columns] for one in compared for row in one.cosines]
         spreads = [np.std(row, ddof=1) for row in cosines if len(row) > 1 and not np.isnan(row).any()]
         found[largest] = float(np.mean(spreads)) if spreads else float("nan")
     return found
 
 
-def mean_kl(compared: Sequence[Compared]) -> float | None:
-    """How far self-planning moves the model: its mean KL divergence from the plain one, in nats."""
-    references = {id(one): one for c in compared for row in c.references for one in row}
-    moved = [one.augmented.kl for one in references.values() if one.augmented.fills]
-    return float(np.mean(moved)) if moved else None
+def measure_altered(compared: Sequence[Compared], ratios: Sequence[float]) -> dict[float, float]:
+    """By masking ratio, the share of references with at least one blank; the others equal the human reference.
+
+    Each reference counts once, however many texts are compared with it. NaN without references.
+    """
+    references = list_references(compared)
+    found: dict[float, float] = {}
+    for ratio in ratios:
+        blank = [any(isinstance(part, Blank) for part in one.template) for one in references if one.ratio == ratio]
+        found[ratio] = float(np.mean(blank)) if blank else float("nan")
+    return found
+
+
+def mean_altered(altered: Mapping[float, float], ratios: Sequence[float]) -> float:
+    """The mean share of references with a blank over the ratios above 0; NaN without such a ratio."""
+    shares = [altered[ratio] for ratio in ratios if ratio > 0]
+    return float(np.mean(shares)) if shares else float("nan")
+
+
+def list_references(compared: Sequence[Compared]) -> list[AugmentedReference]:
+    """Each augmented reference once, however many texts are compared with it."""
+    found = {(one.context, one.reference, one.ratio): one for c in compared for row in c.references for one in row}
+    return list(found.values())
 
 
 def to_raw_perplexity(scores: Scores) -> Scores:

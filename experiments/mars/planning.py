@@ -1,4 +1,4 @@
-"""What the settings of MARS do, on development data: largest_shift, k, sigma, q and the largest masking ratio.
+"""What the settings of MARS do, on development data: the KL of planning, k, sigma, q and the largest masking ratio.
 
 One setting varies at a time. For each value the table shows how far planning moves the model (KL), the agreement with
 the ratings, and what planning adds to it. The rated texts are not those that the other experiments report.
@@ -15,17 +15,19 @@ from core.settings import Count, Positive, Several, Share, Size, checked_datacla
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.references import ReferenceData
-from experiments.mars.findings import Gain, ScoredTexts, mean_kl, measure_gain
+from experiments.mars.findings import Gain, ScoredTexts, list_references, mean_altered, measure_altered, measure_gain
 from experiments.mars.variants import MetricPlan
 from experiments.runner.contracts import AgreementRow, Outcome, Run, Table
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from language_models.causal import CausalLM
 from mars.augmentation import SelfPlanningAugmenter
+from mars.cloze import mean_kl
 from mars.metric import MARS
 
 CAPTION = (
     "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "
-    "plain next-token distributions (nats). planning gain: Spearman minus that of k = 0 with the same other settings."
+    "plain next-token distributions over all planned tokens (nats). planning gain: Spearman minus that of k = 0 with "
+    "the same other settings. altered: the share of augmented references with a blank."
 )
 
 
@@ -34,14 +36,14 @@ class VariedSettings:
     """The values of each setting.
 
     Attributes:
-        largest_shift: how far a planning step moves the logit that it moves most.
+        kl: how far planning moves the next-token distribution, in nats.
         planning_steps: k.
         max_guess: sigma.
         q: the weight of each masking ratio relative to the one before.
         largest_ratio: the largest masking ratio, in steps of 0.2 from 0.
     """
 
-    largest_shift: Several[Positive]
+    kl: Several[Positive]
     planning_steps: Several[Count]
     max_guess: Several[Size]
     q: Several[Positive]
@@ -53,9 +55,10 @@ class SettingEffect:
     """What MARS does at one value of a setting.
 
     Attributes:
-        kl: in nats; None without a blank.
+        kl: measured, in nats; None where no token was planned.
         row: the agreement with the ratings.
         gain: over MARS without planning.
+        altered: the share of augmented references with a blank.
     """
 
     setting: str
@@ -63,6 +66,7 @@ class SettingEffect:
     kl: float | None
     row: AgreementRow
     gain: Gain
+    altered: float
 
 
 def mars_planning(
@@ -130,7 +134,9 @@ def _measure(setting: str, value: float, metric: MARS, rated: RatedSet) -> Setti
     plain = _augment_with(metric, {"planning_steps": 0}).score(rated.examples)
     texts = ScoredTexts.of(rated, {"mars": metric.score_compared(compared), "mars_without_planning": plain})
     gain = measure_gain(texts, "mars_without_planning")
-    return SettingEffect(setting, value, mean_kl(compared), texts.by_metric["mars"], gain)
+    altered = mean_altered(measure_altered(compared, metric.ratios), metric.ratios)
+    kl = mean_kl(one.augmented for one in list_references(compared))
+    return SettingEffect(setting, value, kl, texts.by_metric["mars"], gain, altered)
 
 
 def _cells(effect: SettingEffect) -> dict[str, Any]:
@@ -141,6 +147,7 @@ def _cells(effect: SettingEffect) -> dict[str, Any]:
         "n": effect.gain.n,
         "agreement (spearman)": effect.row.spearman,
         "planning gain": effect.gain.spearman,
+        "altered": effect.altered,
     }
 
 

@@ -20,8 +20,9 @@ from experiments.mars.findings import (
     ScoredTexts,
     count_shared_texts,
     find_disagreements,
+    list_references,
     mean_deviations,
-    mean_kl,
+    measure_altered,
     measure_fall,
     measure_gain,
     measure_lengths,
@@ -37,6 +38,7 @@ from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import folders_of
 from language_models.causal import CausalLM
+from mars.cloze import mean_kl
 from mars.metric import MARS
 from meta_eval.bootstrap import Estimate
 
@@ -130,7 +132,9 @@ def _findings(
             for kind, texts in found.items()
         },
         deviations=mean_deviations(compared_originals, analyses.largest_ratios),
-        kl=mean_kl(compared_originals),
+        ratios=variants["mars"].ratios,
+        altered=measure_altered(compared_originals, sorted({*variants["mars"].ratios, *analyses.largest_ratios})),
+        kl=mean_kl(one.augmented for one in list_references(compared_originals)),
     )
 
 
@@ -141,6 +145,8 @@ def _notes(found: MarsFindings, analyses: Analyses) -> Iterator[str]:
         "helps" if gain.spearman.low > 0 else "hurts" if gain.spearman.high < 0 else "changes nothing beyond chance"
     )
     yield f"{name}: planning {verdict} (Spearman {format_signed(gain.spearman)}, n = {gain.n})"
+    shares = (f"{100 * found.altered[ratio]:.0f} % at {format_ratio(ratio)}" for ratio in found.ratios if ratio > 0)
+    yield f"{name}: references with a blank: {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
     if not analyses.adversaries:
         return
@@ -148,6 +154,15 @@ def _notes(found: MarsFindings, analyses: Analyses) -> Iterator[str]:
         yield f"no Retrieve for {name}: not every text has a context"
     elif (shared := count_shared_texts(found.adversaries["retrieve"].rated))[0]:
         yield f"Retrieve for {name}: {shared[0]} of {shared[1]} inputs have one retrieved sentence for all systems"
+
+
+def format_ratio(ratio: float) -> str:
+    """A masking ratio without the zero in front.
+
+    >>> format_ratio(0.2)
+    '.2'
+    """
+    return f"{ratio:g}".removeprefix("0")
 
 
 def format_signed(estimate: Estimate) -> str:

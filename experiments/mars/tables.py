@@ -6,23 +6,25 @@ from typing import Any
 from experiments.mars.findings import MarsFindings, name_ratio_row
 from experiments.runner.contracts import Table
 
+ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (
     "Table 2 of MARS: how many words and marks contexts and references have on average. omega: context over reference; "
-    "a low one means an open-ended task."
+    "a low one means an open-ended task." + ALTERED
 )
 DISAGREEMENT_CAPTION = (
     "Table 6 of MARS: the texts that mars ranks furthest from their rating. difference: rank of the score minus rank "
     "of the rating, as shares; below 0 mars is too strict. copied: the text stands in the context (confusion). "
-    "unknown: it has an unknown token (OOV)."
+    "unknown: it has an unknown token (OOV)." + ALTERED
 )
 GAIN_CAPTION = (
     "How much better mars agrees with the ratings than each other row, on the texts that both score: differences of "
-    "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance."
+    "correlations with paired bootstrap intervals. An interval above 0 is a gain beyond chance." + ALTERED
 )
-SYSTEM_CAPTION = "Table 3 of MARS: correlation with the rating ({aspect}) among the texts of each system."
+SYSTEM_CAPTION = "Table 3 of MARS: correlation with the rating ({aspect}) among the texts of each system." + ALTERED
 RATIO_CAPTION = (
     "Table 5 of MARS: agreement with the rating by the largest masking ratio, and the sample standard deviation of an "
-    "example's cosines with its augmented references, on average."
+    "example's cosines with its references, on average; the human reference is one of them. altered: the share of "
+    "references with a blank at this ratio; the others equal the human reference."
 )
 ADVERSARY_CAPTION = (
     "Table 4 of MARS: Pearson's correlation with the ratings of the originals for adversaries in their place, and how "
@@ -50,6 +52,7 @@ def make_system_table(found: MarsFindings) -> Table:
     """Table 3: a row for each metric and system."""
     rows = [
         {"metric": metric, "system": system, "n": one.n, "pearson": one.pearson, "spearman within": one.spearman}
+        | {"altered": found.share_altered}
         for metric, by_system in found.within_systems.items()
         for system, one in by_system.items()
     ]
@@ -66,6 +69,7 @@ def _length_row(found: MarsFindings) -> dict[str, Any]:
         "context words": lengths.context,
         "reference words": lengths.reference,
         "omega": lengths.omega,
+        "altered": found.share_altered,
     }
 
 
@@ -82,6 +86,7 @@ def _disagreement_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
             "difference": one.difference,
             "copied": "yes" if one.is_copied else "no",
             "unknown": "yes" if one.has_unknown else "no",
+            "altered": found.share_altered,
         }
 
 
@@ -94,7 +99,7 @@ def _gain_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
     cells = {"set": found.originals.rated.name, "aspect": found.originals.aspect}
     for other, gain in found.gains.items():
         gains = {"pearson gain": gain.pearson, "spearman gain": gain.spearman}
-        yield {**cells, "mars against": other, "n": gain.n, **gains}
+        yield {**cells, "mars against": other, "n": gain.n, **gains, "altered": found.share_altered}
 
 
 def _ratio_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
@@ -109,6 +114,7 @@ def _ratio_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
             "pearson": row.pearson,
             "spearman": row.spearman,
             "mean deviation": deviation,
+            "altered": found.altered[largest],
         }
 
 
@@ -124,4 +130,5 @@ def _fall_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
                 "pearson": fall.adversaries,
                 "fall": fall.fall,
                 "below": fall.below,
+                "altered": found.share_altered,
             }

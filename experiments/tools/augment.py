@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from core.example import Example
 from core.faults import ExampleFaults
 from data.files import located_examples
 from data.text_files import written_aside
 from experiments.runner.contracts import Outcome, Run
-from mars.cloze import Fill
+from mars.cloze import Fill, mean_kl
 from mars.keeping import to_json_numbers
 from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
@@ -40,8 +38,8 @@ def augment(run: Run, examples: Sequence[Example], given: str, output: Path, met
         "references without context": sum(not row[0].context for row in rows),
         "references with a truncated context": sum(any(one.augmented.dropped_context for one in row) for row in rows),
     }
-    if filled:
-        figures["mean KL of guided and plain predictions (nats)"] = float(np.mean([one.kl for one in filled]))
+    if (kl := mean_kl(filled)) is not None:
+        figures["mean KL of guided and plain predictions (nats)"] = kl
     refused = len(references) - len(rows)
     notes = [f"{refused} of {len(references)} references could not be augmented; {output} says why"] if refused else []
     return Outcome(signature=metric.signature, figures=figures, notes=notes, files=[output])

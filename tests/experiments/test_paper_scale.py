@@ -275,11 +275,11 @@ def test_mars_on_public_texts(
 
 def test_settings_of_mars(models: Models, results: Results) -> None:
     few = ("data.train=1", "data.held_out=1", "data.rated=0", "development.rated=8", "ratios=[0.0,0.2]")
-    varied = ("varied.largest_shift=[0.5,2.0]", "varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]")
+    varied = ("varied.kl=[0.1,0.5]", "varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]")
     named = [name for name in mars_models(models) if name.startswith(("model.language_model", "model.metric"))]
     found = results("mars_planning", *few, *varied, "varied.largest_ratio=[0.2]", *named)
     assert [row["setting"] for row in found["table"]] == [
-        *("largest_shift", "largest_shift", "planning_steps", "max_guess", "q", "largest_ratio")
+        *("kl", "kl", "planning_steps", "max_guess", "q", "largest_ratio")
     ]
     assert all(math.isfinite(row["KL"]) and row["n"] == 8 for row in found["table"])
 

@@ -17,6 +17,9 @@ STORIES = [
 ]
 
 
+SIGNS = "!#$%&"  # 0 to 4, as signs that do not join words
+
+
 class Chain(torch.nn.Module):
     """Predicts from the last token alone: `probabilities[x, y]` of y after x; called as transformers call a model."""
 
@@ -38,11 +41,11 @@ class Chain(torch.nn.Module):
 
 
 def chain(probabilities: torch.Tensor) -> CausalLM:
-    """The model with a token per digit; 0 is also what an empty context stands for."""
-    tokenizer = Tokenizer(models.BPE({str(i): i for i in range(len(probabilities))}, []))
+    """The model with a token per sign of `SIGNS`; the first is also what an empty context stands for."""
+    tokenizer = Tokenizer(models.BPE({sign: i for i, sign in enumerate(SIGNS[: len(probabilities)])}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    return CausalLM(Chain(probabilities), PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="0"))
+    return CausalLM(Chain(probabilities), PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=SIGNS[0]))
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,8 @@ class Counting:
             raise ExampleFaults(long)
         self.asked += jobs
         return [
-            Augmented(f"{job.context}\u2028 fill", (Fill(" fill", (3,), (1.5, float("inf"))),), 0.25, 1) for job in jobs
+            Augmented(f"{job.context}\u2028 fill", (Fill(" fill", (3,), (1.5, float("inf"))),), 0.25, 1, 2)
+            for job in jobs
         ]
 
 

@@ -1,14 +1,17 @@
-"""Self-planning: the exact case by hand, gradients against autograd, the size of a step, rows by themselves."""
+"""Self-planning: the exact case by hand, gradients against autograd, the KL that is asked for, rows by themselves."""
 
+import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from torch.nn.functional import normalize
 
-from mars.planning import NO_WORD, Rule, divergence, plan, reward_gradient
+from mars.planning import FARTHEST, NO_WORD, Rule, divergence, plan, reward_gradient
 
 RULES: tuple[Rule, ...] = ("log_probability", "cosine")
 THREE = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -62,25 +65,41 @@ def test_gradients_equal_autograd(rule: Rule, xi: float) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_each_step_moves_the_largest_logit_by_the_set_amount(rule: Rule) -> None:
+@pytest.mark.parametrize("kl", [0.01, 0.2, 0.4])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_divergence_is_as_set_however_certain_the_model_is(rule: Rule, kl: float, steps: int) -> None:
+    """One largest shift gave a KL of .04 with one model and of .34 with another."""
     hidden, embeddings, words = random_case(1)
-    before = hidden
-    for steps in (1, 2, 3):
-        planned = plan(hidden, embeddings, words, steps, largest_shift=0.7, rule=rule)
-        shift = (planned.hidden - before) @ embeddings.T
-        torch.testing.assert_close(shift.abs().amax(-1), torch.full((4,), 0.7, dtype=torch.float64))
-        before = planned.hidden
+    for certainty in (0.1, 0.5, 1.0):
+        planned = plan(certainty * hidden, embeddings, words, steps, kl=kl, rule=rule)
+        found = divergence(planned.logits, planned.plain)
+        torch.testing.assert_close(found, torch.full_like(found, kl), rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("seed", range(5))
 def test_planning_brings_the_words_closer(rule: Rule, seed: int) -> None:
     hidden, embeddings, words = random_case(seed)
-    rewards = [
-        reward(plan(hidden, embeddings, words, k, largest_shift=0.05, rule=rule).hidden, embeddings, words, rule=rule)
-        for k in range(4)
-    ]
+    moved = [hidden, *(plan(hidden, embeddings, words, kl=kl, rule=rule).hidden for kl in (0.001, 0.01, 0.05))]
+    rewards = [reward(one, embeddings, words, rule=rule) for one in moved]
     assert all((after > before).all() for before, after in pairwise(rewards))
+
+
+def test_a_target_out_of_reach_moves_no_logit_without_bound() -> None:
+    """Where the plain model already expects the word, certainty adds only -log p(word) < kl."""
+    hidden, words = torch.tensor([[4.0, 0.0]]), torch.tensor([[0]])
+    planned = plan(hidden, THREE, words, kl=0.2)
+    assert (planned.logits - planned.plain).abs().max() <= FARTHEST * (1 + 1e-5)
+    probability = planned.plain.softmax(-1)[0, 0]
+    assert 0 < divergence(planned.logits, planned.plain).item() < -probability.log().item() < 0.2
+
+
+def test_the_step_by_hand() -> None:
+    """Two tokens with opposite embeddings: KL = log 2 - H(p), so p(word) = .8 gives a KL of .1927."""
+    embeddings = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
+    target = math.log(2) + 0.8 * math.log(0.8) + 0.2 * math.log(0.2)
+    planned = plan(torch.zeros(1, 1, dtype=torch.float64), embeddings, torch.tensor([[0]]), kl=target)
+    assert planned.logits.softmax(-1)[0, 0].item() == pytest.approx(0.8, rel=1e-5)
 
 
 def test_logits_belong_to_the_hidden_states() -> None:
@@ -134,18 +153,38 @@ def test_divergence_by_hand() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_steps_are_autograds_scaled_where_another_token_is_nearly_certain(rule: Rule) -> None:
+@pytest.mark.parametrize("steps", [1, 3])
+def test_plan_against_autograd_and_brent_where_another_token_is_nearly_certain(rule: Rule, steps: int) -> None:
     """In many dimensions, in float32: the gradient is small and made of large terms, but far from satisfied."""
     generator = torch.Generator().manual_seed(0)
     embeddings = torch.randn(300, 48, generator=generator, dtype=torch.float64)
     hidden = 0.4 * embeddings[[7, 8]]
     words = torch.tensor([[1, 2, 3], [4, NO_WORD, NO_WORD]])
-    moved = hidden
-    for _ in range(3):
-        moved = moved.detach().requires_grad_()
-        reward(moved, embeddings, words, rule=rule).sum().backward()
-        assert moved.grad is not None
-        moved = moved + moved.grad / (moved.grad @ embeddings.T).abs().amax(-1, keepdim=True)
     assert (hidden @ embeddings.T / 1.3).softmax(-1).amax(-1).min() > 0.99
-    planned = plan(hidden.float(), embeddings.float(), words, rule=rule)
-    torch.testing.assert_close(planned.hidden.double(), moved, atol=1e-4, rtol=1e-4)
+    planned = plan(hidden.float(), embeddings.float(), words, steps, rule=rule)
+    for i in range(2):
+        torch.testing.assert_close(
+            planned.hidden[i].double(), plan_slowly(hidden[i], embeddings, words[i], steps, rule), atol=1e-3, rtol=1e-4
+        )
+
+
+def plan_slowly(
+    hidden: torch.Tensor, embeddings: torch.Tensor, words: torch.Tensor, steps: int, rule: Rule, kl: float = 0.2
+) -> torch.Tensor:
+    """Eq. 6 with gradients by autograd, a row alone; eta by Brent's method."""
+    plain = (hidden @ embeddings.T).log_softmax(-1)
+    moved = hidden
+    for _ in range(steps):
+        moved = moved.detach().requires_grad_()
+        reward(moved[None], embeddings, words[None], rule=rule).sum().backward()
+        assert moved.grad is not None
+        shift = moved.grad @ embeddings.T
+        moved = moved + moved.grad / shift.abs().max()
+    direction = (moved - hidden).detach()
+
+    def excess(eta: float) -> float:
+        logits = (hidden + eta * direction) @ embeddings.T
+        return divergence(logits[None], plain[None]).item() - kl
+
+    eta: Any = brentq(excess, 0, 20, xtol=1e-12)
+    return hidden + eta * direction

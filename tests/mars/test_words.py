@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mars.words import fold, is_punctuation, split_words
+from mars.words import begins_inside_word, ends_in_word, fold, is_punctuation, split_words
 
 FAMILY = "👨\u200d👩\u200d👧"
 TEXTS = [
@@ -94,3 +94,12 @@ def test_what_is_punctuation() -> None:
     assert [w for w in split("`` No , '' he said : $ 5 + 50% ... 👍🏽 🇫🇷 。") if not is_punctuation(w)] == [
         *["No", "he", "said", "5", "50", "👍🏽", "🇫🇷"],
     ]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(alphabet="ab7'-. 字א,", max_size=6), st.text(alphabet="ab7'-. \u0301字א,", min_size=1, max_size=6))
+def test_a_text_that_begins_no_word_inside_leaves_the_words_before_it(before: str, after: str) -> None:
+    """Unless it goes on with a mark, which may be a part of an abbreviation or repeat the mark before it."""
+    if ends_in_word(before) and not begins_inside_word(after) and after[0] not in ".,'-":
+        words = split_words(before)
+        assert split_words(before + after)[: len(words)] == words

@@ -1,4 +1,4 @@
-"""+exp=mars_planning through the command line at toy size, and the sweeps over settings of MARS."""
+"""+exp=mars_planning through the command line at toy size, the KL at both scales, and the sweeps of MARS."""
 
 import json
 from collections.abc import Callable
@@ -31,20 +31,29 @@ def test_one_setting_changes_and_the_others_stay() -> None:
 def test_the_table_and_the_plot_have_every_value(run: Callable[..., Any], tmp_path: Path) -> None:
     found = run(
         *("+exp=mars_planning", *(setting for setting in TOY if "masked" not in setting), "data.train=200"),
-        *("data.held_out=20", "data.rated=0", "development.rated=24", "varied.largest_shift=[0.5,3.0]"),
+        *("data.held_out=20", "data.rated=0", "development.rated=24", "varied.kl=[0.05,0.5]"),
         *("varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]", "varied.largest_ratio=[0.2]"),
         *(f"outputs={tmp_path}", f"run_dir={tmp_path}/run"),
     )
     assert found.returncode == 0, found.stderr
     rows = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
     assert [(row["setting"], row["value"]) for row in rows] == [
-        *(("largest_shift", 0.5), ("largest_shift", 3.0), ("planning_steps", 1), ("max_guess", 0)),
+        *(("kl", 0.05), ("kl", 0.5), ("planning_steps", 1), ("max_guess", 0)),
         *(("q", 1.0), ("largest_ratio", 0.2)),
     ]
-    assert 0 < rows[0]["KL"] < rows[1]["KL"]
+    assert [row["KL"] for row in rows[:2]] == pytest.approx([0.05, 0.5], rel=0.02)
+    assert {row["altered"] for row in rows} == {1}
     assert {row["n"] for row in rows} == {24}
     assert all(len(row["planning gain_interval"]) == 2 for row in rows)
     assert (tmp_path / "run/plots/settings.png").is_file()
+
+
+@pytest.mark.parametrize("scale", ["tiny", "paper"])
+@pytest.mark.parametrize("experiment", ["mars_story", "mars_news data.root=x", "mars_qa data.root=x", "mars_planning"])
+def test_the_divergence_is_set_at_the_top_for_both_scales(experiment: str, scale: str) -> None:
+    config = compose_run([*f"+exp={experiment}".split(), f"scale={scale}", "kl=0.35"], [ROOT / "configs"])
+    assert config.model.metric.augmentation.kl == 0.35
+    assert config.model.metric.masking.rounding == "ceil"
 
 
 @pytest.mark.parametrize("sweep", sorted(path.stem for path in (ROOT / "configs/sweep").glob("mars_*.yaml")))

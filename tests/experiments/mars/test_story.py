@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from experiments.mars.findings import (
     count_shared_texts,
     find_disagreements,
     mean_deviations,
+    measure_altered,
     measure_fall,
     measure_gain,
     measure_lengths,
@@ -30,7 +31,10 @@ from experiments.report.plots import scores_against_ratings
 from experiments.runner.contracts import ScoredSet
 from experiments.tools.augment import list_lines
 from language_models.tiny import TinyGPT2
+from mars.cloze import Augmented
+from mars.masking import Blank
 from mars.metric import MARS, Compared
+from mars.references import AugmentedReference
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -91,6 +95,11 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(run: Calla
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
     assert ratios[0.0] is None
     assert ratios[0.8] > 0
+    assert ratios[0.2] > 0
+    own_tables = [row for row in results["table"] if "synthetic" not in row]
+    assert {row["altered"] for row in own_tables if "largest ratio" not in row} == {1}
+    assert [row["altered"] for row in own_tables if "largest ratio" in row] == [0, 1, 1, 1, 1]
+    assert "builtin_stories: references with a blank: 100 % at .2, 100 % at .4, 100 % at .6" in results["notes"]
     assert rows["bleu1", sets[1]]["spearman"] == pytest.approx(rows["bleu1", sets[0]]["spearman"])  # Reorder
     assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
         *("scores_builtin_stories", "adversaries_builtin_stories", "training_curves")
@@ -133,7 +142,7 @@ def test_agreement_within_each_system() -> None:
     texts = scored_texts(ratings, [*"aaaabbbc"], mars=values)
     found = measure_within_systems(texts)
     lengths = measure_lengths(texts.rated)
-    table = make_system_table(MarsFindings(lengths, [], texts, {}, found, {}, {}, {}, None))
+    table = make_system_table(MarsFindings(lengths, [], texts, {}, found, {}, {}, {}, (0.0, 0.2), {0.2: 1.0}, None))
     assert table.title == "Within systems: news"
     assert "(mean)" in table.caption
     assert [(row["metric"], row["system"], row["n"]) for row in table.rows] == [
@@ -166,10 +175,35 @@ def test_gains_and_falls_are_paired_differences() -> None:
     assert measure_fall(originals, originals, "mars").fall.value == 0
 
 
-def test_deviations_are_sample_deviations_of_augmented_references() -> None:
-    compared = [Compared((0.0, 0.2, 0.4), np.array([[9.0, 0.1, 0.3], [9.0, 0.5, 0.5], [9.0, np.nan, 0.5]]), "x")]
+def test_deviations_are_sample_deviations_of_all_references() -> None:
+    """Of the human one too: Table 5 has a deviation at 20 %, where there is one augmented reference, and none at 0."""
+    compared = [Compared((0.0, 0.2, 0.4), np.array([[0.5, 0.1, 0.3], [0.5, 0.5, 0.5], [0.9, np.nan, 0.5]]), "x")]
     found = mean_deviations(compared, (0.0, 0.2, 0.4))
-    assert [found[0.0], found[0.2], found[0.4]] == pytest.approx([math.nan, math.nan, 0.02**0.5 / 2], nan_ok=True)
+    assert [found[0.0], found[0.2], found[0.4]] == pytest.approx([math.nan, 0.08**0.5 / 2, 0.1], nan_ok=True)
+
+
+def altered(reference: str, blanks: Sequence[int]) -> tuple[AugmentedReference, ...]:
+    """A reference at the ratios 0, .2, .4 with so many blanks each."""
+    templates = [tuple(Blank(1) for _ in range(count)) for count in blanks]
+    return tuple(
+        AugmentedReference("", reference, ratio, template, Augmented("", (), 0.0, 0))
+        for ratio, template in zip((0.0, 0.2, 0.4), templates, strict=True)
+    )
+
+
+def test_the_share_of_references_with_a_blank_counts_each_reference_once() -> None:
+    rows = altered("a", [0, 0, 1]), altered("b", [0, 1, 2]), altered("c", [0, 0, 0])
+    ratios, nothing = (0.0, 0.2, 0.4), np.zeros((1, 3))
+    compared = [Compared(ratios, nothing, "x", (row,)) for row in (*rows, rows[1], rows[1])]
+    assert measure_altered(compared, ratios) == pytest.approx({0.0: 0, 0.2: 1 / 3, 0.4: 2 / 3})
+    assert measure_altered([], (0.2,)) == pytest.approx({0.2: math.nan}, nan_ok=True)
+    texts = scored_texts([1.0, 2.0], ["a", "b"], mars=[0.1, 0.2])
+    found = MarsFindings(
+        measure_lengths(texts.rated),
+        *([], texts, {}, measure_within_systems(texts), {}, {}, {}, ratios, measure_altered(compared, ratios), None),
+    )
+    assert found.share_altered == pytest.approx(1 / 2)
+    assert {row["altered"] for row in make_system_table(found).rows} == {found.share_altered}
 
 
 def test_lengths_are_those_of_inputs() -> None:
