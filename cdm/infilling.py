@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from tokenizers.models import WordPiece
 
-from cdm.segments import Gap, InfillingTask, Turns, infilling_task, training_gap
+from cdm.content import word_spans
+from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, token_spans, training_gap
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from language_models.causal import CausalLM
@@ -29,6 +30,7 @@ class TokenisedDialogues:
         longest: source tokens that a model reads.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
         tokens: every token by its id, as `spell_vocabulary` writes it.
+        words: whether random gaps begin and end where words do.
     """
 
     dialogues: Sequence[Turns]
@@ -37,10 +39,15 @@ class TokenisedDialogues:
     longest: int
     given: int
     tokens: Mapping[int, str]
+    words: bool = True
 
     def spell(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
         return [[self.tokens[token] for token in turn] for turn in turns]
+
+    def spans(self, turn: Sequence[int]) -> list[Span]:
+        """What no random gap cuts: the words of a turn, or its tokens."""
+        return word_spans([self.tokens[token] for token in turn]) if self.words else token_spans(turn)
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         """The task of filling the gap of a dialogue."""
@@ -61,7 +68,7 @@ class TokenisedDialogues:
             content = str(turns)
             rng = random.Random(f"{seed}/{seen[content]}/{content}")
             seen[content] += 1
-            found.append(self.task(turns, self.fillable(turns, training_gap(turns, rng, self.given))))
+            found.append(self.task(turns, self.fillable(turns, training_gap(turns, rng, self.given, self.spans))))
         return found
 
 
@@ -81,7 +88,9 @@ def dialogue_infilling(lm: ConditionalLM) -> Infilling:
     return Infilling((), (), (vocabulary[SEPARATOR],), end=(), begin=(lm.start,), reads_right=False)
 
 
-def tokenise(lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
+def tokenise(
+    lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0, words: bool = True
+) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own.
 
     Raises SettingFault where a model has too few positions for the sources or turns.
@@ -105,6 +114,7 @@ def tokenise(lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int
         longest,
         given,
         spell_vocabulary(lm.tokenizer),
+        words,
     )
 
 
@@ -140,7 +150,9 @@ class Gaps:
 
     Attributes:
         longest: source tokens that the model reads; longer dialogues are read in windows.
-        given: the first turns, which have no gap (the concepts of a CommonGen sentence). Both are saved with the model.
+        given: the first turns, which have no gap (the concepts of a CommonGen sentence).
+        words: whether gaps begin and end where words do, in training and in sampling; words longer than a segment may
+            be are cut. The model is saved with `longest`, `given` and `words`.
         most: gaps to learn in an epoch, the first ones of a random order; None for one of every dialogue. A model that
             learns fewer sees the first gaps of one that learns more.
         order: how a causal model reads a dialogue with a gap; None for an encoder-decoder model.
@@ -148,6 +160,7 @@ class Gaps:
 
     longest: Count
     given: Size = 0
+    words: bool = True
     most: Count | None = None
     order: Literal["fill-in-the-middle", "left-to-right"] | None = None
 
@@ -165,11 +178,12 @@ class Gaps:
             )
         lm.tokenizer.model_max_length = self.longest
         lm.model.config.given_turns = self.given
+        lm.model.config.word_gaps = self.words
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
         """The tasks of an epoch by its seed."""
-        tokenised = tokenise(lm, dialogues, self.longest, self.given)
+        tokenised = tokenise(lm, dialogues, self.longest, self.given, self.words)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:

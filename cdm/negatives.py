@@ -212,7 +212,7 @@ def _gap(
         found = content_gap(tokenised.spell(turns), rng, tokenised.given)
     elif place == "amr" and graphs is not None:
         found = amr_gap(tokenised.spell(turns), graphs, rng, longest_segment, tokenised.given)
-    return found or random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given)
+    return found or random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given, tokenised.spans)
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

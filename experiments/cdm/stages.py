@@ -99,6 +99,7 @@ class TrainedPair:
             "expert": self.expert.identity,
             "longest": self.pair.longest,
             "given": self.pair.given,
+            "words": self.pair.words,
             "dtype": self.pair.expert.dtype,
         }
 

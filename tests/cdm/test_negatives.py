@@ -98,6 +98,18 @@ def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, mon
     assert " ".join(nearest.split()) in found.negatives[0]
 
 
+def test_redrawn_segments_stand_between_whole_words(
+    pair: Pair, dialogues: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {word for turns in dialogues for turn in turns for word in turn.split()}
+    tea = pair.amateur.tokenizer(" oo", add_special_tokens=False)["input_ids"]  # a word by itself: it has its blank
+    monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [tea for _ in sources])
+    for words in (True, False):
+        found = sample_negatives(replace(pair, words=words), dialogues, "segment-single", SAMPLING, seed=0)
+        written = {word for turns in found.negatives for turn in turns for word in turn.split()}
+        assert (written <= known | {"oo"}) == words
+
+
 def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
     found = sample_negatives(pair, dialogues[:10], "utterance-single", SAMPLING, seed=1)
     whole = sample_negatives(replace(pair, longest=500), dialogues[:10], "utterance-single", SAMPLING, seed=1)

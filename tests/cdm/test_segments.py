@@ -111,6 +111,15 @@ def test_strategies() -> None:
         manipulations("amr-single", rng)  # pyright: ignore[reportArgumentType]
 
 
+def test_a_gap_cuts_no_span() -> None:
+    words = [(0, 2), (2, 3), (3, 9), (9, 10)]  # the third is longer than a segment may be
+    gaps = {random_gap([range(10)], random.Random(i), False, 4, spans=lambda _: words) for i in range(400)}
+    inside = {(start, stop) for start in range(3, 9) for stop in range(start + 1, min(9, start + 4) + 1)}
+    beside = {(0, 2), (2, 3), (0, 3), (9, 10)}
+    across = {(0, 4), (2, 4), (2, 5), (2, 6), (8, 10), (7, 10), (6, 10)}
+    assert {(gap.start, gap.stop) for gap in gaps} == inside | beside | across
+
+
 def test_given_turns_have_no_gap() -> None:
     assert {random_gap([[1], [2], [3]], random.Random(i), utterance=True, given=1).turn for i in range(20)} == {1, 2}
 
