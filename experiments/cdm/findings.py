@@ -155,7 +155,8 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     sampled = kept_negatives(run, trained, train, plan.negatives)
     learned = {"": sampled}
     for rule in plan.rules:
-        learned[f"{rule}_"] = rule_negatives(chosen_dialogues(train, plan.negatives, run.seed), rule, run.seed)
+        chosen = chosen_dialogues(train, plan.negatives, run.seed)
+        learned[f"{rule}_"] = rule_negatives(chosen, rule, run.seed, pair.given)
     judges = {
         f"{kind}{name}": find_or_train_discriminator(
             run, f"discriminator_{kind}{name}", each, labelled(negatives), run.seed

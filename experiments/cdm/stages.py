@@ -153,7 +153,8 @@ def mixed_negatives(
         if isinstance(source, Sampling):
             found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
         else:
-            found = rule_negatives(decode_dialogues(pair.amateur, pair.tokenise(own).dialogues), source, seed)
+            texts = decode_dialogues(pair.amateur, pair.tokenise(own).dialogues)
+            found = rule_negatives(texts, source, seed, pair.given)
             advance(len(own))
         parts.append((places, found))
     return join_negatives(parts)

@@ -48,6 +48,16 @@ def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, mo
     assert (found.positives, found.negatives, found.indices, found.failures) == ((), (), (), 1)
 
 
+def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdm.negatives.manipulations", lambda *_: ["utterance"] * 4)
+    monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
+    (same,) = pair.amateur.tokenizer.batch_decode([[260]])
+    found = sample_negatives(pair, [("good morning", "hello there")], "mixed-multi", SAMPLING, seed=0)
+    assert (found.negatives, found.indices, found.failures) == (((same, same),), (0,), 0)
+
+
 def test_a_segment_may_be_as_long_as_the_longest_turn(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     columns: list[int] = []
 
