@@ -86,14 +86,19 @@ class Pair:
         return dialogue_infilling(self.amateur)
 
     @property
-    def never_drawn(self) -> list[int]:
-        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token.
+    def vocabulary(self) -> int:
+        """The number of logits that stand for tokens.
 
-        A model may have more ids than its tokenizer has tokens (T5: 32101 to 32127).
+        A model may have more (T5: 32128; Pythia: 50304 or 50432, by its size).
         """
+        return 1 + max(self.amateur.tokenizer.get_vocab().values())
+
+    @property
+    def never_drawn(self) -> list[int]:
+        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token."""
         tokens = self.amateur.tokenizer.get_vocab()
         special = {*self.amateur.tokenizer.all_special_ids, tokens[SEPARATOR]}
-        empty = set(range(self.amateur.model.config.vocab_size)) - set(tokens.values())
+        empty = set(range(self.vocabulary)) - set(tokens.values())
         return sorted((special | empty) - set(self.infilling.after))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:

@@ -104,7 +104,15 @@ class HeldOut:
 
     @classmethod
     def of(cls, data: DialogueData) -> "HeldOut":
-        """Every third held-out dialogue for each purpose."""
+        """Every third held-out dialogue for each purpose.
+
+        Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
+        """
+        if min(len(data.train), len(data.held_out)) < 2:
+            raise SettingFault(
+                "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
+                f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
+            )
         dialogues = turns_of(data.held_out)
         return cls(dialogues[::3], dialogues[1::3], dialogues[2::3])
 

@@ -1,6 +1,7 @@
 """Pairs of every family: sampling against the plain way, batches, steps and negatives."""
 
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Literal
 
@@ -253,6 +254,24 @@ def test_a_causal_model_learns_all_that_it_reads_but_the_first_token(
     assert list(task.source) == [left_to_right.tokenizer.eos_token_id]
     assert batch["input_ids"][0].tolist() == [*task.source, *task.target[:-1]]
     assert batch["labels"][0].tolist() == list(task.target)
+
+
+def test_logits_beyond_the_tokenizer_change_nothing(
+    middle: ConditionalLM, dialogues: Dialogues, tmp_path: Path
+) -> None:
+    """Pythia pads its vocabulary to 50304 logits, its larger sizes to 50432."""
+    expert = build("llama", dialogues, tmp_path, 2)
+    wide = deepcopy(expert.model)
+    wide.resize_token_embeddings(expert.model.config.vocab_size + 30)
+    even, uneven = Pair(middle, expert, LONGEST), Pair(middle, CausalLM(wide, expert.tokenizer), LONGEST)
+    sources = [list(task.source) for task in even.tokenise(dialogues[:5]).tasks(seed=4)]
+    uniforms = np.random.default_rng(1).random((5, 9))
+    for gamma in (0.5, -1.0):
+        expected = sample_segments(even, sources, Sampling(gamma=gamma), uniforms, even.never_drawn)
+        assert sample_segments(uneven, sources, Sampling(gamma=gamma), uniforms, uneven.never_drawn) == expected
+        swapped = [Pair(pair.expert, pair.amateur, LONGEST) for pair in (even, uneven)]
+        first, second = (sample_segments(p, sources, Sampling(gamma=gamma), uniforms, p.never_drawn) for p in swapped)
+        assert first == second
 
 
 def test_what_does_not_go_together_is_refused(

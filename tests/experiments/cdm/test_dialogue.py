@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
 from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
 from data.files import read_examples, write_examples
-from experiments.cdm.findings import word_count_auc
+from data.sets.dialogues import DialogueData
+from experiments.cdm.findings import HeldOut, word_count_auc
 from experiments.cdm.stages import windows
 
 ROOT = Path(__file__).parents[3]
@@ -128,6 +130,49 @@ def test_a_development_set_without_machine_turns_is_refused(run: Callable[..., A
     done = run("+exp=cdm_development", "model.development.turns=[0]", f"outputs={tmp_path}")
     assert done.returncode == 2
     assert "must hold a number above 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("dialogues", "fraction", "found"), [(5, 0.1, "4 and 1"), (3, 0.6, "1 and 2"), (10, 0.1, "9 and 1")]
+)
+def test_too_few_dialogues_are_refused_before_training(
+    run: Callable[..., Any], tmp_path: Path, dialogues: int, fraction: float, found: str
+) -> None:
+    write_examples(tmp_path / "mine.jsonl", rated_dialogues(dialogues, seed=0))
+    done = run(
+        "+exp=cdm_dialogue",
+        "data=dialogues",
+        f"data.train_path={tmp_path}/mine.jsonl",
+        f"data.held_out_fraction={fraction}",
+        f"outputs={tmp_path}/outputs",
+    )
+    assert done.returncode == 2
+    assert f"at least 2 dialogues to train on and 2 held-out ones, but there are {found}" in done.stderr
+    assert not list((tmp_path / "outputs").glob("stages/amateur*"))
+
+
+def test_every_held_out_dialogue_has_one_purpose() -> None:
+    examples = rated_dialogues(9, seed=0)
+    parts = HeldOut.of(DialogueData("mine", examples[:2], examples[2:], (), synthetic=True))
+    assert [len(part) for part in (parts.choosing, parts.checking, parts.developing)] == [3, 2, 2]
+    assert {*parts.choosing, *parts.checking, *parts.developing} == {example.turns for example in examples[2:]}
+
+
+def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("+exp=cdm_development", *TOY, "data.held_out=2", f"outputs={tmp_path}")
+    assert done.returncode == 2
+    assert "a development set needs at least 3 held-out dialogues, but there are 2" in done.stderr
+
+
+def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
+    joint = OmegaConf.load(ROOT / "configs/exp/cdm_dialogue.yaml").joint
+    of_row = {row: column for column, rows in joint.items() for row in rows}
+    for kind in ("BERT", "Bi-LSTM"):
+        name = kind.lower().replace("-", "")
+        assert of_row[f"cdm_generative_{name}"] == f"generative, {kind}"
+        assert of_row[f"cdm_resampled_amateur_{name}"] == f"resampled amateur, {kind}"
+        assert of_row[f"cdm_resampled_expert_{name}"] == f"resampled expert, {kind}"
+        assert of_row[f"cdm_mixture_{name}"] == f"mixture, {kind}"
 
 
 def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
