@@ -39,6 +39,7 @@ def present(
             strategy=plan.negatives.strategy,
             gamma=plan.negatives.sampling.gamma,
             mixture=" ".join(map(str, plan.negatives.mixture)) or None,
+            pooler=f"{plan.pooler.negatives}-{plan.pooler.features}",
             seed=run.seed,
         ),
         rows=[row for each in scored for row in evaluate(each.scores, each.rated)],
