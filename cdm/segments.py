@@ -123,6 +123,25 @@ def window(turns: Turns, gap: Gap, longest: int) -> range:
             return range(low, high + 1)
 
 
+def parts_of(turns: Turns, first: int, room: int) -> list[range]:
+    """The turns in consecutive parts of as many whole turns as fit into `room` tokens, separators counted.
+
+    The first part has `first` tokens of room. A turn that does not fit is a part by itself.
+
+    >>> parts_of([[7], [7, 7], [7]], first=2, room=4)
+    [range(0, 1), range(1, 3)]
+    """
+    parts: list[range] = []
+    begin = used = 0
+    limit = first
+    for t, turn in enumerate(turns):
+        if t > begin and used + 1 + len(turn) > limit:
+            parts.append(range(begin, t))
+            begin, used, limit = t, 0, room
+        used += len(turn) + (t > begin)
+    return [*parts, range(begin, len(turns))]
+
+
 def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 

@@ -6,6 +6,7 @@ Forward only; every trained model and every sample is a kept stage.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from scipy.stats import rankdata
@@ -23,6 +24,7 @@ from cdm.discriminative import (
     series_steps,
 )
 from cdm.generative import GenerativeCDM, labelled
+from cdm.infilling import Gaps, TokenisedDialogues
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
 from cdm.rules import Rule, rule_negatives
@@ -78,6 +80,11 @@ class CdmPlan:
     dtype: str
     chosen: str
 
+    @property
+    def pair(self) -> dict[str, LanguageModelPlan]:
+        """Amateur and expert by name."""
+        return {"amateur": self.amateur, "expert": self.expert}
+
 
 @dataclass(frozen=True)
 class RatedDialogues:
@@ -125,7 +132,8 @@ class CdmFindings:
         trained: the pair.
         between: the amateur paired with each model of a size between the two.
         order: whether the expert is the better one.
-        windowed: the share of training gaps whose source does not hold the whole dialogue.
+        windowed: the share of the expert's training gaps whose source does not hold the whole dialogue.
+        passes: how often amateur and expert read the training text.
         negatives: what the discriminators learned.
         discriminators: by name, those of a rule by rule and name, as trained.
         pooler: the folder of the classifier pooler.
@@ -136,6 +144,7 @@ class CdmFindings:
     between: Mapping[str, TrainedPair]
     order: PartialOrder
     windowed: float
+    passes: Mapping[str, float]
     negatives: Negatives
     discriminators: Mapping[str, Trained]
     pooler: Path
@@ -159,7 +168,9 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
         series_parameters(trained, [*between.values()])
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
-        windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
+        text = pair.tokenise(train)
+        passes = {name: count_passes(each, text, run.seed) for name, each in plan.pair.items()}
+        windowed = float(np.mean([task.dropped > 0 for task in text.tasks(run.seed, gaps_of(plan.expert).windows)]))
     sampled = kept_negatives(run, trained, train, plan.negatives)
     learned = {"": sampled}
     for rule in plan.rules:
@@ -182,7 +193,7 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
     rated = tuple(score_rated(run, each, trained, [*between.values()], fitted, generative) for each in data.rated)
-    return CdmFindings(trained, between, order, windowed, sampled, judges, pooler, rated)
+    return CdmFindings(trained, between, order, windowed, passes, sampled, judges, pooler, rated)
 
 
 def score_rated(
@@ -217,6 +228,20 @@ def score_rated(
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
         scores["word_count"] = WordCount().score(rated.examples)
     return RatedDialogues(rated, steps, scores)
+
+
+def gaps_of(plan: LanguageModelPlan) -> Gaps:
+    """What a model of a pair learns; a pair learns nothing but gaps."""
+    return cast(Gaps, plan.learns)
+
+
+def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:
+    """How often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
+    learns = gaps_of(plan)
+    every = text.tasks(seed, learns.windows)
+    drawn = plan.tasks_per_text * len(every)
+    learned = drawn if learns.most is None else min(learns.most, drawn)
+    return plan.schedule.epochs * text.share_read(every) * learned / len(every)
 
 
 def series_parameters(trained: TrainedPair, between: Sequence[TrainedPair]) -> list[int]:

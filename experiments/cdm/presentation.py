@@ -61,6 +61,7 @@ def present(
             "redrawn segments that are cut": found.negatives.unclosed,
             "source tokens left out while sampling negatives": found.negatives.dropped,
             "share of training gaps read in a window of their dialogue": found.windowed,
+            **{f"passes of the {name} over the training text": passes for name, passes in found.passes.items()},
             "AUC of word count, positives against negatives (0.5 is chance)": word_count_auc(found.negatives),
         },
         synthetic=data.synthetic,

@@ -20,7 +20,7 @@ from language_models.training import Schedule, train_language_model
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
-GAPS = Gaps(longest=80)
+GAPS = Gaps(longest=80, windows="one")
 
 
 class Killed(pl.Callback):

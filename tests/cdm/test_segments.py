@@ -15,6 +15,7 @@ from cdm.segments import (
     fill,
     infilling_task,
     manipulations,
+    parts_of,
     random_gap,
     training_gap,
     window,
@@ -56,6 +57,17 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
     assert len(task.source) + task.dropped == whole
     if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
         assert list(kept) == list(range(len(turns)))
+
+
+@given(turns_strategy, st.integers(1, 20), st.integers(1, 20))
+def test_the_parts_of_a_dialogue_are_as_many_turns_as_fit(turns: list[list[int]], first: int, room: int) -> None:
+    parts = parts_of(turns, first, room)
+    assert [turn for part in parts for turn in part] == list(range(len(turns)))
+    for i, part in enumerate(parts):
+        limit = first if i == 0 else room
+        assert len(part) == 1 or len(join_ids([turns[t] for t in part], SEPARATOR)) <= limit
+        if part.stop < len(turns):  # one more turn does not fit
+            assert len(join_ids([turns[t] for t in (*part, part.stop)], SEPARATOR)) > limit
 
 
 def test_a_window_grows_to_both_sides() -> None:

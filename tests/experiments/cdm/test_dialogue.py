@@ -4,18 +4,23 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from omegaconf import OmegaConf
 
+from cdm.infilling import Gaps, Windows, tokenise
 from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
 from data.files import read_examples, write_examples
 from data.sets.dialogues import DialogueData
-from experiments.cdm.findings import HeldOut, word_count_auc
-from experiments.cdm.stages import windows
+from experiments.cdm.findings import HeldOut, count_passes, word_count_auc
+from experiments.cdm.stages import windows as windows_of
+from experiments.training.language_models import LanguageModelPlan
+from language_models.tiny import TinyT5
+from language_models.training import Schedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -164,6 +169,22 @@ def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., An
     assert "a development set needs at least 3 held-out dialogues, but there are 2" in done.stderr
 
 
+def test_passes_count_the_tokens_that_are_read() -> None:
+    dialogues = [("one two three four five six", "seven eight", "nine"), ("ten", "eleven")]
+    lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)
+    text = tokenise(lm, dialogues, 12)
+    for windows in get_args(Windows):
+        plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), Schedule(3, 16, 0.1), Gaps(12, windows=windows))
+        gaps = text.tasks(0, windows)
+        tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
+        special = {text.separator, *text.infilling.mask}
+        share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
+        assert count_passes(plan, text, 0) == pytest.approx(3 * share)
+        assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
+        half = replace(plan, learns=Gaps(12, windows=windows, most=len(gaps) // 2))
+        assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
+
+
 def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
     joint = OmegaConf.load(ROOT / "configs/exp/cdm_dialogue.yaml").joint
     of_row = {row: column for column, rows in joint.items() for row in rows}
@@ -221,7 +242,7 @@ def test_word_count_alone_by_hand() -> None:
 
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
-    cut = windows(dialogues, 4, seed=1)
+    cut = windows_of(dialogues, 4, seed=1)
     assert sorted({turns[0].split("-")[0] for turns in cut}) == sorted(str(d) for d in range(30))
     for turns in cut:
         dialogue = dialogues[int(turns[0].split("-")[0])]
