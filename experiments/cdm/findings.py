@@ -3,6 +3,7 @@
 Forward only; every trained model and every sample is a kept stage.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -135,6 +136,7 @@ class CdmFindings:
         windowed: the share of the expert's training gaps whose source does not hold the whole dialogue.
         passes: how often amateur and expert read the training text.
         negatives: what the discriminators learned.
+        non_words: the share of the words in negatives that no training dialogue has.
         discriminators: by name, those of a rule by rule and name, as trained.
         pooler: the folder of the classifier pooler.
         rated: the rated sets.
@@ -146,6 +148,7 @@ class CdmFindings:
     windowed: float
     passes: Mapping[str, float]
     negatives: Negatives
+    non_words: float
     discriminators: Mapping[str, Trained]
     pooler: Path
     rated: tuple[RatedDialogues, ...]
@@ -193,7 +196,8 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
     rated = tuple(score_rated(run, each, trained, [*between.values()], fitted, generative) for each in data.rated)
-    return CdmFindings(trained, between, order, windowed, passes, sampled, judges, pooler, rated)
+    non_words = non_word_share(sampled, train)
+    return CdmFindings(trained, between, order, windowed, passes, sampled, non_words, judges, pooler, rated)
 
 
 def score_rated(
@@ -287,3 +291,22 @@ def word_count_auc(negatives: Negatives) -> float:
     texts = [*negatives.positives, *negatives.negatives]
     labels = [1] * len(negatives.positives) + [0] * len(negatives.negatives)
     return float(roc_auc_score(labels, [sum(len(turn.split()) for turn in turns) for turns in texts]))
+
+
+def non_word_share(negatives: Negatives, dialogues: Sequence[Sequence[str]]) -> float:
+    """The share of the words in negatives that no training dialogue has: they alone tell a negative from its positive.
+
+    Words are runs of letters, without case; 0 where the negatives have none.
+    """
+    known = {word for turns in dialogues for turn in turns for word in letter_words(turn)}
+    written = [word for turns in negatives.negatives for turn in turns for word in letter_words(turn)]
+    return float(np.mean([word not in known for word in written])) if written else 0.0
+
+
+def letter_words(text: str) -> list[str]:
+    """The runs of letters of a text, without case.
+
+    >>> letter_words("It's 5 o'clock!")
+    ['it', 's', 'o', 'clock']
+    """
+    return re.findall(r"[^\W\d_]+", text.casefold())

@@ -16,7 +16,7 @@ from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
 from data.files import read_examples, write_examples
 from data.sets.dialogues import DialogueData
-from experiments.cdm.findings import HeldOut, count_passes, word_count_auc
+from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word_count_auc
 from experiments.cdm.stages import windows as windows_of
 from experiments.training.language_models import LanguageModelPlan
 from language_models.tiny import TinyT5
@@ -238,6 +238,13 @@ def test_word_count_alone_by_hand() -> None:
     shorter = Negatives((("a b", "c"), ("d e f",)), (("x", "z"), ("w",)), (0, 1), 0)
     assert word_count_auc(alike) == 0.5
     assert word_count_auc(shorter) == 1.0
+
+
+def test_words_of_no_training_dialogue_are_counted() -> None:
+    negatives = Negatives((("I like tea.",), ("d",)), (("I likgh tea, it's",), ("Tea! 42",)), (0, 1), 0)
+    known = [("It's I who like", "tea"), ("d",)]
+    assert non_word_share(negatives, known) == 1 / 6  # of i, likgh, tea, it, s, tea
+    assert non_word_share(Negatives((("?",),), (("!",),), (0,), 0), known) == 0
 
 
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
