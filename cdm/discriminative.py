@@ -1,7 +1,7 @@
 """Discriminative CDM: the step-wise contrastive momentum of a dialogue, pooled into one score (CDM, section 3.4.2)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -151,6 +151,14 @@ def explain_steps(pair: Pair, dialogues: Sequence[Sequence[str]], steps: Sequenc
 QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
 _SUMMARY = ("mean", "deviation", *(f"quantile_{round(100 * q)}" for q in QUANTILES), "min", "max", "share_below_zero")
 FEATURES = (*(f"token_{name}" for name in _SUMMARY), *(f"turn_{name}" for name in _SUMMARY))
+PoolerFeatures = Literal["momentum", "momentum_and_expert"]
+FEATURES_OF: Mapping[PoolerFeatures, tuple[str, ...]] = {
+    "momentum": FEATURES,
+    "momentum_and_expert": (
+        *FEATURES,
+        *(f"expert_{part}_{name}" for part in ("token", "turn") for name in _SUMMARY[:-1]),
+    ),
+}
 
 
 def summary(momentum: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.float64], " summary"]:
@@ -171,34 +179,51 @@ def summary(momentum: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.
     )
 
 
-def momentum_features(steps: Steps) -> Float[NDArray[np.float64], " features"]:
-    """The summary of the steps and the summary of the turns' means, in the order of `FEATURES`."""
-    turns = np.array([steps.momentum[steps.turn == t].mean() for t in np.unique(steps.turn)])
-    return np.concatenate([summary(steps.momentum), summary(turns)])
+def pooler_features(steps: Steps, features: PoolerFeatures = "momentum") -> Float[NDArray[np.float64], " features"]:
+    """The summary of the steps' momentum and that of the turns' means, in the order of `FEATURES_OF`.
+
+    With `momentum_and_expert` also both summaries of log p_e, without the share below zero, which is always 1.
+    """
+
+    def of_turns(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([values[steps.turn == t].mean() for t in np.unique(steps.turn)])
+
+    found = [summary(steps.momentum), summary(of_turns(steps.momentum))]
+    if features == "momentum_and_expert":
+        found += [summary(steps.expert)[:-1], summary(of_turns(steps.expert))[:-1]]
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True)
 class ClassifierPooler:
-    """A linear classifier on scaled momentum features; its logit is the score, its weights the explanation."""
+    """A linear classifier on scaled features of the steps; its logit is the score, its weights the explanation."""
 
     center: Float[NDArray[np.float64], " features"]
     scale: Float[NDArray[np.float64], " features"]
     weights: Float[NDArray[np.float64], " features"]
     intercept: float
+    features: PoolerFeatures = "momentum"
 
     @classmethod
-    def fit(cls, good: Sequence[Steps], damaged: Sequence[Steps], strength: float = 0.1) -> "ClassifierPooler":
+    def fit(
+        cls,
+        good: Sequence[Steps],
+        damaged: Sequence[Steps],
+        strength: float = 0.1,
+        features: PoolerFeatures = "momentum",
+    ) -> "ClassifierPooler":
         """Logistic regression of good against damaged dialogues; `strength` is scikit-learn's C.
 
         Raises ValueError where one of the two is empty.
         """
         if not good or not damaged:
             raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
-        features = np.stack([momentum_features(s) for s in (*good, *damaged)])
+        rows = np.stack([pooler_features(s, features) for s in (*good, *damaged)])
         labels = np.array([1] * len(good) + [0] * len(damaged))
-        scaler = StandardScaler().fit(features)
-        model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(features), labels)
-        return cls(np.asarray(scaler.mean_), np.asarray(scaler.scale_), model.coef_[0], float(model.intercept_[0]))
+        scaler = StandardScaler().fit(rows)
+        model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(rows), labels)
+        center, scale = np.asarray(scaler.mean_), np.asarray(scaler.scale_)
+        return cls(center, scale, model.coef_[0], float(model.intercept_[0]), features)
 
     def logit(self, steps: Steps) -> float:
         """Higher is better."""
@@ -206,13 +231,15 @@ class ClassifierPooler:
 
     def contributions(self, steps: Steps) -> dict[str, float]:
         """What each feature adds to the logit; with the intercept they sum to it."""
-        parts = (momentum_features(steps) - self.center) / self.scale * self.weights
-        return dict(zip(FEATURES, parts.tolist(), strict=True))
+        parts = (pooler_features(steps, self.features) - self.center) / self.scale * self.weights
+        return dict(zip(FEATURES_OF[self.features], parts.tolist(), strict=True))
 
     @property
     def content(self) -> dict[str, Any]:
         """The intercept, and by feature its weight, center and scale."""
-        rows = zip(FEATURES, self.center.tolist(), self.scale.tolist(), self.weights.tolist(), strict=True)
+        rows = zip(
+            FEATURES_OF[self.features], self.center.tolist(), self.scale.tolist(), self.weights.tolist(), strict=True
+        )
         return {
             "intercept": self.intercept,
             "features": {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows},
@@ -226,9 +253,10 @@ class ClassifierPooler:
     def load(cls, path: Path) -> "ClassifierPooler":
         """Reads what `save` wrote."""
         stored = json.loads(path.read_text("utf-8"))
-        rows = [stored["features"][name] for name in FEATURES]
+        (features,) = (kind for kind in get_args(PoolerFeatures) if {*FEATURES_OF[kind]} == {*stored["features"]})
+        rows = [stored["features"][name] for name in FEATURES_OF[features]]
         center, scale, weights = (np.array([row[key] for row in rows]) for key in ("center", "scale", "weight"))
-        return cls(center, scale, weights, float(stored["intercept"]))
+        return cls(center, scale, weights, float(stored["intercept"]), features)
 
 
 def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None) -> float:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from tokenizers.models import WordPiece
 
-from cdm.segments import Gap, InfillingTask, Turns, infilling_task, training_gap
+from cdm.content import word_spans
+from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, parts_of, token_spans, training_gap
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from language_models.causal import CausalLM
@@ -20,6 +21,8 @@ from language_models.training import Batch, Task, causal_batch, seq2seq_batch
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 
+Windows = Literal["one", "all"]
+
 
 @dataclass(frozen=True)
 class TokenisedDialogues:
@@ -29,6 +32,7 @@ class TokenisedDialogues:
         longest: source tokens that a model reads.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
         tokens: every token by its id, as `spell_vocabulary` writes it.
+        words: whether random gaps begin and end where words do.
     """
 
     dialogues: Sequence[Turns]
@@ -37,10 +41,15 @@ class TokenisedDialogues:
     longest: int
     given: int
     tokens: Mapping[int, str]
+    words: bool = True
 
     def spell(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
         return [[self.tokens[token] for token in turn] for turn in turns]
+
+    def spans(self, turn: Sequence[int]) -> list[Span]:
+        """What no random gap cuts: the words of a turn, or its tokens."""
+        return word_spans([self.tokens[token] for token in turn]) if self.words else token_spans(turn)
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         """The task of filling the gap of a dialogue."""
@@ -50,8 +59,12 @@ class TokenisedDialogues:
         """The gap, up to the end of its turn where the model does not read what follows: it cannot come back to it."""
         return gap if self.infilling.reads_right else replace(gap, stop=len(turns[gap.turn]))
 
-    def tasks(self, seed: int) -> list[InfillingTask]:
+    def tasks(self, seed: int, windows: Windows = "one") -> list[InfillingTask]:
         """A random gap in every dialogue, by the seed, the dialogue's tokens and how often it came before.
+
+        With `all` windows, a gap in every part of a dialogue: consecutive whole turns that fit into `longest`. The
+        source holds the other tokens of the part, so that together the tasks read the whole dialogue, except for turns
+        that do not fit. Where a model does not read what follows a gap, the gap is the last turn of the part.
 
         Two models see the same gaps: one that learns fewer gaps of each dialogue sees the first ones of the other.
         """
@@ -61,8 +74,35 @@ class TokenisedDialogues:
             content = str(turns)
             rng = random.Random(f"{seed}/{seen[content]}/{content}")
             seen[content] += 1
-            found.append(self.task(turns, self.fillable(turns, training_gap(turns, rng, self.given))))
+            if windows == "one":
+                found.append(self.task(turns, self.fillable(turns, training_gap(turns, rng, self.given, self.spans))))
+            else:
+                found += [self._part_task(turns, part, rng) for part in self._parts(turns, rng)]
         return found
+
+    def _parts(self, turns: Turns, rng: random.Random) -> list[range]:
+        """The parts of a dialogue in which a gap can be; the first one ends at a random place."""
+        room = self.longest - len(self.infilling.begin) - len(self.infilling.end)
+        fits = sum(map(len, turns)) + len(turns) - 1 <= room
+        parts = [range(len(turns))] if fits else parts_of(turns, rng.randint(1, room), room)
+        return [part for part in parts if any(turns[t] for t in part if t >= self.given)]
+
+    def _part_task(self, turns: Turns, part: range, rng: random.Random) -> InfillingTask:
+        inside, given = turns[part.start : part.stop], max(0, self.given - part.start)
+        if self.infilling.reads_right:
+            gap = training_gap(inside, rng, given, self.spans)
+        else:
+            last = max(t for t, turn in enumerate(inside) if turn and t >= given)
+            gap = Gap(last, 0, len(inside[last]))
+        task = self.task(inside, gap)
+        outside = sum(len(turn) + 1 for t, turn in enumerate(turns) if t not in part)
+        return replace(task, dropped=task.dropped + outside)
+
+    def share_read(self, tasks: Sequence[InfillingTask]) -> float:
+        """The share of the dialogues' tokens that tasks in different places read or write, separators left out."""
+        frame = len(self.infilling.begin) + len(self.infilling.mask) + len(self.infilling.end)
+        read = sum(len(t.source) - t.source.count(self.separator) - frame + len(t.segment) for t in tasks)
+        return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
 
 def dialogue_infilling(lm: ConditionalLM) -> Infilling:
@@ -81,7 +121,9 @@ def dialogue_infilling(lm: ConditionalLM) -> Infilling:
     return Infilling((), (), (vocabulary[SEPARATOR],), end=(), begin=(lm.start,), reads_right=False)
 
 
-def tokenise(lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0) -> TokenisedDialogues:
+def tokenise(
+    lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0, words: bool = True
+) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own.
 
     Raises SettingFault where a model has too few positions for the sources or turns.
@@ -105,6 +147,7 @@ def tokenise(lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int
         longest,
         given,
         spell_vocabulary(lm.tokenizer),
+        words,
     )
 
 
@@ -136,18 +179,24 @@ def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[Infill
 
 @checked_dataclass
 class Gaps:
-    """A model learns to fill a random gap in every dialogue. A causal model learns what precedes the segment, too.
+    """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too.
 
     Attributes:
         longest: source tokens that the model reads; longer dialogues are read in windows.
-        given: the first turns, which have no gap (the concepts of a CommonGen sentence). Both are saved with the model.
-        most: gaps to learn in an epoch, the first ones of a random order; None for one of every dialogue. A model that
-            learns fewer sees the first gaps of one that learns more.
+        given: the first turns, which have no gap (the concepts of a CommonGen sentence).
+        words: whether gaps begin and end where words do, in training and in sampling; words longer than a segment may
+            be are cut. The model is saved with `longest`, `given` and `words`.
+        windows: `all` draws a gap in every window of a dialogue, so that an epoch reads all of it; `one` draws one gap,
+            and of a dialogue longer than `longest` an epoch reads the window around it.
+        most: gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees
+            the first gaps of one that learns more.
         order: how a causal model reads a dialogue with a gap; None for an encoder-decoder model.
     """
 
     longest: Count
     given: Size = 0
+    words: bool = True
+    windows: Windows = "all"
     most: Count | None = None
     order: Literal["fill-in-the-middle", "left-to-right"] | None = None
 
@@ -165,15 +214,16 @@ class Gaps:
             )
         lm.tokenizer.model_max_length = self.longest
         lm.model.config.given_turns = self.given
+        lm.model.config.word_gaps = self.words
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
         """The tasks of an epoch by its seed."""
-        tokenised = tokenise(lm, dialogues, self.longest, self.given)
+        tokenised = tokenise(lm, dialogues, self.longest, self.given, self.words)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:
-            gaps = tokenised.tasks(seed)
+            gaps = tokenised.tasks(seed, self.windows)
             if self.most is not None:
                 gaps = random.Random(seed).sample(gaps, len(gaps))[: self.most]
             if self.order is not None:

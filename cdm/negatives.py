@@ -20,7 +20,7 @@ from cdm.sampling import Sampling, sample_segments
 from cdm.segments import Gap, Place, Strategy, Turns, fill, manipulations, random_gap
 from core.faults import SettingFault
 
-VERSION = 5  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
+VERSION = 6  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
 
 
@@ -32,7 +32,7 @@ class Negatives:
         positives: the dialogues as the pair's tokenizer writes them.
         negatives: the same dialogues with redrawn segments.
         indices: which of the given dialogues each of them comes from.
-        failures: how many dialogues came out as they were, or with an empty turn, in every attempt and were left out.
+        failures: how many dialogues no manipulation could change; they are left out.
         unclosed: how many redrawn segments did not end within the longest length in any attempt and stand cut.
         dropped: how many source tokens around the redrawn segments did not fit into the models' window.
     """
@@ -61,8 +61,9 @@ def sample_negatives(
 
     A segment that comes out as it was, leaves an empty turn or does not end within the longest length is drawn again
     at another place, at most `attempts` times. In the last attempt a segment that does not end is cut and counted. A
-    negative depends on its dialogue, its index, the seed and the longest length, not on the other dialogues' words.
-    `advance` hears how many manipulations are done. `graphs` are those of `amr-multi`.
+    manipulation that fails in all attempts leaves the dialogue as the earlier ones made it. A negative depends on its
+    dialogue, its index, the seed and the longest length, not on the other dialogues' words. `advance` is called with
+    the number of manipulations done. `graphs` are those of `amr-multi`.
 
     Raises SettingFault for `amr-multi` where no turn has a graph with a place.
     """
@@ -80,9 +81,9 @@ def sample_negatives(
     unclosed = dropped = 0
     rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
     plans = [manipulations(strategy, rng) for rng in rngs]
-    failed: set[int] = set()
+    changed: set[int] = set()
     for round_, plan in enumerate(_transposed(plans)):
-        waiting = [i for i in plan if i not in failed]
+        waiting = list(plan)
         for attempt in range(attempts):
             draws = _draw(
                 pair,
@@ -102,6 +103,7 @@ def sample_negatives(
             for i, b, a, draw in zip(waiting, before, after, draws, strict=True):
                 if b != a != positives[i] and all(a) and (draw.is_closed or attempt == attempts - 1):
                     current[i] = draw.turns
+                    changed.add(i)
                     unclosed += not draw.is_closed
                     dropped += draw.dropped
                 else:
@@ -110,13 +112,12 @@ def sample_negatives(
             waiting = refused
             if not waiting:
                 break
-        failed.update(waiting)
-    kept = [i for i in range(len(current)) if i not in failed]
+    kept = sorted(changed)
     return Negatives(
         positives=tuple(positives[i] for i in kept),
         negatives=tuple(decode_dialogues(pair.amateur, [current[i] for i in kept])),
         indices=tuple(kept),
-        failures=len(failed),
+        failures=len(current) - len(kept),
         unclosed=unclosed,
         dropped=dropped,
     )
@@ -212,7 +213,7 @@ def _gap(
         found = content_gap(tokenised.spell(turns), rng, tokenised.given)
     elif place == "amr" and graphs is not None:
         found = amr_gap(tokenised.spell(turns), graphs, rng, longest_segment, tokenised.given)
-    return found or random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given)
+    return found or random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given, tokenised.spans)
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

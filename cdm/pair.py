@@ -41,13 +41,16 @@ class Pair:
     """Amateur and expert over one vocabulary.
 
     `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
-    `given` turns are read and never filled in. Raises SettingFault where the tokenizers differ.
+    `given` turns are read and never filled in. With `words`, random gaps begin and end where words do.
+
+    Raises SettingFault where the tokenizers differ.
     """
 
     amateur: ConditionalLM
     expert: ConditionalLM
     longest: int = 512
     given: int = 0
+    words: bool = True
 
     def __post_init__(self) -> None:
         ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
@@ -67,13 +70,15 @@ class Pair:
     def from_pretrained(
         cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
     ) -> "Pair":
-        """Loads two infilling models that learned `Gaps`; `longest` and `given` are saved with the amateur.
+        """Loads two infilling models that learned `Gaps`; `longest`, `given` and `words` are saved with the amateur.
 
         A model that is both is loaded once.
         """
         first = load_conditional(amateur, device, dtype)
         second = first if amateur == expert else load_conditional(expert, device, dtype)
-        return cls(first, second, first.tokenizer.model_max_length, first.model.config.given_turns)
+        config = first.model.config
+        words = getattr(config, "word_gaps", False)  # models of earlier versions learned gaps inside words
+        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, words)
 
     @property
     def infilling(self) -> Infilling:
@@ -81,19 +86,24 @@ class Pair:
         return dialogue_infilling(self.amateur)
 
     @property
-    def never_drawn(self) -> list[int]:
-        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token.
+    def vocabulary(self) -> int:
+        """The number of logits that stand for tokens.
 
-        A model may have more ids than its tokenizer has tokens (T5: 32101 to 32127).
+        A model may have more (T5: 32128; Pythia: 50304 or 50432, by its size).
         """
+        return 1 + max(self.amateur.tokenizer.get_vocab().values())
+
+    @property
+    def never_drawn(self) -> list[int]:
+        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token."""
         tokens = self.amateur.tokenizer.get_vocab()
         special = {*self.amateur.tokenizer.all_special_ids, tokens[SEPARATOR]}
-        empty = set(range(self.amateur.model.config.vocab_size)) - set(tokens.values())
+        empty = set(range(self.vocabulary)) - set(tokens.values())
         return sorted((special | empty) - set(self.infilling.after))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         """Every turn as token ids."""
-        return tokenise(self.amateur, dialogues, self.longest, self.given)
+        return tokenise(self.amateur, dialogues, self.longest, self.given, self.words)
 
     def partial_order(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
         """Compares both models on the same held-out tasks; logs a warning where the expert is not better."""

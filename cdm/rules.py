@@ -13,7 +13,7 @@ from cdm.negatives import Dialogue, Negatives
 from core.settings import check
 
 Rule = Literal["mesgar", "vakulenko", "deam_like"]
-ATTEMPTS = 5
+ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
 
 NEGATED = {
     **{verb: f"{verb} not" for verb in ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")},
@@ -38,18 +38,22 @@ OTHER_PRONOUN = {
 }
 
 
-def rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int) -> Negatives:
+def rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
     """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
+
+    The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
 
     Raises SettingFault for an unknown rule.
     """
     check(Rule, rule=rule)
     positives: list[Dialogue] = [tuple(" ".join(turn.split()) for turn in turns) for turns in dialogues]
+    lenders = [positive[given:] for positive in positives if len(positive) > given]
     found: dict[int, Dialogue] = {}
     for i, positive in enumerate(positives):
         rng = random.Random(f"{rule}/{seed}/{i}")
-        for _ in range(ATTEMPTS):
-            negative = _CHANGE[rule](positive, rng.choice(positives), rng)
+        kept, own = positive[:given], positive[given:]
+        for _ in range(ATTEMPTS if own else 0):
+            negative = (*kept, *_CHANGE[rule](own, rng.choice(lenders), rng))
             if negative != positive and all(negative):
                 found[i] = negative
                 break

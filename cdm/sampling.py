@@ -105,7 +105,7 @@ def _sample_batch(
     forbidden: Sequence[int],
 ) -> list[list[int]]:
     (end,) = pair.infilling.after
-    device = pair.amateur.device
+    device, vocabulary = pair.amateur.device, pair.vocabulary
     # At gamma = 0 the distribution is the amateur's and at -1 the expert's: the other model is not evaluated.
     readers = {
         name: lm.read(sources, pair.infilling.before)
@@ -117,7 +117,7 @@ def _sample_batch(
     segments: list[list[int]] = [[] for _ in sources]
     alive = list(range(len(sources)))  # the row of `segments` that each row of the batch writes
     for step in range(uniforms.shape[1]):
-        read = {name: reader.next_log_probabilities(chosen) for name, reader in readers.items()}
+        read = {name: reader.next_log_probabilities(chosen)[:, :vocabulary] for name, reader in readers.items()}
         never = [*forbidden, end] if step == 0 else list(forbidden)
         if len(read) == 2:
             log_p = degraded_log_probabilities(**read, gamma=sampling.gamma)

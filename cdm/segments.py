@@ -5,7 +5,7 @@ exactly; the released training code loses a token between them.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,7 @@ from language_models.infilling import Infilling
 Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi", "amr-multi"]
 Place = Literal["segment", "utterance", "content", "amr"]
 Turns = Sequence[Sequence[int]]
+Span = tuple[int, int]  # tokens [start, stop) of a turn
 
 
 @dataclass(frozen=True)
@@ -36,21 +37,42 @@ class InfillingTask:
     dropped: int = 0
 
 
-def random_gap(turns: Turns, rng: random.Random, utterance: bool, longest_segment: int = 20, given: int = 0) -> Gap:
+def token_spans(turn: Sequence[int]) -> list[Span]:
+    """Every token by itself.
+
+    >>> token_spans([7, 8])
+    [(0, 1), (1, 2)]
+    """
+    return [(i, i + 1) for i in range(len(turn))]
+
+
+def random_gap(
+    turns: Turns,
+    rng: random.Random,
+    utterance: bool,
+    longest_segment: int = 20,
+    given: int = 0,
+    spans: Callable[[Sequence[int]], Sequence[Span]] = token_spans,
+) -> Gap:
     """A whole random utterance, or a random segment of at most `longest_segment` tokens inside one.
 
-    The first `given` turns have no gap. Raises ValueError where no other turn has tokens.
+    A segment cuts none of the spans of its turn (its words, for example) but those longer than `longest_segment`. The
+    first `given` turns have no gap. Raises ValueError where no other turn has tokens.
     """
     filled = [i for i, turn in enumerate(turns) if turn and i >= given]
     if not filled:
         raise ValueError("a gap needs a dialogue with at least one token")
     turn = filled[rng.randrange(len(filled))]
-    length = len(turns[turn])
     if utterance:
-        return Gap(turn, 0, length)
-    width = rng.randint(1, min(length, longest_segment))
-    start = rng.randint(0, length - width)
-    return Gap(turn, start, start + width)
+        return Gap(turn, 0, len(turns[turn]))
+    parts: list[Span] = []
+    for start, stop in spans(turns[turn]):
+        parts += [(start, stop)] if stop - start <= longest_segment else [(i, i + 1) for i in range(start, stop)]
+    width = rng.randint(1, min(len(parts), longest_segment))
+    first = rng.randint(0, len(parts) - width)
+    start = parts[first][0]
+    stop = max(stop for _, stop in parts[first : first + width] if stop - start <= longest_segment)
+    return Gap(turn, start, stop)
 
 
 def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
@@ -101,6 +123,25 @@ def window(turns: Turns, gap: Gap, longest: int) -> range:
             return range(low, high + 1)
 
 
+def parts_of(turns: Turns, first: int, room: int) -> list[range]:
+    """The turns in consecutive parts of as many whole turns as fit into `room` tokens, separators counted.
+
+    The first part has `first` tokens of room. A turn that does not fit is a part by itself.
+
+    >>> parts_of([[7], [7, 7], [7]], first=2, room=4)
+    [range(0, 1), range(1, 3)]
+    """
+    parts: list[range] = []
+    begin = used = 0
+    limit = first
+    for t, turn in enumerate(turns):
+        if t > begin and used + 1 + len(turn) > limit:
+            parts.append(range(begin, t))
+            begin, used, limit = t, 0, room
+        used += len(turn) + (t > begin)
+    return [*parts, range(begin, len(turns))]
+
+
 def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
@@ -122,6 +163,11 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
     return InfillingTask((*infilling.begin, *source, *infilling.end), tuple(turn[gap.start : gap.stop]), dropped)
 
 
-def training_gap(turns: Turns, rng: random.Random, given: int = 0) -> Gap:
+def training_gap(
+    turns: Turns,
+    rng: random.Random,
+    given: int = 0,
+    spans: Callable[[Sequence[int]], Sequence[Span]] = token_spans,
+) -> Gap:
     """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return random_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given)
+    return random_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given, spans=spans)

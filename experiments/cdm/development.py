@@ -61,8 +61,13 @@ def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: De
 
 
 def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan, device: str, dtype: str) -> RatedSet:
-    """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number."""
+    """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number.
+
+    Raises SettingFault for fewer than three held-out dialogues.
+    """
     held_out = HeldOut.of(data)
+    if not held_out.developing:
+        raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
     third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
     chosen = held_out.developing[: plan.dialogues]
 

@@ -3,9 +3,11 @@
 Forward only; every trained model and every sample is a kept stage.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from scipy.stats import rankdata
@@ -23,6 +25,7 @@ from cdm.discriminative import (
     series_steps,
 )
 from cdm.generative import GenerativeCDM, labelled
+from cdm.infilling import Gaps, TokenisedDialogues
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
 from cdm.rules import Rule, rule_negatives
@@ -78,6 +81,11 @@ class CdmPlan:
     dtype: str
     chosen: str
 
+    @property
+    def pair(self) -> dict[str, LanguageModelPlan]:
+        """Amateur and expert by name."""
+        return {"amateur": self.amateur, "expert": self.expert}
+
 
 @dataclass(frozen=True)
 class RatedDialogues:
@@ -104,7 +112,15 @@ class HeldOut:
 
     @classmethod
     def of(cls, data: DialogueData) -> "HeldOut":
-        """Every third held-out dialogue for each purpose."""
+        """Every third held-out dialogue for each purpose.
+
+        Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
+        """
+        if min(len(data.train), len(data.held_out)) < 2:
+            raise SettingFault(
+                "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
+                f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
+            )
         dialogues = turns_of(data.held_out)
         return cls(dialogues[::3], dialogues[1::3], dialogues[2::3])
 
@@ -117,8 +133,10 @@ class CdmFindings:
         trained: the pair.
         between: the amateur paired with each model of a size between the two.
         order: whether the expert is the better one.
-        windowed: the share of training gaps whose source does not hold the whole dialogue.
+        windowed: the share of the expert's training gaps whose source does not hold the whole dialogue.
+        passes: how often amateur and expert read the training text.
         negatives: what the discriminators learned.
+        non_words: the share of the words in negatives that no training dialogue has.
         discriminators: by name, those of a rule by rule and name, as trained.
         pooler: the folder of the classifier pooler.
         rated: the rated sets.
@@ -128,7 +146,9 @@ class CdmFindings:
     between: Mapping[str, TrainedPair]
     order: PartialOrder
     windowed: float
+    passes: Mapping[str, float]
     negatives: Negatives
+    non_words: float
     discriminators: Mapping[str, Trained]
     pooler: Path
     rated: tuple[RatedDialogues, ...]
@@ -151,11 +171,14 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
         series_parameters(trained, [*between.values()])
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
-        windowed = float(np.mean([task.dropped > 0 for task in pair.tokenise(train).tasks(run.seed)]))
+        text = pair.tokenise(train)
+        passes = {name: count_passes(each, text, run.seed) for name, each in plan.pair.items()}
+        windowed = float(np.mean([task.dropped > 0 for task in text.tasks(run.seed, gaps_of(plan.expert).windows)]))
     sampled = kept_negatives(run, trained, train, plan.negatives)
     learned = {"": sampled}
     for rule in plan.rules:
-        learned[f"{rule}_"] = rule_negatives(chosen_dialogues(train, plan.negatives, run.seed), rule, run.seed)
+        chosen = chosen_dialogues(train, plan.negatives, run.seed)
+        learned[f"{rule}_"] = rule_negatives(chosen, rule, run.seed, pair.given)
     judges = {
         f"{kind}{name}": find_or_train_discriminator(
             run, f"discriminator_{kind}{name}", each, labelled(negatives), run.seed
@@ -173,7 +196,8 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
     rated = tuple(score_rated(run, each, trained, [*between.values()], fitted, generative) for each in data.rated)
-    return CdmFindings(trained, between, order, windowed, sampled, judges, pooler, rated)
+    non_words = non_word_share(sampled, train)
+    return CdmFindings(trained, between, order, windowed, passes, sampled, non_words, judges, pooler, rated)
 
 
 def score_rated(
@@ -208,6 +232,20 @@ def score_rated(
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
         scores["word_count"] = WordCount().score(rated.examples)
     return RatedDialogues(rated, steps, scores)
+
+
+def gaps_of(plan: LanguageModelPlan) -> Gaps:
+    """What a model of a pair learns; a pair learns nothing but gaps."""
+    return cast(Gaps, plan.learns)
+
+
+def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:
+    """How often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
+    learns = gaps_of(plan)
+    every = text.tasks(seed, learns.windows)
+    drawn = plan.tasks_per_text * len(every)
+    learned = drawn if learns.most is None else min(learns.most, drawn)
+    return plan.schedule.epochs * text.share_read(every) * learned / len(every)
 
 
 def series_parameters(trained: TrainedPair, between: Sequence[TrainedPair]) -> list[int]:
@@ -253,3 +291,22 @@ def word_count_auc(negatives: Negatives) -> float:
     texts = [*negatives.positives, *negatives.negatives]
     labels = [1] * len(negatives.positives) + [0] * len(negatives.negatives)
     return float(roc_auc_score(labels, [sum(len(turn.split()) for turn in turns) for turns in texts]))
+
+
+def non_word_share(negatives: Negatives, dialogues: Sequence[Sequence[str]]) -> float:
+    """The share of the words in negatives that no training dialogue has: they alone tell a negative from its positive.
+
+    Words are runs of letters, without case; 0 where the negatives have none.
+    """
+    known = {word for turns in dialogues for turn in turns for word in letter_words(turn)}
+    written = [word for turns in negatives.negatives for turn in turns for word in letter_words(turn)]
+    return float(np.mean([word not in known for word in written])) if written else 0.0
+
+
+def letter_words(text: str) -> list[str]:
+    """The runs of letters of a text, without case.
+
+    >>> letter_words("It's 5 o'clock!")
+    ['it', 's', 'o', 'clock']
+    """
+    return re.findall(r"[^\W\d_]+", text.casefold())

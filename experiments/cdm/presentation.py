@@ -17,6 +17,8 @@ from experiments.training.trained import folders_of
 
 LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives
 
+NON_WORD_TOLERANCE = 0.01  # of the words in negatives
+
 
 def present(
     run: Run,
@@ -39,6 +41,7 @@ def present(
             strategy=plan.negatives.strategy,
             gamma=plan.negatives.sampling.gamma,
             mixture=" ".join(map(str, plan.negatives.mixture)) or None,
+            pooler=f"{plan.pooler.negatives}-{plan.pooler.features}",
             seed=run.seed,
         ),
         rows=[row for each in scored for row in evaluate(each.scores, each.rated)],
@@ -60,7 +63,9 @@ def present(
             "redrawn segments that are cut": found.negatives.unclosed,
             "source tokens left out while sampling negatives": found.negatives.dropped,
             "share of training gaps read in a window of their dialogue": found.windowed,
+            **{f"passes of the {name} over the training text": passes for name, passes in found.passes.items()},
             "AUC of word count, positives against negatives (0.5 is chance)": word_count_auc(found.negatives),
+            "share of words in negatives that no training dialogue has": found.non_words,
         },
         synthetic=data.synthetic,
     )
@@ -89,6 +94,9 @@ def warnings(found: CdmFindings) -> list[str]:
         ),
         f"Word count alone tells negatives from positives (AUC {length_auc:.2f}; 0.5 is chance).": (
             abs(length_auc - 0.5) > LENGTH_AUC_TOLERANCE
+        ),
+        f"{found.non_words:.1%} of the words in negatives are in no training dialogue, so they give negatives away.": (
+            found.non_words > NON_WORD_TOLERANCE
         ),
     }
     return [what for what, is_so in said.items() if is_so]

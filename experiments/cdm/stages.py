@@ -5,13 +5,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from cdm import discriminative, negatives
 from cdm.amr import Graphs
-from cdm.discriminative import ClassifierPooler, Steps, dialogue_steps, load_steps, save_steps
+from cdm.discriminative import ClassifierPooler, PoolerFeatures, Steps, dialogue_steps, load_steps, save_steps
 from cdm.negatives import Negatives, join_negatives, sample_negatives
 from cdm.pair import Pair, decode_dialogues
 from cdm.rules import Rule, rule_negatives
@@ -72,15 +72,21 @@ class NegativesPlan:
 
 @checked_dataclass
 class PoolerPlan:
-    """What the classifier pooler learns from: whole held-out dialogues and their negatives of Generative CDM.
+    """What the classifier pooler learns from: whole held-out dialogues and their negatives.
 
     Attributes:
         dialogues: how many held-out dialogues, at most.
         strength: scikit-learn's C.
+        negatives: a rule of `cdm.rules`; or `sampled`, by the strategy and sampling of the discriminators' negatives.
+            Those of the amateur alone (gamma 0) teach the pooler to detect the amateur: for its samples the mean
+            momentum is -KL(p_a || p_e).
+        features: of the momentum alone, or of the expert's log-probabilities too.
     """
 
     dialogues: Count
     strength: Positive = 0.1
+    negatives: Literal["sampled"] | Rule = "deam_like"
+    features: PoolerFeatures = "momentum"
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,7 @@ class TrainedPair:
             "expert": self.expert.identity,
             "longest": self.pair.longest,
             "given": self.pair.given,
+            "words": self.pair.words,
             "dtype": self.pair.expert.dtype,
         }
 
@@ -152,7 +159,8 @@ def mixed_negatives(
         if isinstance(source, Sampling):
             found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
         else:
-            found = rule_negatives(decode_dialogues(pair.amateur, pair.tokenise(own).dialogues), source, seed)
+            texts = decode_dialogues(pair.amateur, pair.tokenise(own).dialogues)
+            found = rule_negatives(texts, source, seed, pair.given)
             advance(len(own))
         parts.append((places, found))
     return join_negatives(parts)
@@ -165,19 +173,22 @@ def kept_pooler(
 
     The dialogues are whole, as rated ones are.
     """
-    chosen, graphs = windows(held_out, None, run.seed)[: plan.dialogues], sampled.read_graphs()
+    chosen, is_sampled = windows(held_out, None, run.seed)[: plan.dialogues], plan.negatives == "sampled"
+    graphs = sampled.read_graphs() if is_sampled else None
+    mixture = () if plan.negatives == "sampled" else (plan.negatives,)
 
     def build(folder: Path) -> None:
-        found = sample_negatives(trained.pair, chosen, sampled.strategy, sampled.sampling, run.seed, graphs=graphs)
+        with run.progress("negatives of the pooler", len(chosen)) as advance:
+            found = mixed_negatives(trained.pair, chosen, replace(sampled, mixture=mixture), graphs, run.seed, advance)
         good, damaged = (dialogue_steps(trained.pair, texts) for texts in (found.positives, found.negatives))
-        ClassifierPooler.fit(good, damaged, plan.strength).save(folder / "pooler.json")
+        ClassifierPooler.fit(good, damaged, plan.strength, plan.features).save(folder / "pooler.json")
 
     depends = {
         **trained.identity,
         "strength": plan.strength,
-        "strategy": sampled.strategy,
-        "sampling": sampled.sampling,
-        "graphs": fingerprint(graphs),
+        "negatives": plan.negatives,
+        "features": plan.features,
+        "sampled": (sampled.strategy, sampled.sampling, fingerprint(graphs)) if is_sampled else None,
         "negatives version": negatives.VERSION,
         "held_out": fingerprint(chosen),
         "seed": run.seed,

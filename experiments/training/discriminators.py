@@ -1,5 +1,7 @@
 """Discriminators that experiments train and keep as stages."""
 
+import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +22,7 @@ class DiscriminatorPlan:
     Attributes:
         build: what to build, a partial of `new_bilstm` or `new_bert`.
         training: how long and how fast it trains.
-        texts: maximum number of training texts of both classes together; None for all.
+        texts: maximum number of texts to learn from, of all classes together; None for all.
     """
 
     build: partial[Discriminator]
@@ -36,10 +38,25 @@ class DiscriminatorPlan:
 def find_or_train_discriminator(
     run: Run, name: str, plan: DiscriminatorPlan, texts: Sequence[LabelledText], seed: int
 ) -> Trained:
-    """Trains a discriminator on all of `texts`, or finds its stage. The caller applies the limit `plan.texts`."""
+    """Trains a discriminator on `texts`, at most `plan.texts` of them, or finds its stage."""
+    texts = choose_groups(texts, plan.texts, seed)
 
     def build(folder: Path) -> None:
         train_discriminator(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
 
     depends = {"build": plan.build, "training": plan.training, "texts": fingerprint(texts), "seed": seed}
     return find_or_train(run, name, depends, build, VERSION)
+
+
+def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) -> Sequence[LabelledText]:
+    """At most `most` of the texts, in their order: whole random groups, so that a text keeps its counterpart."""
+    if most is None or len(texts) <= most:
+        return texts
+    sizes = Counter(text.group for text in texts)
+    chosen: set[str] = set()
+    count = 0
+    for group in random.Random(seed).sample(sorted(sizes), len(sizes)):
+        if count + sizes[group] <= most:
+            chosen.add(group)
+            count += sizes[group]
+    return [text for text in texts if text.group in chosen]

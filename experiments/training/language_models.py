@@ -51,7 +51,7 @@ class Learns(Protocol):
         ...
 
     def tasks(self, lm: Any, texts: Sequence[Any], /) -> Callable[[int], Sequence[Task]]:
-        """The tasks of one epoch, one per text; the same seed gives the same tasks."""
+        """The tasks of one epoch, at least one per text; the same seed gives the same tasks."""
         ...
 
     def batch(self, lm: Any, tasks: Sequence[Task], /) -> Batch:
@@ -67,7 +67,7 @@ class LanguageModelPlan:
         model: the model to build; `learns.build` receives it.
         schedule: the length and learning rate of the training.
         learns: the training task.
-        tasks_per_text: number of tasks per text in an epoch (gaps in a dialogue, for example).
+        tasks_per_text: how often an epoch takes the tasks of a text, each time others (other gaps, for example).
     """
 
     model: Any

@@ -14,8 +14,8 @@ from cdm.discriminative import (
     dialogue_steps,
     explain_steps,
     load_steps,
-    momentum_features,
     pool,
+    pooler_features,
     save_steps,
     series_steps,
     summary,
@@ -103,7 +103,7 @@ def test_poolings_by_hand() -> None:
 
 
 def test_features_summarise_steps_and_turns() -> None:
-    found = dict(zip(FEATURES, momentum_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
+    found = dict(zip(FEATURES, pooler_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
     assert found["token_mean"] == -1.0
     assert found["turn_mean"] == -2.0  # of 1 and -5
     assert (found["turn_min"], found["turn_max"]) == (-5.0, 1.0)
@@ -127,6 +127,24 @@ def test_the_classifier_pooler_learns_and_is_kept(tmp_path: Path) -> None:
     assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
     with pytest.raises(ValueError, match="80 and 0"):
         ClassifierPooler.fit(good, [])
+
+
+def test_the_classifier_pooler_may_learn_the_expert_alone_too(tmp_path: Path) -> None:
+    def draw(rng: np.random.Generator, likely: float) -> Steps:
+        expert = rng.normal(size=rng.integers(5, 40)) - 5 + likely
+        return Steps(expert - rng.normal(size=len(expert)), expert, np.zeros(len(expert), np.int64), dropped=0)
+
+    rng = np.random.default_rng(0)
+    good, damaged = ([draw(rng, likely) for _ in range(80)] for likely in (1.0, -1.0))  # of like momentum
+    for features, names, least, most in (("momentum", 24, 0.3, 0.7), ("momentum_and_expert", 46, 0.95, 1.0)):
+        pooler = ClassifierPooler.fit(good[:40], damaged[:40], features=features)  # pyright: ignore[reportArgumentType]
+        correct = [pooler.logit(s) > 0 for s in good[40:]] + [pooler.logit(s) < 0 for s in damaged[40:]]
+        assert least <= np.mean(correct) <= most
+        assert len(pooler.contributions(good[0])) == names
+        assert sum(pooler.contributions(good[0]).values()) + pooler.intercept == pytest.approx(pooler.logit(good[0]))
+        pooler.save(tmp_path / "pooler.json")
+        assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
+    assert pooler.contributions(good[0]).keys() >= {"token_mean", "expert_token_mean", "expert_turn_min"}  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def test_a_series_of_two_models_is_the_pair_and_the_slope_counts_the_models_between() -> None:

@@ -1,6 +1,7 @@
 """Pairs of every family: sampling against the plain way, batches, steps and negatives."""
 
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments, sampling_probabilities
 from cdm.segments import Gap
 from core.faults import SettingFault
+from language_models.batching import join_ids
 from language_models.causal import CausalLM, PretrainedCausal
 from language_models.conditional import ConditionalLM
 from language_models.seq2seq import PretrainedSeq2Seq, Seq2SeqLM
@@ -209,8 +211,43 @@ def test_turns_that_a_model_has_no_positions_for_are_refused(warm: Pair) -> None
         Pair(warm.amateur, warm.expert, 129).tokenise([("a",)])
 
 
+def test_an_epoch_reads_every_token_of_every_dialogue(pair: Pair, dialogues: Dialogues) -> None:
+    long = [tuple(turn for turns in dialogues[i : i + 3] for turn in turns) for i in range(0, 12, 3)]
+    tokenised = pair.tokenise(long)
+    (separator, infilling) = tokenised.separator, tokenised.infilling
+    framed = len(infilling.begin), len(infilling.end)
+    boundaries: set[tuple[int, ...]] = set()
+    for seed in (0, 1):
+        read: list[list[int]] = [[]]
+        sizes: list[int] = []
+        for task in tokenised.tasks(seed, "all"):
+            source = list(task.source[framed[0] : len(task.source) - framed[1]])
+            at = source.index(infilling.mask[0]) if infilling.mask else len(source)
+            part = [*source[:at], *task.segment, *source[at + 1 :]]
+            read[-1] += [*([separator] if read[-1] else []), *part]
+            sizes.append(len(part))
+            assert len(task.source) <= LONGEST
+            assert task.dropped == len(join_ids(tokenised.dialogues[len(read) - 1], separator)) - len(part)
+            if len(read[-1]) >= len(join_ids(tokenised.dialogues[len(read) - 1], separator)):
+                read.append([])
+        assert read == [*(join_ids(turns, separator) for turns in tokenised.dialogues), []]
+        assert len(sizes) > 3 * len(long)
+        boundaries.add(tuple(sizes))
+    assert len(boundaries) == 2  # other parts in another epoch
+    assert len(tokenised.tasks(0)) == len(long)
+    assert len(Gaps(LONGEST).tasks(pair.amateur, long)(0)) == len(tokenised.tasks(0, "all"))
+    assert (tokenised.share_read(tokenised.tasks(0, "all")), tokenised.share_read(tokenised.tasks(0)) < 0.5) == (
+        1,
+        True,
+    )
+    short = pair.tokenise([turns[:2] for turns in dialogues[:5]])
+    assert infilling.reads_right == (short.tasks(0, "all") == short.tasks(0))
+
+
 def test_an_amateur_that_stops_early_learns_the_first_gaps_of_the_expert(warm: Pair, dialogues: Dialogues) -> None:
-    few, many, all_ = (Gaps(LONGEST, most=most).tasks(warm.amateur, dialogues)(7) for most in (5, 20, None))
+    few, many, all_ = (
+        Gaps(LONGEST, most=most, windows="one").tasks(warm.amateur, dialogues)(7) for most in (5, 20, None)
+    )
     assert (len(few), len(many), len(all_)) == (5, 20, len(dialogues))
     assert few == many[:5]
     assert all(task in all_ for task in many)
@@ -247,12 +284,30 @@ def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: Cond
 def test_a_causal_model_learns_all_that_it_reads_but_the_first_token(
     left_to_right: ConditionalLM, dialogues: Dialogues
 ) -> None:
-    gaps = Gaps(LONGEST, order="left-to-right")
+    gaps = Gaps(LONGEST, order="left-to-right", windows="one")
     (task,) = gaps.tasks(left_to_right, dialogues[:1])(0)
     batch = gaps.batch(left_to_right, [task])
     assert list(task.source) == [left_to_right.tokenizer.eos_token_id]
     assert batch["input_ids"][0].tolist() == [*task.source, *task.target[:-1]]
     assert batch["labels"][0].tolist() == list(task.target)
+
+
+def test_logits_beyond_the_tokenizer_change_nothing(
+    middle: ConditionalLM, dialogues: Dialogues, tmp_path: Path
+) -> None:
+    """Pythia pads its vocabulary to 50304 logits, its larger sizes to 50432."""
+    expert = build("llama", dialogues, tmp_path, 2)
+    wide = deepcopy(expert.model)
+    wide.resize_token_embeddings(expert.model.config.vocab_size + 30)
+    even, uneven = Pair(middle, expert, LONGEST), Pair(middle, CausalLM(wide, expert.tokenizer), LONGEST)
+    sources = [list(task.source) for task in even.tokenise(dialogues[:5]).tasks(seed=4)]
+    uniforms = np.random.default_rng(1).random((5, 9))
+    for gamma in (0.5, -1.0):
+        expected = sample_segments(even, sources, Sampling(gamma=gamma), uniforms, even.never_drawn)
+        assert sample_segments(uneven, sources, Sampling(gamma=gamma), uniforms, uneven.never_drawn) == expected
+        swapped = [Pair(pair.expert, pair.amateur, LONGEST) for pair in (even, uneven)]
+        first, second = (sample_segments(p, sources, Sampling(gamma=gamma), uniforms, p.never_drawn) for p in swapped)
+        assert first == second
 
 
 def test_what_does_not_go_together_is_refused(

@@ -20,7 +20,7 @@ from language_models.training import Schedule, train_language_model
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
-GAPS = Gaps(longest=80)
+GAPS = Gaps(longest=80, windows="one")
 
 
 class Killed(pl.Callback):
@@ -85,6 +85,15 @@ def test_amateur_and_expert_learn_the_same_gaps() -> None:
     assert all(task.source[-1] == lm.tokenizer.eos_token_id for task in once)  # as T5 was pretrained
 
 
+def test_gaps_begin_and_end_where_words_do() -> None:
+    lm = GAPS.build(PLAN, DIALOGUES, seed=0)
+    known = {word for turns in DIALOGUES for turn in turns for word in turn.split()}
+    for words in (True, False):
+        tasks = tokenise(lm, DIALOGUES, GAPS.longest, words=words).tasks(seed=0)
+        found = lm.tokenizer.batch_decode([list(task.segment) for task in tasks])
+        assert all({*segment.split()} <= known for segment in found) == words
+
+
 def test_the_partial_order_is_checked_and_said(
     pair: Pair, dialogues: list[tuple[str, ...]], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -112,10 +121,19 @@ def test_a_pair_needs_one_tokenizer(pair: Pair) -> None:
 def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> None:
     pair.amateur.tokenizer.model_max_length = 60
     pair.amateur.model.config.given_turns = 1
-    pair.amateur.save_pretrained(tmp_path / "amateur")
     pair.expert.save_pretrained(tmp_path / "expert")
-    loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
-    assert (loaded.longest, loaded.given) == (60, 1)
+    for words in (True, False):
+        pair.amateur.model.config.word_gaps = words
+        pair.amateur.save_pretrained(tmp_path / "amateur")
+        loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
+        assert (loaded.longest, loaded.given, loaded.words) == (60, 1, words)
+
+
+def test_a_pair_that_says_nothing_of_words_learned_gaps_inside_them(pair: Pair, tmp_path: Path) -> None:
+    del pair.amateur.model.config.word_gaps
+    pair.amateur.model.config.given_turns = 0
+    pair.amateur.save_pretrained(tmp_path)
+    assert not Pair.from_pretrained(tmp_path, tmp_path).words
 
 
 def test_a_model_that_is_amateur_and_expert_is_loaded_once(pair: Pair, tmp_path: Path) -> None:

@@ -48,6 +48,16 @@ def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, mo
     assert (found.positives, found.negatives, found.indices, found.failures) == ((), (), (), 1)
 
 
+def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdm.negatives.manipulations", lambda *_: ["utterance"] * 4)
+    monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
+    (same,) = pair.amateur.tokenizer.batch_decode([[260]])
+    found = sample_negatives(pair, [("good morning", "hello there")], "mixed-multi", SAMPLING, seed=0)
+    assert (found.negatives, found.indices, found.failures) == (((same, same),), (0,), 0)
+
+
 def test_a_segment_may_be_as_long_as_the_longest_turn(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     columns: list[int] = []
 
@@ -96,6 +106,18 @@ def test_of_several_segments_the_one_of_the_nearest_length_stays(pair: Pair, mon
     assert rows == [4]
     (nearest,) = pair.amateur.tokenizer.batch_decode([[270] * (removed + 1)])
     assert " ".join(nearest.split()) in found.negatives[0]
+
+
+def test_redrawn_segments_stand_between_whole_words(
+    pair: Pair, dialogues: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {word for turns in dialogues for turn in turns for word in turn.split()}
+    tea = pair.amateur.tokenizer(" oo", add_special_tokens=False)["input_ids"]  # a word by itself: it has its blank
+    monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [tea for _ in sources])
+    for words in (True, False):
+        found = sample_negatives(replace(pair, words=words), dialogues, "segment-single", SAMPLING, seed=0)
+        written = {word for turns in found.negatives for turn in turns for word in turn.split()}
+        assert (written <= known | {"oo"}) == words
 
 
 def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:

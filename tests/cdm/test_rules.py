@@ -6,6 +6,7 @@ import pytest
 
 from cdm.rules import Rule, rule_negatives
 from core.faults import SettingFault
+from data.builtin.concepts import generate_concept_sentences
 
 
 @pytest.mark.parametrize("rule", get_args(Rule))
@@ -31,6 +32,19 @@ def test_deam_like_changes_words_within_turns(dialogues: list[tuple[str, ...]]) 
     new = {turn for turns in rule_negatives(dialogues, "deam_like", seed=0).negatives for turn in turns} - known
     assert any(" not " in turn for turn in new)
     assert len(new) > 30
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+def test_given_turns_stay_as_they_are(rule: Rule) -> None:
+    texts = [example.turns for example in generate_concept_sentences(40, seed=0)]
+    found = rule_negatives([*texts, ("concepts alone",)], rule, seed=0, given=1)
+    assert found.failures == 1
+    for positive, negative in zip(found.positives, found.negatives, strict=True):
+        assert positive[0] == negative[0]
+        assert positive[1] != negative[1]
+        assert len(negative) == 2
+    if rule != "deam_like":  # another text lends its sentence, never its concepts
+        assert {negative[1] for negative in found.negatives} <= {text[1] for text in texts}
 
 
 def test_an_unknown_rule_is_refused(dialogues: list[tuple[str, ...]]) -> None:

@@ -15,6 +15,7 @@ from cdm.segments import (
     fill,
     infilling_task,
     manipulations,
+    parts_of,
     random_gap,
     training_gap,
     window,
@@ -56,6 +57,17 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
     assert len(task.source) + task.dropped == whole
     if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
         assert list(kept) == list(range(len(turns)))
+
+
+@given(turns_strategy, st.integers(1, 20), st.integers(1, 20))
+def test_the_parts_of_a_dialogue_are_as_many_turns_as_fit(turns: list[list[int]], first: int, room: int) -> None:
+    parts = parts_of(turns, first, room)
+    assert [turn for part in parts for turn in part] == list(range(len(turns)))
+    for i, part in enumerate(parts):
+        limit = first if i == 0 else room
+        assert len(part) == 1 or len(join_ids([turns[t] for t in part], SEPARATOR)) <= limit
+        if part.stop < len(turns):  # one more turn does not fit
+            assert len(join_ids([turns[t] for t in (*part, part.stop)], SEPARATOR)) > limit
 
 
 def test_a_window_grows_to_both_sides() -> None:
@@ -109,6 +121,15 @@ def test_strategies() -> None:
     assert len(get_args(Strategy)) == 6
     with pytest.raises(ValueError, match="amr-single"):
         manipulations("amr-single", rng)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_gap_cuts_no_span() -> None:
+    words = [(0, 2), (2, 3), (3, 9), (9, 10)]  # the third is longer than a segment may be
+    gaps = {random_gap([range(10)], random.Random(i), False, 4, spans=lambda _: words) for i in range(400)}
+    inside = {(start, stop) for start in range(3, 9) for stop in range(start + 1, min(9, start + 4) + 1)}
+    beside = {(0, 2), (2, 3), (0, 3), (9, 10)}
+    across = {(0, 4), (2, 4), (2, 5), (2, 6), (8, 10), (7, 10), (6, 10)}
+    assert {(gap.start, gap.stop) for gap in gaps} == inside | beside | across
 
 
 def test_given_turns_have_no_gap() -> None:

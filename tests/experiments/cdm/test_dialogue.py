@@ -4,16 +4,23 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from omegaconf import OmegaConf
 
+from cdm.infilling import Gaps, Windows, tokenise
 from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
 from data.files import read_examples, write_examples
-from experiments.cdm.findings import word_count_auc
-from experiments.cdm.stages import windows
+from data.sets.dialogues import DialogueData
+from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word_count_auc
+from experiments.cdm.stages import windows as windows_of
+from experiments.training.language_models import LanguageModelPlan
+from language_models.tiny import TinyT5
+from language_models.training import Schedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -130,6 +137,65 @@ def test_a_development_set_without_machine_turns_is_refused(run: Callable[..., A
     assert "must hold a number above 0" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("dialogues", "fraction", "found"), [(5, 0.1, "4 and 1"), (3, 0.6, "1 and 2"), (10, 0.1, "9 and 1")]
+)
+def test_too_few_dialogues_are_refused_before_training(
+    run: Callable[..., Any], tmp_path: Path, dialogues: int, fraction: float, found: str
+) -> None:
+    write_examples(tmp_path / "mine.jsonl", rated_dialogues(dialogues, seed=0))
+    done = run(
+        "+exp=cdm_dialogue",
+        "data=dialogues",
+        f"data.train_path={tmp_path}/mine.jsonl",
+        f"data.held_out_fraction={fraction}",
+        f"outputs={tmp_path}/outputs",
+    )
+    assert done.returncode == 2
+    assert f"at least 2 dialogues to train on and 2 held-out ones, but there are {found}" in done.stderr
+    assert not list((tmp_path / "outputs").glob("stages/amateur*"))
+
+
+def test_every_held_out_dialogue_has_one_purpose() -> None:
+    examples = rated_dialogues(9, seed=0)
+    parts = HeldOut.of(DialogueData("mine", examples[:2], examples[2:], (), synthetic=True))
+    assert [len(part) for part in (parts.choosing, parts.checking, parts.developing)] == [3, 2, 2]
+    assert {*parts.choosing, *parts.checking, *parts.developing} == {example.turns for example in examples[2:]}
+
+
+def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., Any], tmp_path: Path) -> None:
+    done = run("+exp=cdm_development", *TOY, "data.held_out=2", f"outputs={tmp_path}")
+    assert done.returncode == 2
+    assert "a development set needs at least 3 held-out dialogues, but there are 2" in done.stderr
+
+
+def test_passes_count_the_tokens_that_are_read() -> None:
+    dialogues = [("one two three four five six", "seven eight", "nine"), ("ten", "eleven")]
+    lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)
+    text = tokenise(lm, dialogues, 12)
+    for windows in get_args(Windows):
+        plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), Schedule(3, 16, 0.1), Gaps(12, windows=windows))
+        gaps = text.tasks(0, windows)
+        tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
+        special = {text.separator, *text.infilling.mask}
+        share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
+        assert count_passes(plan, text, 0) == pytest.approx(3 * share)
+        assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
+        half = replace(plan, learns=Gaps(12, windows=windows, most=len(gaps) // 2))
+        assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
+
+
+def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
+    joint = OmegaConf.load(ROOT / "configs/exp/cdm_dialogue.yaml").joint
+    of_row = {row: column for column, rows in joint.items() for row in rows}
+    for kind in ("BERT", "Bi-LSTM"):
+        name = kind.lower().replace("-", "")
+        assert of_row[f"cdm_generative_{name}"] == f"generative, {kind}"
+        assert of_row[f"cdm_resampled_amateur_{name}"] == f"resampled amateur, {kind}"
+        assert of_row[f"cdm_resampled_expert_{name}"] == f"resampled expert, {kind}"
+        assert of_row[f"cdm_mixture_{name}"] == f"mixture, {kind}"
+
+
 def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
     write_examples(tmp_path / "in.jsonl", rated_dialogues(5, seed=0))
     done = run(
@@ -174,9 +240,16 @@ def test_word_count_alone_by_hand() -> None:
     assert word_count_auc(shorter) == 1.0
 
 
+def test_words_of_no_training_dialogue_are_counted() -> None:
+    negatives = Negatives((("I like tea.",), ("d",)), (("I likgh tea, it's",), ("Tea! 42",)), (0, 1), 0)
+    known = [("It's I who like", "tea"), ("d",)]
+    assert non_word_share(negatives, known) == 1 / 6  # of i, likgh, tea, it, s, tea
+    assert non_word_share(Negatives((("?",),), (("!",),), (0,), 0), known) == 0
+
+
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
-    cut = windows(dialogues, 4, seed=1)
+    cut = windows_of(dialogues, 4, seed=1)
     assert sorted({turns[0].split("-")[0] for turns in cut}) == sorted(str(d) for d in range(30))
     for turns in cut:
         dialogue = dialogues[int(turns[0].split("-")[0])]

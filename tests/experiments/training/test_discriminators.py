@@ -29,6 +29,26 @@ def no_trainer(**_: object) -> Trainer:
     raise AssertionError("it trains again")
 
 
+def test_a_limit_on_texts_keeps_whole_groups_of_both_classes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[list[LabelledText]] = []
+
+    def train(build: object, texts: list[LabelledText], folder: Path, *_: object) -> None:
+        learned.append(texts)
+        folder.mkdir(exist_ok=True)
+        (folder / "curve.json").write_text("[]", "utf-8")
+
+    monkeypatch.setattr("experiments.training.discriminators.train_discriminator", train)
+    pairs = [LabelledText((f"{word}{i}",), label, str(i)) for i in range(20) for label, word in enumerate("ab")]
+    for most, kept in ((None, 40), (100, 40), (10, 10), (11, 10)):
+        find_or_train_discriminator(run, f"judge_{most}", replace(PLAN, texts=most), pairs, 0)
+        assert len(learned[-1]) == kept
+        assert sum(text.label for text in learned[-1]) == kept // 2
+        assert learned[-1] == [text for text in pairs if text in learned[-1]]
+    find_or_train_discriminator(run, "other_seed", replace(PLAN, texts=10), pairs, 1)
+    assert learned[-1] != learned[-2]
+    assert {text.group for text in learned[-2]} != {str(i) for i in range(5)}
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, quiet, lambda name: [], lambda what, total: None)  # type: ignore[arg-type,return-value]
