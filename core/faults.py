@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 SHOWN_CHARACTERS = 60
+# What a terminal obeys (except tab and newline), what reorders a line, and halves of surrogate pairs
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
@@ -58,13 +61,22 @@ class MissingModel(InputFaults):
         super().__init__([f"{name}: {what}"])
 
 
+def printable(text: str) -> str:
+    """The text with an escape in place of every control character, so that a terminal shows it and does not obey it.
+
+    >>> print(printable("a\x1b[2J"))
+    a\\x1b[2J
+    """
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def fault(path: Path | str, line: int, what: str) -> str:
-    """One fault as `file:line: what`, printable everywhere (a lone surrogate is escaped).
+    """One fault as `file:line: what`, printable everywhere.
 
     >>> fault("in.jsonl", 3, "text is empty")
     'in.jsonl:3: text is empty'
     """
-    return f"{path}:{line}: {what}".encode("utf-8", "backslashreplace").decode("utf-8")
+    return printable(f"{path}:{line}: {what}")
 
 
 def shown(value: object) -> str:
@@ -73,7 +85,7 @@ def shown(value: object) -> str:
     >>> shown(None), shown("a\\nb")
     ('null', '"a\\\\nb"')
     """
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = printable(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 

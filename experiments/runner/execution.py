@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
@@ -15,7 +14,6 @@ from typing import Any
 
 from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
-from rich.markup import escape
 
 from core.faults import InputFaults, MissingModel, SettingFault
 from core.stages import Stages
@@ -59,7 +57,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HYDRA_FULL_ERROR"):
-        print(redact(trace), file=sys.stderr)
+        terminal.say(redact(trace))
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
@@ -210,14 +208,14 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     if outcome.figures:
         out.print(tables.terminal_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
     for note in outcome.notes:
-        out.print(f"[bold yellow]![/] {escape(note)}")
+        out.print(f"[bold yellow]![/] {terminal.literal(note)}")
     for file in outcome.files:
-        out.print(f"wrote {_short(file)}")
-    out.print(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html")
+        out.print(terminal.literal(f"wrote {_short(file)}"))
+    out.print(terminal.literal(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html"))
 
 
 def _say(message: str, exit_code: int) -> int:
-    print(redact(message), file=sys.stderr)
+    terminal.say(redact(message))
     return exit_code
 
 

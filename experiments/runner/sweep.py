@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shutil
-import sys
 import traceback
 from collections.abc import Sequence
 from functools import partial
@@ -24,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from experiments.report.exports import to_markdown
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
+from experiments.report.plots import save_figure
 from experiments.report.results import find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
@@ -67,8 +67,8 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[
     if lost is not None:
         if os.environ.get("HYDRA_FULL_ERROR"):
             traceback.print_exception(lost)
-        print(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}", file=sys.stderr)
-        print(f"{len(jobs)} of {len(checked)} jobs ended; trained models are kept for the next sweep", file=sys.stderr)
+        terminal.say(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}")
+        terminal.say(f"{len(jobs)} of {len(checked)} jobs ended; trained models are kept for the next sweep")
         return FAILED
     return max(job["exit_code"] for job in jobs)
 
@@ -130,7 +130,7 @@ def write_joint(
     if varied and len(rows) > 1:
         (folder / "joint.md").write_text(to_markdown(rows), encoding="utf-8")
         figure = plot_joint(rows, varied) if pair is None else plot_trade_off(rows, varied, pair)
-        figure.savefig(folder / "joint.png", dpi=150)
+        save_figure(figure, folder / "joint.png")
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -150,7 +150,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     columns = ["job", *varied, *named]
     out = terminal.console()
     out.print(terminal_table(columns, lines, f"{len(jobs)} jobs"))
-    out.print(f"{folder}/sweep.json")
+    out.print(terminal.literal(f"{folder}/sweep.json"))
 
 
 def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:

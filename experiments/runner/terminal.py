@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from core.faults import printable
 
 WIDTH_OF_A_FILE = 160  # columns if the output is not a terminal
 
@@ -21,6 +24,16 @@ def console(stderr: bool = False) -> Console:
     """A console on standard output or standard error; if that is not a terminal, it is wide enough for a table."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else WIDTH_OF_A_FILE, highlight=False, soft_wrap=stderr)
+
+
+def literal(text: str) -> str:
+    """The text for a console, which shows rich's marks and control characters and does not obey them."""
+    return escape(printable(text))
+
+
+def say(message: str) -> None:
+    """Prints a message on standard error; its control characters are shown, not obeyed."""
+    print(printable(message), file=sys.stderr)
 
 
 @contextmanager
