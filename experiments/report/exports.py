@@ -46,15 +46,20 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
     replace_folder(aside, folder / "tables")
 
 
-def to_markdown(rows: Rows) -> str:
+def to_markdown(rows: Rows, linked: str | None = None) -> str:
     """The shown columns as a Markdown table, estimates with their intervals; a cell that a row lacks is empty.
+
+    A cell of the column `linked` becomes a link to the page of this name, `CELL.md`.
 
     >>> to_markdown([{"metric": "ours", "n": 3}]).splitlines()
     ['| metric | n |', '| --- | --- |', '| ours | 3 |']
     """
     names = list(dict.fromkeys(name for row in rows for name in shown_columns([row])))
-    lines = [names, ["---"] * len(names), *([row.get(name, "") for name in names] for row in rows)]
-    return "".join("| " + " | ".join(map(markdown_text, line)) + " |\n" for line in lines)
+    lines = [[markdown_text(name) for name in names], ["---"] * len(names)]
+    for row in rows:
+        texts = {name: markdown_text(row.get(name, "")) for name in names}
+        lines.append([f"[{text}]({text}.md)" if name == linked else text for name, text in texts.items()])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def to_latex(rows: Rows) -> str:
