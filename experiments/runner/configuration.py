@@ -30,10 +30,11 @@ from experiments.runner.listing import CONFIGS, SCALES, group_options
 from experiments.runner.trust import BUILDING_PARTS, check_hydra_trusted, check_trusted
 
 ROOT = "run"
-INSTEAD = {  # Hydra's settings that the runner ignores, and what to use instead
+INSTEAD = {  # Hydra's settings that the runner refuses, and what to use instead
     "hydra.run.dir": "run_dir=FOLDER sets the run folder",
     "hydra.sweep.dir": "run_dir=FOLDER sets the folder of a sweep",
     "hydra.mode": "-m starts a sweep",
+    "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
 }
 
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`.
@@ -78,12 +79,12 @@ def compose_settings(
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         try:
             settings = expand_metrics(settings)
+            parsed = OverridesParser.create().parse_overrides(list(settings))
+            _check_hydra(parsed)
             # hydra.compose would build Hydra's callbacks
             loader = GlobalHydra.instance().config_loader()
             config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.RUN, from_shell=False)
             check_hydra_trusted(_hydra_parts(config), allow)
-            parsed = OverridesParser.create().parse_overrides(list(settings))
-            _check_hydra(parsed)
             _check_added_keys(settings, parsed, config, folders)
         except SettingFault:
             raise
@@ -149,6 +150,7 @@ def expand_sweep(settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,)) 
     with initialize_config_dir(str(folders[0]), version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         try:
+            _check_hydra(OverridesParser.create().parse_overrides(list(settings)))
             config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.MULTIRUN)
             sweeper = config.hydra.sweeper
             params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
@@ -273,7 +275,7 @@ def _closest(name: str, names: Sequence[str]) -> str:
 def _check_hydra(overrides: Sequence[Override]) -> None:
     for override in overrides:
         if override.key_or_group in INSTEAD:
-            raise SettingFault(f"{override.input_line} has no effect here: {INSTEAD[override.key_or_group]}")
+            raise SettingFault(f"{override.input_line} is refused: {INSTEAD[override.key_or_group]}")
 
 
 def _adds_to_root(override: Override) -> bool:
