@@ -4,12 +4,14 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 SHOWN_CHARACTERS = 60
+SHOWN_OF_AN_ERROR = 300  # characters
 # What a terminal obeys (except tab and newline), what reorders a line, and halves of surrogate pairs
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -77,6 +79,23 @@ def fault(path: Path | str, line: int, what: str) -> str:
     'in.jsonl:3: text is empty'
     """
     return printable(f"{path}:{line}: {what}")
+
+
+@contextmanager
+def blame_file(path: Path | str) -> Iterator[None]:
+    """Raises InputFaults with the file for an error in the block, which only reads it: libraries raise any class.
+
+    An InputFaults passes as it is. A SettingFault becomes one fault for each of its lines.
+    """
+    try:
+        yield
+    except InputFaults:
+        raise
+    except SettingFault as error:
+        raise InputFaults(fault(path, 0, line) for line in str(error).splitlines()) from error
+    except Exception as error:
+        said = " ".join(str(error).split())[:SHOWN_OF_AN_ERROR] or "(no message)"
+        raise InputFaults([fault(path, 0, f"cannot be read: {type(error).__name__}: {said}")]) from error
 
 
 def shown(value: object) -> str:

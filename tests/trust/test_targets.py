@@ -103,7 +103,9 @@ def test_a_sweeper_of_a_file_cannot_add_a_package(
     (tmp_path / "mine" / "planted_package").mkdir()
     (tmp_path / "mine" / "planted_package" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path / "mine")
-    planted = "# @package _global_\nhydra:\n  sweeper:\n    params:\n      hydra.searchpath: '[pkg://planted_package]'\n"
+    planted = (
+        "# @package _global_\nhydra:\n  sweeper:\n    params:\n      hydra.searchpath: '[pkg://planted_package]'\n"
+    )
     (tmp_path / "mine" / "sweep" / "planted.yaml").write_text(planted, encoding="utf-8")
     assert "is refused" in refuse("--config-dir", "mine", "-m", *SCORE, "+sweep=planted")
     assert "planted_package" not in sys.modules
