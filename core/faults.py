@@ -4,6 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ SHOWN_FAULTS = 100  # in a message
 GROUPED_FROM = 10  # equal faults in a file
 SHOWN_LINES = 5  # of equal faults
 PLACED = re.compile(r"(?P<path>.*?):(?P<line>\d+): (?P<what>.*)", re.DOTALL)
+SHOWN_OF_AN_ERROR = 300  # characters
+# What a terminal obeys (except tab and newline), what reorders a line, and halves of surrogate pairs
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
@@ -64,13 +68,39 @@ class MissingModel(InputFaults):
         super().__init__([f"{name}: {what}"])
 
 
+def printable(text: str) -> str:
+    """The text with an escape in place of every control character, so that a terminal shows it and does not obey it.
+
+    >>> print(printable("a\x1b[2J"))
+    a\\x1b[2J
+    """
+    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def fault(path: Path | str, line: int, what: str) -> str:
-    """One fault as `file:line: what`, printable everywhere (a lone surrogate is escaped).
+    """One fault as `file:line: what`, printable everywhere.
 
     >>> fault("in.jsonl", 3, "text is empty")
     'in.jsonl:3: text is empty'
     """
-    return f"{path}:{line}: {what}".encode("utf-8", "backslashreplace").decode("utf-8")
+    return printable(f"{path}:{line}: {what}")
+
+
+@contextmanager
+def blame_file(path: Path | str) -> Iterator[None]:
+    """Raises InputFaults with the file for an error in the block, which only reads it: libraries raise any class.
+
+    An InputFaults passes as it is. A SettingFault becomes one fault for each of its lines.
+    """
+    try:
+        yield
+    except InputFaults:
+        raise
+    except SettingFault as error:
+        raise InputFaults(fault(path, 0, line) for line in str(error).splitlines()) from error
+    except Exception as error:
+        said = " ".join(str(error).split())[:SHOWN_OF_AN_ERROR] or "(no message)"
+        raise InputFaults([fault(path, 0, f"cannot be read: {type(error).__name__}: {said}")]) from error
 
 
 def group_faults(faults: Sequence[str]) -> list[str]:
@@ -102,7 +132,7 @@ def shown(value: object) -> str:
     >>> shown(None), shown("a\\nb")
     ('null', '"a\\\\nb"')
     """
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = printable(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 

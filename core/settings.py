@@ -1,15 +1,17 @@
 """Settings: their types, and functions that check them with pydantic before anything is trained."""
 
-from collections.abc import Collection, Hashable, Sequence
+import json
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import field
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from core.faults import SettingFault, broken_rules
+from core.faults import SettingFault, blame_file, broken_rules, shown
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -119,3 +121,20 @@ def _setting_fault(error: ValidationError, *name: str) -> SettingFault:
                 within = "".join(f"[{key!r}]" for key in inside)
                 sentences.append(f"{setting}{within} {rule}, but is {found!r}")
     return SettingFault("\n".join(sentences))
+
+
+def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
+    """The content of a JSON file of settings that a trained model was saved with.
+
+    Args:
+        path: the file.
+        kind: a checked dataclass whose fields are the keys of the file.
+
+    Raises InputFaults with all that is wrong, also for a file that cannot be read.
+    """
+    with blame_file(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise SettingFault(f"must hold an object, but holds {shown(content)}")
+        kind(**content)
+    return content

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from safetensors.torch import load_file, save_file
 from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from core.faults import MissingModel, SettingFault
+from core.faults import MissingModel, SettingFault, blame_file
+from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling, keep_lowest_layers
@@ -31,11 +32,25 @@ from discriminators.vocabulary import (
 from language_models.batching import batches_by_budget, halve_when_out_of_memory
 from language_models.encoders import load_encoder
 from language_models.identity import tokenizer_fingerprint, weights_fingerprint
-from language_models.loading import load_pretrained
+from language_models.loading import load_pretrained, load_weights
 from language_models.model import readable_tokens
 from language_models.truncation import Truncation
 
 SETTINGS = "discriminator.json"
+
+
+@checked_dataclass
+class SavedDiscriminator:
+    """The content of `discriminator.json`; the arguments of the networks come last."""
+
+    kind: Literal["bilstm", "bert"]
+    max_tokens: Count
+    truncation: Truncation
+    labels: Several[str] = ()
+    dropout: Share = 0.0
+    embedding_dim: Count = 1
+    hidden_dim: Count = 1
+    pooling: TokenPooling = "mean"
 
 
 @dataclass(frozen=True)
@@ -134,31 +149,29 @@ class Discriminator:
     ) -> "Discriminator":
         """What `save_pretrained` wrote; `truncation` overrides the saved one.
 
-        Raises FileNotFoundError without a `discriminator.json`, SettingFault for an unknown kind.
+        Raises FileNotFoundError without a `discriminator.json`, InputFaults with the file for a broken folder.
         """
         folder = Path(folder)
         if not (folder / SETTINGS).is_file():
             raise FileNotFoundError(
                 f"a discriminator is a folder with {SETTINGS}, but {folder} has none: train one there"
             )
-        kept = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        kept = read_settings(folder / SETTINGS, SavedDiscriminator)
         max_tokens, kept_truncation = kept.pop("max_tokens"), kept.pop("truncation")
         arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels")}
         arguments["outputs"] = len(kept.get("labels", ())) or 1
         network: AttentionBiLSTM | BertClassifier
         tokens: Vocabulary | EncoderTokens
-        match kept["kind"]:
-            case "bilstm":
-                tokens = load_vocabulary(folder / "vocabulary.json")
-                network = AttentionBiLSTM(len(tokens), **arguments)
-                network.load_state_dict(load_file(folder / "model.safetensors"))
-            case "bert":
-                encoder, tokenizer = load_encoder(str(folder / "encoder"))
-                tokens = EncoderTokens(tokenizer, max_tokens)
+        if kept["kind"] == "bilstm":
+            tokens = load_vocabulary(folder / "vocabulary.json")
+            network = load_weights(partial(AttentionBiLSTM, len(tokens), **arguments), folder / "model.safetensors")
+        else:
+            encoder, tokenizer = load_encoder(str(folder / "encoder"))
+            tokens = EncoderTokens(tokenizer, max_tokens)
+            with blame_file(folder / SETTINGS):
                 network = BertClassifier(encoder, **arguments)
+            with blame_file(folder / "head.safetensors"):
                 network.head.load_state_dict(load_file(folder / "head.safetensors"))
-            case unknown:
-                raise SettingFault(f"the kind of a discriminator must be bilstm or bert, but {folder} says {unknown!r}")
         network = network.to(device, dtype).eval()
         return cls(network, tokens, kept, truncation or kept_truncation, token_budget)
 

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, Literal
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import SettingFault
+from core.faults import SettingFault, blame_file
+from core.settings import Count, checked_dataclass, read_settings
 from data.chinese import split_chinese
 from discriminators.segments import Layout
 
@@ -60,10 +62,20 @@ class Vocabulary:
         path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+@checked_dataclass
+class SavedVocabulary:
+    """The content of `vocabulary.json`."""
+
+    kind: Literal["characters", "jieba", "words", "bpe", "tokenizer"]
+    max_tokens: Count
+    tokenizer: dict[str, Any]
+
+
 def load_vocabulary(path: Path) -> Vocabulary:
-    """The vocabulary that `save` wrote."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
+    """The vocabulary that `save` wrote. Raises InputFaults for a broken file."""
+    content = read_settings(path, SavedVocabulary)
+    with blame_file(path):
+        tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
     tokenizer.encode_special_tokens = True  # not kept in the tokenizer's own json
     return Vocabulary(content["kind"], tokenizer, content["max_tokens"])
 

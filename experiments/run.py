@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
 
-from core.faults import SettingFault  # noqa: E402
+from core.faults import SettingFault, printable  # noqa: E402
 from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
 from experiments.runner.streams import open_streams  # noqa: E402
@@ -28,12 +28,12 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser().parse_intermixed_args(argv)
     folders = [CONFIGS, *(Path(folder).resolve() for folder in arguments.config_dir)]
     if arguments.help:
-        print(help_text(folders))
+        print(printable(help_text(folders)))
         return 0
     try:
         return _run(arguments, folders)
     except SettingFault as fault:
-        print(redact(f"{fault}\n`python experiments/run.py --help` lists the settings"), file=sys.stderr)
+        print(redact(printable(f"{fault}\n`python experiments/run.py --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
@@ -48,7 +48,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
         return ask_hydra(flags, arguments.settings, folders, arguments.allow)
     if not any(setting.lstrip("+").startswith("exp=") for setting in arguments.settings):
         print(
-            f"no experiment was given: pass +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}",
+            printable(f"no experiment was given: pass +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}"),
             file=sys.stderr,
         )
         return 2

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import huggingface_hub.constants
+import torch
 import transformers.dynamic_module_utils
 from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
+from safetensors.torch import load_file
+from torch import nn
 
-from core.faults import MissingModel
+from core.faults import MissingModel, blame_file
 
 Loaded = TypeVar("Loaded")
+Module = TypeVar("Module", bound=nn.Module)
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "modules.json")  # a model's folder has one of them
 
 # transformers asks on the terminal whether it may run a model's own code. Without time for an answer it refuses, also
@@ -24,7 +28,8 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
 
-    Raises MissingModel where neither a folder nor a reachable hub has it, and for a model that needs its own code.
+    Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, and for a
+    folder with broken files.
     """
     folder = Path(name)
     if folder.is_dir() and not any((folder / file).is_file() for file in FILES):
@@ -35,14 +40,32 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
         return load(str(name), trust_remote_code=False, **settings)
     except OSError as error:
         raise _missing(str(name), error) from error
-    except ValueError as error:
-        if "trust_remote_code" not in str(error):
+    except (MissingModel, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # for a broken file the libraries raise any class
+        if "trust_remote_code" in str(error):
+            what = "this model needs Python code that comes with it, and such code is never run"
+            raise MissingModel(str(name), what) from error
+        if not folder.is_dir():
             raise
-        what = "this model needs Python code that comes with it, and such code is never run"
-        raise MissingModel(str(name), what) from error
+        raise _missing(str(name), error) from error
 
 
-def _missing(name: str, error: OSError) -> MissingModel:
+def load_weights(build: Callable[[], Module], path: Path) -> Module:
+    """The module that `build` makes, with the weights of a safetensors file.
+
+    Raises InputFaults where the file is broken or has other weights, before memory is taken for the module's own.
+    """
+    with blame_file(path):
+        weights = load_file(path)
+        with torch.device("meta"):
+            build().load_state_dict(weights, assign=True)  # compares names and shapes
+    module = build()
+    module.load_state_dict(weights)
+    return module
+
+
+def _missing(name: str, error: Exception) -> MissingModel:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if Path(name).is_dir():
         return MissingModel(name, f"the model in this folder cannot be loaded: {said}")

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,19 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from pytorch_lightning import LightningDataModule, Trainer
 from pytorch_lightning.loggers import Logger
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from core.settings import Count, Share, checked_dataclass
+from core.settings import Count, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
 from discriminators.batches import pad_rows
 from discriminators.data_module import ClassifierBatch, LabelledText, RowBatches, load_rows, split_by_group
 from discriminators.segments import TokenRow
 from discriminators.training import DiscriminatorTraining, TrainingSettings, fit_classifier, is_finished, note_origin
 from language_models.batching import batches_by_budget
-from language_models.loading import load_pretrained
+from language_models.loading import load_pretrained, load_weights
 from language_models.model import plain_token_ids
 from oumg.causal_lstm import CausalLSTM
 from oumg.prefixes import SHORTEST
@@ -38,6 +39,16 @@ from oumg.prefixes import SHORTEST
 log = logging.getLogger(__name__)
 
 SETTINGS = "guide.json"
+
+
+@checked_dataclass
+class SavedGuide:
+    """The content of `guide.json`."""
+
+    vocabulary_size: Count
+    embedding_dim: Count
+    hidden_dim: Count
+    dropout: Share
 
 
 @dataclass(frozen=True)
@@ -79,15 +90,16 @@ class CausalGuide:
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
-        """What `save_pretrained` wrote. Raises FileNotFoundError for a folder without a `guide.json`."""
+        """What `save_pretrained` wrote. Raises FileNotFoundError for a folder without a `guide.json`, InputFaults with
+        the file for a broken one.
+        """
         folder = Path(folder)
         if not (folder / SETTINGS).is_file():
             raise FileNotFoundError(
                 f"a causal guide is a folder with {SETTINGS}, but {folder} has none: train one there"
             )
-        settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        network = CausalLSTM(**settings)
-        network.load_state_dict(load_file(folder / "model.safetensors"))
+        settings = read_settings(folder / SETTINGS, SavedGuide)
+        network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
         return cls(
             network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, folder / "tokenizer"), settings
         )

@@ -20,9 +20,12 @@ def demo(run: Run, settings: DemoSettings) -> Outcome:
     check_port(settings.host, settings.port)
     with run.timed("loading"):
         models = DemoModels.load(settings)
-    page = build_page(models, settings)
-    log.info("the page is at %s; Ctrl-C ends it", serve_page(page, settings))
-    page.block_thread()
+    from experiments.demo.serving import private_uploads  # needs gradio's libraries
+
+    with private_uploads():
+        page = build_page(models, settings)
+        log.info("the page is at %s; Ctrl-C ends it", serve_page(page, settings))
+        page.block_thread()
     return Outcome(signature=signature(run.name, libraries=MODEL_LIBRARIES))
 
 

@@ -1,7 +1,7 @@
 """The page of `+exp=demo` in gradio: three tabs over the plain functions of this room."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -19,6 +19,7 @@ from experiments.demo.views import highlight, show_candidates, show_comparison, 
 from experiments.guided.steps import SHADES
 
 STYLE = Path(__file__).with_name("page.css")
+EVERYWHERE = ("0.0.0.0", "::")
 STARTS = {  # what the Judge tab shows at first for each kind of input; like the texts that the tiny models learned
     "text": "In Prague my father and I ordered the Selby jacket for the first time. At first sight I found that "
     "the hood fits perfectly. Besides, the sleeves allow every movement, which is lovely. Do not miss the Selby!",
@@ -46,6 +47,7 @@ class DemoSettings:
     Attributes:
         models: a folder of models.
         host, port: where to listen; 127.0.0.1 is this machine alone.
+        hosts: further names and addresses by which other machines reach the page; no other is answered.
         characters: of a text, at most.
         new_tokens: of a continuation, at most.
         outputs: of a file, at most.
@@ -57,12 +59,25 @@ class DemoSettings:
     models: Text
     host: Text = "127.0.0.1"
     port: Count = 7860
+    hosts: Sequence[Text] = ()
     characters: Count = 2000
     new_tokens: Count = 60
     outputs: Count = 2000
     people: Count = 2
     waiting: Count = 32
     device: Text = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.host in EVERYWHERE and not self.hosts:
+            raise ValueError(
+                f"demo.hosts must name how other machines reach the page with demo.host={self.host}, as in "
+                "demo.hosts=[lab.example,10.0.0.5]"
+            )
+
+    @property
+    def trusted_hosts(self) -> tuple[str, ...]:
+        """The names and addresses, beside those of this machine alone, by which the page may be asked."""
+        return (*self.hosts, *(() if self.host in EVERYWHERE else (self.host,)))
 
 
 @dataclass(frozen=True)
@@ -123,7 +138,9 @@ def build_page(models: DemoModels, settings: DemoSettings) -> Any:
 def serve_page(page: Any, settings: DemoSettings) -> str:
     """Serves the page in threads of its own; returns its address."""
     gr = import_gradio()
-    _, address, _ = page.launch(
+    from experiments.demo.serving import guard, refuse_unknown_function
+
+    app, address, _ = page.launch(
         server_name=settings.host,
         server_port=settings.port,
         share=False,
@@ -135,7 +152,9 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         max_file_size="5mb",
         theme=gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         css_paths=STYLE,
+        app_kwargs={"exception_handlers": {KeyError: refuse_unknown_function}},
     )
+    app.middleware_stack = guard(app.middleware_stack, settings.trusted_hosts)  # around gradio's own, which is laxer
     return address
 
 

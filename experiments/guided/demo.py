@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text as ColoredText
 
-from core.faults import InputFaults
+from core.faults import InputFaults, printable
 from core.settings import Count, Positive, Seed, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.sets.attributes import LabelledData
@@ -158,11 +158,11 @@ def print_colored(console: Console, name: str, prompt: str, tokens: Sequence[Wri
     """Prints a text on a terminal: guidance made blue tokens likelier and orange ones less likely."""
     if not console.is_terminal:
         return
-    text = ColoredText(prompt)
+    text = ColoredText(printable(prompt))
     for token in tokens:
         shade = name_shade(token.moved)
-        text.append(token.text, style=f"black on {SHADES[shade]}" if shade else "")
-    console.print(ColoredText(name, style="bold"), text, sep="\n")
+        text.append(printable(token.text), style=f"black on {SHADES[shade]}" if shade else "")
+    console.print(ColoredText(printable(name), style="bold"), text, sep="\n")
 
 
 def step_rows(prompt: str, tokens: Sequence[WrittenToken], shown: int) -> list[dict[str, Any]]:

@@ -1,17 +1,31 @@
 """Plots that several experiments share, as matplotlib figures."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+from core.faults import printable
 from experiments.runner.contracts import ScoredSet
 from meta_eval.agreement import Estimate
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
 SYSTEMS = 6  # with more systems, all points have one colour
 PER_LEVEL = 5  # mean scores are drawn if each rating has at least this many texts on average
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Writes a figure as PNG. Its words may come from data: `$x^$` is drawn as it stands, not read as a formula."""
+    with rc_context({"text.parse_math": False}):  # for labels of ticks that are made while it is drawn
+        for words in figure.findobj(Text):
+            assert isinstance(words, Text)
+            words.set_parse_math(False)
+            words.set_text(printable(words.get_text()))
+        figure.savefig(path, dpi=150, bbox_inches="tight", facecolor="white")
 
 
 def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:

@@ -232,11 +232,13 @@ def write_plots(outcome: Outcome, folder: Path) -> None:
         return
     from matplotlib import pyplot
 
+    from experiments.report.plots import save_figure
+
     aside = folder / ".plots.partial"
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     for name, figure in outcome.plots.items():
-        figure.savefig(aside / file_name(name, ".png"), dpi=150, bbox_inches="tight", facecolor="white")
+        save_figure(figure, aside / file_name(name, ".png"))
         pyplot.close(figure)
     replace_folder(aside, folder / "plots")
 

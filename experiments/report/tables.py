@@ -13,10 +13,11 @@ from typing import Any
 
 from rich import box
 from rich.cells import cell_len
-from rich.markup import escape
 from rich.table import Table as TerminalTable
 
+from core.faults import printable
 from experiments.runner.contracts import AgreementRow, Table
+from experiments.runner.terminal import literal
 from meta_eval.bootstrap import Estimate
 
 LONGEST_CELL = 60  # characters of a text on the terminal
@@ -100,14 +101,14 @@ def format_interval(estimate: Estimate) -> str:
 
 
 def format_cell(cell: Any) -> str:
-    """A cell as text.
+    """A cell as text without control characters.
 
     >>> format_cell(Estimate(0.1, -0.1, 0.25)), format_cell(3), format_cell("bleu")
     ('0.100 [-0.10, 0.25]', '3', 'bleu')
     """
     if isinstance(cell, Estimate):
         return f"{format_number(cell.value)} {format_interval(cell)}".strip()
-    return format_number(cell) if isinstance(cell, float) else str(cell)
+    return format_number(cell) if isinstance(cell, float) else printable(str(cell))
 
 
 def collect_reasons(row: Mapping[str, Any]) -> str:
@@ -131,9 +132,11 @@ def shorten(text: str, longest: int) -> str:
 
 def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title: str) -> TerminalTable:
     """A table for the terminal; long texts are cut, which the page and results.json hold whole."""
-    table = TerminalTable(*columns, title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = TerminalTable(
+        *map(literal, columns), title=literal(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
     for line in lines:
-        table.add_row(*(escape(shorten(format_cell(cell), LONGEST_CELL)) for cell in line))
+        table.add_row(*(literal(shorten(format_cell(cell), LONGEST_CELL)) for cell in line))
     return table
 
 
@@ -150,7 +153,7 @@ def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[TerminalTab
         if more := [name for name in names if name not in fitting]:
             below.append(f"on the page: {', '.join(more)}")
         if below:
-            shown.caption, shown.caption_justify = escape("\n".join(below)), "left"
+            shown.caption, shown.caption_justify = literal("\n".join(below)), "left"
         yield shown
 
 
@@ -163,7 +166,7 @@ def fitting_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]], wid
     always = [*names[:3], *(name for name in names[3:] if name == "p_value")]
     for name in dict.fromkeys([*always, *(name for name in names if name == "holm"), *names]):
         cells = max(cell_len(format_cell(row[name])) for row in rows)
-        used += max(cell_len(name), min(cells, SQUEEZED_CELL) if name in texts else cells) + 3
+        used += max(cell_len(printable(name)), min(cells, SQUEEZED_CELL) if name in texts else cells) + 3
         if used > width and name not in always:
             break
         chosen.append(name)
@@ -184,7 +187,7 @@ def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[Termi
         for column in columns:
             table.add_column(column.name, justify="right", no_wrap=True)
         for row in group:
-            table.add_row(escape(row.metric), *(column.cell(row) for column in columns))
+            table.add_row(literal(row.metric), *(column.cell(row) for column in columns))
         yield table
 
 

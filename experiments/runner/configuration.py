@@ -37,10 +37,11 @@ from experiments.runner.trust import (
 
 ROOT = "run"
 LONGEST_REASON = 300  # characters of what Hydra says about a setting that it cannot read
-INSTEAD = {  # Hydra's settings that the runner ignores, and what to use instead
+INSTEAD = {  # Hydra's settings that the runner refuses, and what to use instead
     "hydra.run.dir": "run_dir=FOLDER sets the run folder",
     "hydra.sweep.dir": "run_dir=FOLDER sets the folder of a sweep",
     "hydra.mode": "-m starts a sweep",
+    "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
 }
 SEVERAL_METRICS = (
     "To score a file with several metrics, run a sweep: -m +exp=score metric=bleu,rouge_l data.path=in.jsonl "
@@ -93,12 +94,12 @@ def compose_settings(
     with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment(allow):
         try:
             settings = expand_metrics(settings)
+            parsed = OverridesParser.create().parse_overrides(list(settings))
+            _check_hydra(parsed)
             # hydra.compose would build Hydra's callbacks
             loader = GlobalHydra.instance().config_loader()
             config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.RUN, from_shell=False)
             check_hydra_trusted(_hydra_parts(config), allow)
-            parsed = OverridesParser.create().parse_overrides(list(settings))
-            _check_hydra(parsed)
             _check_added_keys(settings, parsed, config, folders)
         except SettingFault:
             raise
@@ -169,6 +170,7 @@ def expand_sweep(
     with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment([*allow, *names_in(settings)]):
         loader = GlobalHydra.instance().config_loader()
         try:
+            _check_hydra(OverridesParser.create().parse_overrides(list(settings)))
             config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.MULTIRUN)
             sweeper = config.hydra.sweeper
             params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
@@ -298,7 +300,7 @@ def _closest(name: str, names: Sequence[str]) -> str:
 def _check_hydra(overrides: Sequence[Override]) -> None:
     for override in overrides:
         if override.key_or_group in INSTEAD:
-            raise SettingFault(f"{override.input_line} has no effect here: {INSTEAD[override.key_or_group]}")
+            raise SettingFault(f"{override.input_line} is refused: {INSTEAD[override.key_or_group]}")
 
 
 def _adds_to_root(override: Override) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
@@ -17,7 +16,6 @@ from typing import Any
 
 from hydra.errors import InstantiationException
 from omegaconf import DictConfig, OmegaConf
-from rich.markup import escape
 
 from core.faults import InputFaults, MissingModel, SettingFault
 from core.settings import Count, check
@@ -29,7 +27,7 @@ from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, journal, quiet_libraries
-from experiments.runner.redaction import redact, redact_leaves
+from experiments.runner.redaction import redact_leaves
 from experiments.runner.trust import check_trusted
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -64,7 +62,7 @@ def _report_end(error: BaseException, config: DictConfig, folder: Path, kept: Jo
         error = error.__cause__  # Hydra wraps an exception that a constructor raises
     trace = "".join(traceback.format_exception(error))
     if os.environ.get("HYDRA_FULL_ERROR"):
-        print(redact(trace), file=sys.stderr)
+        terminal.say(trace)
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt):
         log.info("interrupted")
         raise KeyboardInterrupt from None  # Lightning turns Ctrl-C into an exit
@@ -241,16 +239,16 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     if outcome.figures:
         out.print(tables.terminal_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
     for note in outcome.notes:
-        out.print(f"[bold yellow]![/] {escape(note)}")
+        out.print(f"[bold yellow]![/] {terminal.literal(note)}")
     for file in outcome.files:
-        out.print(f"wrote {_short(file)}")
-    out.print(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html")
+        out.print(terminal.literal(f"wrote {_short(file)}"))
+    out.print(terminal.literal(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html"))
     if outcome.printed is not None:
         terminal.print_file(outcome.printed)
 
 
 def _say(message: str, exit_code: int) -> int:
-    print(redact(message), file=sys.stderr)
+    terminal.say(message)
     return exit_code
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.logging import RichHandler
 
+from core.faults import printable
 from experiments.runner import terminal
 from experiments.runner.redaction import RedactingFormatter
 
@@ -32,6 +33,14 @@ ROOMS = (
 QUIET = ("httpx", "httpcore", "urllib3", "filelock", "matplotlib", "PIL", "fsspec", "asyncio", "git", "wandb")
 OWN_HANDLERS = ("pytorch_lightning", "lightning_fabric")  # if imported before a run begins, they write to the terminal
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+class LineFormatter(RedactingFormatter):
+    """Formats a log record without secrets, and with its control characters as escapes."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return printable(super().format(record))
 
 
 class LogFile(logging.FileHandler):
@@ -53,7 +62,7 @@ class LogFile(logging.FileHandler):
     def _tell(self, error: BaseException | None) -> None:
         if not self.is_told:
             self.is_told = True
-            print(f"cannot write {self.baseFilename}: {error}", file=sys.stderr)
+            terminal.say(f"cannot write {self.baseFilename}: {error}")
 
 
 class Journal:
@@ -66,7 +75,7 @@ class Journal:
     def write_to(self, path: Path) -> None:
         """Writes all messages so far to `path`, and later messages as they arrive."""
         self.file = LogFile(path, encoding="utf-8")
-        self.file.setFormatter(RedactingFormatter(LINE))
+        self.file.setFormatter(LineFormatter(LINE))
         self.waiting.setTarget(self.file)
         self.waiting.flush()
         root = logging.getLogger()
@@ -125,10 +134,10 @@ def _terminal_handler() -> logging.Handler:
         rich = RichHandler(
             console=terminal.console(stderr=True), show_path=False, show_level=False, log_time_format="%H:%M:%S"
         )
-        rich.setFormatter(RedactingFormatter("%(message)s"))
+        rich.setFormatter(LineFormatter("%(message)s"))
         return rich
     plain = logging.StreamHandler()
-    plain.setFormatter(RedactingFormatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    plain.setFormatter(LineFormatter("%(asctime)s %(message)s", "%H:%M:%S"))
     return plain
 
 

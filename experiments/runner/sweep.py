@@ -9,7 +9,6 @@ import json
 import math
 import os
 import shutil
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,12 +25,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from experiments.report.exports import to_markdown
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
+from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
 from experiments.report.tables import shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
-from experiments.runner.redaction import redact, redact_leaves
+from experiments.runner.redaction import redact_leaves
 from experiments.runner.streams import open_streams
 from experiments.runner.tracking import is_first_process
 from experiments.runner.trust import names_in, reading_environment
@@ -87,9 +87,9 @@ def _run_jobs(
     shutil.rmtree(records)
     if lost is not None:
         if os.environ.get("HYDRA_FULL_ERROR"):
-            print(redact("".join(traceback.format_exception(lost))), file=sys.stderr)
-        print(redact(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}"), file=sys.stderr)
-        print(f"{len(jobs)} of {len(checked)} jobs ended; trained models are kept for the next sweep", file=sys.stderr)
+            terminal.say("".join(traceback.format_exception(lost)))
+        terminal.say(f"failed: {type(lost).__name__}: {str(lost).strip() or '(no message)'}")
+        terminal.say(f"{len(jobs)} of {len(checked)} jobs ended; trained models are kept for the next sweep")
         return FAILED
     return max(job["exit_code"] for job in jobs)
 
@@ -168,7 +168,7 @@ def write_joint(
     if varied and len(rows) > 1:
         (folder / "joint.md").write_text(to_markdown(rows), encoding="utf-8")
         figure = plot_joint(rows, varied) if pair is None else plot_trade_off(rows, varied, pair)
-        figure.savefig(folder / "joint.png", dpi=150)
+        save_figure(figure, folder / "joint.png")
 
 
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
@@ -188,7 +188,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     columns = ["job", *varied, *named]
     out = terminal.console()
     out.print(terminal_table(columns, lines, f"{len(jobs)} jobs"))
-    out.print(f"{folder}/sweep.json")
+    out.print(terminal.literal(f"{folder}/sweep.json"))
 
 
 def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:

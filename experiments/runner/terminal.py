@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from core.faults import printable
+from experiments.runner.redaction import redact
 from experiments.runner.streams import drop
 
 WIDTH_OF_A_FILE = 100_000  # characters: a table has all columns where the output is not a terminal
@@ -36,6 +39,16 @@ def print_file(path: Path) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         drop(sys.stdout)
+
+
+def literal(text: str) -> str:
+    """The text for a console, which shows rich's marks and control characters and does not obey them."""
+    return escape(printable(text))
+
+
+def say(message: str) -> None:
+    """Prints a message on standard error, without secrets; its control characters are shown, not obeyed."""
+    print(printable(redact(message)), file=sys.stderr)
 
 
 @contextmanager

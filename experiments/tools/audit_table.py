@@ -148,7 +148,6 @@ def write_summary(path: Path, tables: Sequence[Table], synthetic: bool) -> None:
     parts = ["# Metric cards", "What each metric of this repository reacts to, on built-in texts."]
     parts += [SYNTHETIC] if synthetic else []
     for table in tables:
-        rows = [{**row, "metric": f"[{row['metric']}]({row['metric']}.md)"} for row in table.rows]
-        parts += [f"## {table.title}", table.caption, to_markdown(rows).rstrip()]
+        parts += [f"## {table.title}", table.caption, to_markdown(table.rows, linked="metric").rstrip()]
     with written_aside(path) as file:
         file.write("\n\n".join(parts) + "\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.scores import Metric
 from data.text_files import written_aside
-from experiments.report.exports import to_markdown
+from experiments.report.exports import markdown_text, to_markdown
 from experiments.runner.contracts import Table
 
 SYNTHETIC = (
@@ -43,7 +43,7 @@ def write_card(
         tables, notes: of the audit.
     """
     needs = " and ".join(f"`{field}`" for field in metric.requires) or "nothing"
-    weaknesses = [f"- {note}" for note in notes] or ["- The audit found none."]
+    weaknesses = [f"- {markdown_text(note)}" for note in notes] or ["- The audit found none."]
     parts = [
         f"# {signature.split('|')[0]}",
         describe(type(metric)),

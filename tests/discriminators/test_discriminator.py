@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.faults import InputFaults
 from discriminators.batches import pad_rows
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
@@ -92,7 +93,79 @@ def test_empty_text(toy: Discriminator):
 def test_folders_that_are_no_discriminator(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match=r"a folder with discriminator\.json"):
         Discriminator.from_pretrained(tmp_path)
-    settings = {"kind": "cnn", "max_tokens": 9, "truncation": "window"}
-    (tmp_path / "discriminator.json").write_text(json.dumps(settings))
-    with pytest.raises(ValueError, match=r"must be bilstm or bert, but .* says 'cnn'"):
+
+
+BROKEN = {
+    "a settings file that is not JSON": ("discriminator.json", '{"kind": ', r"Expecting value: line 1 column 10"),
+    "settings that are a list": ("discriminator.json", "[1]", r"must hold an object, but holds \[1\]"),
+    "settings that are not text": ("discriminator.json", b"\xff\xfe", r"'utf-8' codec can't decode"),
+    "too many brackets": ("discriminator.json", "[" * 100_000, "recursion"),
+    "an unknown kind": ("discriminator.json", {"kind": "cnn"}, r"kind must be .bilstm. or .bert., but is .cnn."),
+    "no length": ("discriminator.json", {"max_tokens": ...}, r"missing a required argument: .max_tokens."),
+    "a length that is no count": (
+        "discriminator.json",
+        {"max_tokens": -1},
+        r"max_tokens must be .*, but is -1",
+    ),
+    "an unknown truncation": ("discriminator.json", {"truncation": "cut"}, r"truncation must be .*, but is .cut."),
+    "labels that are a word": (
+        "discriminator.json",
+        {"labels": "good"},
+        r"labels must be a list, but is .good.",
+    ),
+    "a setting that no network has": ("discriminator.json", {"size": 3}, r"unexpected keyword argument .size."),
+    "a dropout of 7": ("discriminator.json", {"dropout": 7}, r"dropout must be less than 1, but is 7"),
+}
+NETWORKS = {
+    "bilstm": {
+        "a network that would fill the memory": ("discriminator.json", {"hidden_dim": 10**9}, r"", "model.safetensors"),
+        "other labels than it learned": (
+            "discriminator.json",
+            {"labels": ["a", "b"]},
+            r"size mismatch",
+            "model.safetensors",
+        ),
+        "a file of weights that is cut": ("model.safetensors", 100, r"SafetensorError"),
+        "an empty file of weights": ("model.safetensors", 0, r"SafetensorError"),
+        "no file of weights": ("model.safetensors", None, r"[Nn]o such file"),
+        "a vocabulary that is not JSON": ("vocabulary.json", "{", r"Expecting"),
+        "a vocabulary without a length": ("vocabulary.json", {"max_tokens": ...}, r"missing a required argument"),
+        "a vocabulary without a tokenizer": ("vocabulary.json", {"tokenizer": {}}, r"Model missing"),
+        "no vocabulary": ("vocabulary.json", None, r"[Nn]o such file"),
+    },
+    "bert": {
+        "a head that is cut": ("head.safetensors", 30, r"SafetensorError"),
+        "no head": ("head.safetensors", None, r"[Nn]o such file"),
+        "weights that are cut": ("encoder/model.safetensors", 100, r"not a whole safetensors file"),
+        "a configuration that is not JSON": ("encoder/config.json", "{", r"not a valid JSON"),
+        "a configuration that is a list": ("encoder/config.json", "[]", r"cannot be loaded"),
+        "a tokenizer that is not JSON": ("encoder/tokenizer.json", "{", r"cannot be loaded"),
+        "a layer that is not in the file": ("encoder/config.json", {"hidden_size": 24}, r"cannot be loaded"),
+    },
+}
+CASES = [(kind, what, *case) for kind in KINDS for what, case in (BROKEN | NETWORKS[kind]).items()]
+
+
+@pytest.mark.parametrize(("kind", "what", "case"), [(k, w, c) for k, w, *c in CASES], ids=lambda each: str(each)[:40])
+def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
+    builds: Builds, toy_texts: list[LabelledText], tmp_path: Path, kind: str, what: str, case: list
+) -> None:
+    name, content, message, *blamed = case
+    builds[kind]([t.segments for t in toy_texts]).save_pretrained(tmp_path)
+    path = tmp_path / name
+    match content:
+        case None:
+            path.unlink()
+        case int():
+            path.write_bytes(path.read_bytes()[:content])
+        case dict():
+            kept = json.loads(path.read_text()) | content
+            path.write_text(json.dumps({key: value for key, value in kept.items() if value is not ...}))
+        case bytes():
+            path.write_bytes(content)
+        case _:
+            path.write_text(content)
+    with pytest.raises(InputFaults, match=f"(?s){message}") as raised:
         Discriminator.from_pretrained(tmp_path)
+    assert str(tmp_path / (blamed[0] if blamed else name.split("/")[0])) in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
+from core.faults import InputFaults
 from discriminators.bilstm import attention_pool
 from discriminators.data_module import LabelledText
 from discriminators.segments import TokenRow
@@ -274,3 +275,24 @@ def test_faults_are_named(tmp_path: Path, trained: tuple[CausalGuide, Path]) -> 
     with pytest.raises(ValueError, match="a text of at least 2 tokens on each side"):
         train_causal_guide(empty, guide.tokenizer, tmp_path / "empty", QUIET)
     assert not (tmp_path / "empty").exists()  # free for texts that are in order
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("guide.json", b"{", "Expecting"),
+        (
+            "guide.json",
+            b'{"vocabulary_size": 9, "embedding_dim": 9, "hidden_dim": 0, "dropout": 0.0}',
+            "hidden_dim must",
+        ),
+        ("model.safetensors", b"x", "SafetensorError"),
+    ],
+)
+def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
+    tmp_path: Path, trained: tuple[CausalGuide, Path], name: str, content: bytes, message: str
+) -> None:
+    trained[0].save_pretrained(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputFaults, match=f"{name}:0: .*{message}"):
+        CausalGuide.from_pretrained(tmp_path)

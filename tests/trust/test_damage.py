@@ -1,11 +1,13 @@
 """Damaged and planted files of kept stages: recognised, built again with the same result, and never run."""
 
 import hashlib
+import os
 import pickle
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import pytorch_lightning as pl
@@ -13,6 +15,8 @@ import torch
 
 from core.faults import InputFaults
 from core.stages import FILES, Stages
+from discriminators.discriminator import new_bilstm
+from experiments.run import main
 from language_models.checkpoints import SEALS, SealedCheckpoints, is_whole
 from language_models.fitting import fit_best
 from language_models.learning_curve import LearningCurve
@@ -197,3 +201,18 @@ def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
         assert not trace.exists()
     pickle.loads(pickle.dumps(Planted(trace)))
     assert trace.exists()  # it would run
+
+
+@pytest.mark.parametrize("name", ["discriminator.json", "vocabulary.json", "model.safetensors"])
+def test_a_broken_discriminator_ends_a_run_with_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    new_bilstm([("red cat",), ("blue dog",)], "words", min_count=1).save_pretrained(tmp_path / "mine")
+    (tmp_path / "mine" / name).write_bytes(b"{")
+    (tmp_path / "in.jsonl").write_text('{"text": "red"}\n', encoding="utf-8")
+    settings = ("metric=discriminator", "metric.folder=mine", "data.path=in.jsonl", "output=out.jsonl")
+    with patch.dict(os.environ):
+        assert main(["+exp=score", *settings]) == 2
+    assert f"mine/{name}:0: cannot be read: " in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "mine"}

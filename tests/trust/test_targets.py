@@ -82,6 +82,35 @@ def test_the_file_of_another_person_cannot_call_other_objects(
     assert not list(tmp_path.rglob("planted"))
 
 
+@pytest.mark.parametrize("scheme", ["pkg://", "structured://", "file://"])
+@pytest.mark.parametrize("options", [[], ["-m"], ["--cfg=job"], ["--info=searchpath"], ["--config-dir", "."]], ids=str)
+def test_only_config_dir_adds_a_folder_and_no_package_is_imported(
+    refuse: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, options: list[str]
+) -> None:
+    (tmp_path / "mine" / "planted_package").mkdir(parents=True)
+    (tmp_path / "mine" / "planted_package" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "mine")
+    for mark in ("", "+", "++"):
+        said = refuse(*options, *SCORE, f"{mark}hydra.searchpath=[{scheme}planted_package]")
+        assert "is refused: --config-dir=FOLDER adds a folder" in said
+    assert "planted_package" not in sys.modules
+
+
+def test_a_sweeper_of_a_file_cannot_add_a_package(
+    refuse: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine" / "sweep").mkdir(parents=True)
+    (tmp_path / "mine" / "planted_package").mkdir()
+    (tmp_path / "mine" / "planted_package" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "mine")
+    planted = (
+        "# @package _global_\nhydra:\n  sweeper:\n    params:\n      hydra.searchpath: '[pkg://planted_package]'\n"
+    )
+    (tmp_path / "mine" / "sweep" / "planted.yaml").write_text(planted, encoding="utf-8")
+    assert "is refused" in refuse("--config-dir", "mine", "-m", *SCORE, "+sweep=planted")
+    assert "planted_package" not in sys.modules
+
+
 def test_the_message_names_the_target_and_what_may_be_meant() -> None:
     with pytest.raises(SettingFault, match=r"metric\._target_=os\.system is refused: .* --allow os would trust"):
         check_trusted({"metric": {"_target_": "os.system"}})

@@ -213,7 +213,7 @@ def test_tables_are_exported(tmp_path: Path) -> None:
     assert lines[:2] == ["judge,n,ur,ur_low,ur_high", "<bilstm>,3,0.75,0.5,0.875"]
     assert (tmp_path / "tables" / "two_systems.md").read_text().splitlines()[
         2
-    ] == "| <bilstm> | 3 | 0.750 [0.50, 0.88] |"
+    ] == "| &lt;bilstm&gt; | 3 | 0.750 [0.50, 0.88] |"
     assert r"a\_b & toys" in (tmp_path / "tables" / "agreement.tex").read_text()
 
 

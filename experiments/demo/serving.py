@@ -1,0 +1,69 @@
+"""Serving: who may talk to the page of the demo, and where the files lie that people upload."""
+
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+HERE = ("127.0.0.1", "localhost")
+
+
+class SameOrigin:
+    """Refuses what a page of another origin asks for: browsers name the origin of a page that asks."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] in ("http", "websocket") else {}
+        origin = headers.get("origin")
+        if origin is None or urlsplit(origin).netloc == headers.get("host"):
+            await self.app(scope, receive, send)
+        else:
+            await PlainTextResponse("a page of another origin must not ask", 403)(scope, receive, send)
+
+
+def guard(app: ASGIApp, hosts: tuple[str, ...]) -> ASGIApp:
+    """The app for requests to the named hosts only, and from its own pages only.
+
+    A foreign name that a page makes lead to this machine (DNS rebinding) is refused, because it is not among `hosts`.
+    """
+    return TrustedHostMiddleware(SameOrigin(app), [*HERE, *hosts], www_redirect=False)
+
+
+def refuse_unknown_function(request: Request, error: Exception) -> PlainTextResponse:
+    """The answer to a request that names a function by an index which the page has not."""
+    return PlainTextResponse(f"the page has no function {error}", 404)
+
+
+@contextmanager
+def private_uploads() -> Iterator[None]:
+    """Uploads lie in a folder that only this user can read; it is deleted at the end, also after SIGTERM."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as folder, _environment("GRADIO_TEMP_DIR", folder):
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before: Any = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
