@@ -28,8 +28,8 @@ def load_pretrained(load: Callable[..., Loaded], name: Path | str, **settings: A
 
     `load` is a `from_pretrained` of transformers or similar. Code that comes with a model is never run.
 
-    Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, and for a
-    folder with broken files.
+    Raises MissingModel where neither a folder nor a reachable hub has it, for a model that needs its own code, and for
+    a folder with broken files.
     """
     folder = Path(name)
     if folder.is_dir() and not any((folder / file).is_file() for file in FILES):
