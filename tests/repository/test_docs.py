@@ -11,7 +11,7 @@ from experiments.runner.configuration import compose_run, expand_sweep
 from experiments.runner.listing import CONFIGS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))
 EXTEND = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 OF_THE_EXAMPLES = ("baselines", "data", "experiments")  # their files lie in no folder of the repository here
 PLACEHOLDERS = {"metric=NAME": "metric=word_count"}
