@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats, partial_spearman, spearman
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
@@ -102,8 +102,9 @@ def audit_length(
         raise ValueError(
             f"scores, word_counts and ratings must have one shape (n,), but have {x.shape}, {z.shape}, {y.shape}"
         )
-    if np.isinf(x).any() or np.isinf(y).any() or not np.isfinite(z).all():
-        raise ValueError("scores and ratings must be finite, or NaN where there is none, and word counts finite")
+    if are_too_large(x, y) or not np.isfinite(z).all():
+        rule = f"scores and ratings must be finite and at most {LARGEST:g} in size, or NaN where there is none"
+        raise ValueError(f"{rule}, and word counts finite")
     layout = layout or lay_out(len(x))
     resampling = resampling or Resampling()
     scored, rated = ~np.isnan(x), ~np.isnan(x) & ~np.isnan(y)
@@ -154,8 +155,8 @@ def audit_damage(
     before, after = np.asarray(undamaged, dtype=np.float64), np.asarray(damaged, dtype=np.float64)
     if before.ndim != 1 or after.ndim != 2 or after.shape[1:] != before.shape or not len(after):
         raise ValueError(f"scores must have shapes (n,) and (strengths, n), but have {before.shape} and {after.shape}")
-    if np.isinf(before).any() or np.isinf(after).any():
-        raise ValueError("scores must be finite, or NaN where there is none")
+    if are_too_large(before, after):
+        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
     kept = ~np.isnan(before) & ~np.isnan(after).any(axis=0)
     before, after = before[kept], after[:, kept]
     n, reason = len(before), _too_few(before)
@@ -180,8 +181,8 @@ def audit_edit(
     old, new = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if old.ndim != 1 or old.shape != new.shape:
         raise ValueError(f"scores before and after must have one shape (n,), but have {old.shape} and {new.shape}")
-    if np.isinf(old).any() or np.isinf(new).any():
-        raise ValueError("scores must be finite, or NaN where there is none")
+    if are_too_large(old, new):
+        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
     kept = ~np.isnan(old) & ~np.isnan(new)
     old, new = old[kept], new[kept]
     reason = _too_few(old)

@@ -40,6 +40,7 @@ Method = Literal["percentile", "bca"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
+FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,9 @@ def share_interval(wins: Floats, layout: Layout, confidence: float) -> Estimate:
     untied, quantile = float((wins != 0.5).mean()), float(ndtri((1 + confidence) / 2))
     if inputs < n:
         alone, clustered = float(wins.var()), n * _variance_of_mean(wins, layout)
+        contrary = min(len(np.unique(layout.inputs[at])) for at in (wins > 0, wins < 1))
         n = n * alone / clustered if clustered > 0 else inputs
+        n = min(n, inputs) if contrary < FEWEST_CONTRARY else n
         quantile = float(stats.t.ppf((1 + confidence) / 2, inputs - 1))
     return Estimate(share, *score_interval(share, untied, n, quantile))
 

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtri
 
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats
 from meta_eval.intervals import score_interval
 
@@ -63,8 +63,10 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
     y, f = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if y.ndim != 1 or y.shape != f.shape:
         raise ValueError(f"ratings and scores must have one shape (n,), but have {y.shape} and {f.shape}")
-    if np.isinf(y).any() or np.isinf(f).any():
-        raise ValueError("ratings and scores must be finite, or NaN where there is none")
+    if are_too_large(y, f):
+        raise ValueError(
+            f"ratings and scores must be finite and at most {LARGEST:g} in size, or NaN where there is none"
+        )
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, but is {confidence}")
     is_rated = ~np.isnan(y) & ~np.isnan(f)

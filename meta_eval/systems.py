@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
@@ -75,13 +75,13 @@ def compare_systems(
     """Compares two systems' scores, both of shape (inputs,), pair by pair.
 
     With `groups` (one name per input, such as its document) whole groups are drawn and swapped. Raises ValueError for
-    wrong shapes and infinite scores.
+    wrong shapes and for infinite or too large scores.
     """
     a, b = np.asarray(scores_a, dtype=np.float64), np.asarray(scores_b, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"scores_a and scores_b must have one shape (inputs,), but have {a.shape} and {b.shape}")
-    if np.isinf(a).any() or np.isinf(b).any():
-        raise ValueError("scores must be finite, or NaN where there is none")
+    if are_too_large(a, b):
+        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
     resampling = resampling or Resampling()
     kept = ~np.isnan(a - b)
     gap = (a - b)[kept]
@@ -118,8 +118,8 @@ def compare_systems(
 def randomisation_p(differences: Floats, permutations: int, seed: int) -> float:
     """Two-sided p-value of paired `differences`, of shape (n,), by sign flips.
 
-    Up to `MOST_ENUMERATED` differences it is exact: the share of all sign patterns whose sum is at least as large. Above
-    it is (b + 1)/(m + 1) for m = `permutations` random patterns.
+    Up to `MOST_ENUMERATED` differences it is exact: the share of all sign patterns whose sum is at least as large. For
+    more it is (b + 1)/(m + 1) of m = `permutations` random patterns.
     """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")

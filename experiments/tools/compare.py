@@ -187,8 +187,9 @@ def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparis
     caption = (
         "Positive where system_a scores higher. effect: mean difference over its standard deviation, with a jackknife "
         "interval; win_rate counts ties half and has Tango's score interval (Wilson's where nothing ties). p_value: "
-        f"randomisation, two-sided, exact up to {MOST_ENUMERATED} inputs; holm adjusts it for all pairs under a metric. "
-        f"Below {FEWEST_UNITS} inputs the difference has Student's t interval, and effect and bootstrap_p are left out."
+        f"randomisation, two-sided, exact up to {MOST_ENUMERATED} inputs; holm adjusts it for all pairs under a "
+        f"metric. Below {FEWEST_UNITS} inputs the difference has Student's t interval, and the interval of effect and "
+        "bootstrap_p are left out."
     )
     return Table("Systems on the same inputs", caption, rows)
 
@@ -216,8 +217,8 @@ def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]
     ]
     caption = (
         "Prediction-powered share of inputs where people rate system_a higher, ties counted half, beside that of the "
-        "ratings alone. Score intervals at 95 % (Wilson's where nothing ties); the prediction-powered one takes as many "
-        f"preferences as its estimate is worth, and needs {FEWEST_PREFERENCES}."
+        "ratings alone. Score intervals at 95 % (Wilson's where nothing ties); the prediction-powered one takes as "
+        f"many preferences as its estimate is worth, and needs {FEWEST_PREFERENCES}."
     )
     return Table("Human win rates from few ratings", caption, rows)
 

@@ -52,7 +52,8 @@ def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, sy
     )
     rated = int((~np.isnan(differences)).any(axis=0).sum())
     if rated < FEWEST_PILOT_INPUTS:
-        rule = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs for which {first} and {second} have ratings of {aspect}"
+        needed = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs"
+        rule = f"{needed} for which {first} and {second} have ratings of {aspect}"
         raise SettingFault(f"{rule}, but {pilot} has {rated} ({len(both)} inputs that both answered)")
     if np.nanmax(differences) == np.nanmin(differences):
         rule = f"the ratings of {first} and {second} in a pilot must not differ by the same amount on every input"

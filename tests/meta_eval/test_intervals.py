@@ -216,7 +216,7 @@ def likeliest(share: tuple[int, int, int], d: float) -> float:
 @pytest.mark.parametrize("counts", [(3, 4, 1), (8, 2, 0), (1, 9, 0), (2, 5, 9)])
 def test_a_share_with_ties_has_tangos_interval(counts):
     """At its ends the difference lies 1.96 standard errors away, with the likeliest variance found by search."""
-    wins, ties, losses = counts
+    wins, _, losses = counts
     n = sum(counts)
     values = np.repeat([1.0, 0.5, 0.0], counts)
     found = share_interval(values, lay_out(n), 0.95)

@@ -165,6 +165,7 @@ def test_undefined_cases():
     [
         (lambda: powered_mean([1, 2], [1]), r"one shape \(n,\), but have \(2,\) and \(1,\)"),
         (lambda: powered_mean([1, math.inf], [1, 2]), "must be finite"),
+        (lambda: powered_mean([1, 2], [1e308, 2]), r"at most 1e\+150 in size"),
         (lambda: powered_mean([1, 2], [1, 2], confidence=95), "confidence must lie between 0 and 1, but is 95"),
         (lambda: powered_win_rate([1, 0.3], [1, 2]), "preferences must be 0, 0.5 or 1, .* but one is 0.3"),
     ],

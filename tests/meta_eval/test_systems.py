@@ -132,5 +132,7 @@ def test_faults():
         compare_systems([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="scores must be finite"):
         compare_systems([1, math.inf], [1, 2])
+    with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):  # the difference was infinite, with a p-value
+        compare_systems([1, 1e308], [1, -1e308])
     with pytest.raises(ValueError, match="permutations must be at least 1"):
         compare_systems([1, 2], [1, 3], permutations=0)
