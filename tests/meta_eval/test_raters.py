@@ -10,7 +10,7 @@ from scipy import stats
 from meta_eval.bootstrap import expand
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
-from meta_eval.raters import krippendorff_alpha, leave_one_out
+from meta_eval.raters import Scale, krippendorff_alpha, leave_one_out
 
 NAN = math.nan
 
@@ -119,7 +119,8 @@ def test_outputs_for_one_input_are_drawn_together():
     once = np.clip(np.round(rng.normal(size=40) + rng.normal(size=(3, 40))), -1, 1)
     once[0, :3] = NAN
     often, inputs = np.repeat(once, 8, axis=1), lay_out(320, inputs=np.repeat(range(40), 8).tolist())
-    for scale in ("nominal", "ordinal", "interval"):
+    scales: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
+    for scale in scales:
         alone, grouped = krippendorff_alpha(often, scale), krippendorff_alpha(often, scale, layout=inputs)
         plain = krippendorff_alpha(once, scale)
         assert grouped.high - grouped.low == pytest.approx(plain.high - plain.low, rel=0.05)
