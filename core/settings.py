@@ -48,7 +48,7 @@ def _refuse_duplicates(values: Sequence[H]) -> Sequence[H]:
 Count = Annotated[int, Field(ge=1)]
 Size = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e150, le=1e150)]  # larger ones have no finite square
 NonNegative = Annotated[Number, Field(ge=0)]
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]  # may be 0

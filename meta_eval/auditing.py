@@ -1,4 +1,8 @@
-"""Audits of what fools a metric: text length, damage that it does not notice, and edits that should change nothing."""
+"""Audits of what fools a metric: text length, damage that it does not notice, and edits that should change nothing.
+
+Intervals are over inputs: correlations draw them, mean changes in standard deviations leave out one at a time, and
+shares have Tango's score interval (see `meta_eval.intervals`).
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,10 +11,17 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats, partial_spearman, spearman
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, grouped_bootstrap, restrict
+from meta_eval.intervals import (
+    Resampling,
+    grouped_bootstrap,
+    jackknife_interval,
+    restrict,
+    share_interval,
+    standardised_mean,
+)
 
 COUNTS_WORDS_FROM = 0.3  # a metric counts words if the interval of its correlation with length lies beyond this
 
@@ -91,8 +102,9 @@ def audit_length(
         raise ValueError(
             f"scores, word_counts and ratings must have one shape (n,), but have {x.shape}, {z.shape}, {y.shape}"
         )
-    if np.isinf(x).any() or np.isinf(y).any() or not np.isfinite(z).all():
-        raise ValueError("scores and ratings must be finite, or NaN where there is none, and word counts finite")
+    if are_too_large(x, y) or not np.isfinite(z).all():
+        rule = f"scores and ratings must be finite and at most {LARGEST:g} in size, or NaN where there is none"
+        raise ValueError(f"{rule}, and word counts finite")
     layout = layout or lay_out(len(x))
     resampling = resampling or Resampling()
     scored, rated = ~np.isnan(x), ~np.isnan(x) & ~np.isnan(y)
@@ -102,7 +114,7 @@ def audit_length(
         if reason is not None:
             return Estimate.undefined(reason)
         units = restrict(layout, at)
-        return grouped_bootstrap(lambda s, i: spearman(x[at], other[at], _cells(units, s, i)), units, resampling)[0]
+        return grouped_bootstrap(lambda s, i: spearman(x[at], other[at], units.weigh(s, i)), units, resampling)[0]
 
     def partial(other: Floats, fixed: Floats) -> Estimate:
         reason = _constant(scores=x[rated], ratings=y[rated], word_counts=z[rated])
@@ -112,7 +124,7 @@ def audit_length(
             return Estimate.undefined(reason)
         units = restrict(layout, rated)
         found = grouped_bootstrap(
-            lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], _cells(units, s, i)), units, resampling
+            lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], units.weigh(s, i)), units, resampling
         )[0]
         if math.isnan(found.value):
             reason = "scores or ratings depend only on the variable that is held fixed: nothing is left to correlate"
@@ -133,56 +145,59 @@ def audit_length(
 
 
 def audit_damage(
-    undamaged: ArrayLike,
-    damaged: ArrayLike,
-    *,
-    resampling: Resampling | None = None,
+    undamaged: ArrayLike, damaged: ArrayLike, *, layout: Layout | None = None, confidence: float = 0.95
 ) -> DamageAudit:
     """How the scores fall from `undamaged`, of shape (n,), to `damaged`, of shape (strengths, n), weakest first.
 
-    Texts without a score at some strength are left out.
+    Texts without a score at some strength are left out. Intervals are over the inputs of `layout`; without it each text
+    is an input.
     """
     before, after = np.asarray(undamaged, dtype=np.float64), np.asarray(damaged, dtype=np.float64)
     if before.ndim != 1 or after.ndim != 2 or after.shape[1:] != before.shape or not len(after):
         raise ValueError(f"scores must have shapes (n,) and (strengths, n), but have {before.shape} and {after.shape}")
-    if np.isinf(before).any() or np.isinf(after).any():
-        raise ValueError("scores must be finite, or NaN where there is none")
+    if are_too_large(before, after):
+        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
     kept = ~np.isnan(before) & ~np.isnan(after).any(axis=0)
     before, after = before[kept], after[:, kept]
     n, reason = len(before), _too_few(before)
     if reason is not None:
         none = Estimate.undefined(reason)
         return DamageAudit(n, (none,) * len(after), (none,) * (len(after) - 1), none, False)
-    spread = float(before.std(ddof=1))
-    falls = [_mean((before - level) / spread, resampling) for level in after]
-    steps = [_mean((weaker - stronger) / spread, resampling) for weaker, stronger in pairwise(after)]
-    noticed = _mean((np.sign(before - after[-1]) + 1) / 2, resampling)
+    units = restrict(layout or lay_out(len(kept)), kept)
+    falls = [_standardised(before - level, before, units, confidence) for level in after]
+    steps = [_standardised(weaker - stronger, before, units, confidence) for weaker, stronger in pairwise(after)]
+    noticed = share_interval((np.sign(before - after[-1]) + 1) / 2, units, confidence)
     is_monotone = bool(falls[-1].low > 0 and all(not step.high < 0 for step in steps))
     return DamageAudit(n, tuple(falls), tuple(steps), noticed, is_monotone)
 
 
-def audit_edit(before: ArrayLike, after: ArrayLike, *, resampling: Resampling | None = None) -> EditAudit:
-    """How scores change, both of shape (n,), under an edit that should change nothing (case, white space)."""
+def audit_edit(
+    before: ArrayLike, after: ArrayLike, *, layout: Layout | None = None, confidence: float = 0.95
+) -> EditAudit:
+    """How scores change, both of shape (n,), under an edit that should change nothing (case, white space).
+
+    Intervals are over the inputs of `layout`; without it each text is an input.
+    """
     old, new = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if old.ndim != 1 or old.shape != new.shape:
         raise ValueError(f"scores before and after must have one shape (n,), but have {old.shape} and {new.shape}")
-    if np.isinf(old).any() or np.isinf(new).any():
-        raise ValueError("scores must be finite, or NaN where there is none")
+    if are_too_large(old, new):
+        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
     kept = ~np.isnan(old) & ~np.isnan(new)
     old, new = old[kept], new[kept]
     reason = _too_few(old)
     if reason is not None:
         none = Estimate.undefined(reason)
         return EditAudit(len(old), none, none, math.nan)
-    change = (new - old) / float(old.std(ddof=1))
-    changed = float((np.abs(change) > 1e-6).mean())
-    return EditAudit(len(old), _mean(change, resampling), _mean(np.abs(change), resampling), changed)
+    units, change = restrict(layout or lay_out(len(kept)), kept), new - old
+    shift, size = (_standardised(values, old, units, confidence) for values in (change, np.abs(change)))
+    changed = float((np.abs(change) > 1e-6 * old.std(ddof=1)).mean())
+    return EditAudit(len(old), shift, size, changed)
 
 
-def _mean(values: Floats, resampling: Resampling | None) -> Estimate:
-    return grouped_bootstrap(
-        lambda _, w: w @ values / w.sum(axis=-1), lay_out(len(values)), resampling or Resampling()
-    )[0]
+def _standardised(values: Floats, scores: Floats, layout: Layout, confidence: float) -> Estimate:
+    """The mean of `values` in standard deviations of `scores`, both of shape (n,)."""
+    return jackknife_interval(lambda weights: standardised_mean(values, scores, weights), layout, confidence)
 
 
 def _too_few(scores: Floats) -> str | None:
@@ -201,7 +216,3 @@ def _constant(**sides: Floats) -> str | None:
         if np.ptp(values) == 0:
             return f"all {n} {name} are {values[0]:g}: a constant has no correlation"
     return None
-
-
-def _cells(layout: Layout, systems: Floats, inputs: Floats) -> Floats:
-    return systems[:, layout.systems] * inputs[:, layout.inputs]

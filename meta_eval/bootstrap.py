@@ -1,4 +1,10 @@
-"""Percentile bootstrap intervals of any statistic of weighted examples."""
+"""Percentile bootstrap intervals of any statistic of weighted examples.
+
+The intervals are Hesterberg's expanded percentile intervals ("What Teachers Should Know About the Bootstrap", 2015):
+plain percentiles of few units are too narrow, in the way of a normal interval in place of Student's t. Below
+`FEWEST_UNITS` units there is no interval: simulated at 20 units, that of nominal alpha covers .92, and those of rank
+correlations up to .99.
+"""
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -7,15 +13,19 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import ndtr
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 BATCH = 4_000_000  # weights held at once: 32 MB
+LARGEST = 1e150  # in size; larger scores have no finite square
+FEWEST_UNITS = 30  # drawn units; with fewer, not all intervals at 95 % cover 93 to 97 % in simulations
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number estimated from examples, and its bootstrap interval.
+    """A number estimated from examples, and its interval.
 
     Attributes:
         value: the statistic on all examples; NaN if it is undefined.
@@ -32,6 +42,11 @@ class Estimate:
     def undefined(cls, reason: str) -> "Estimate":
         """An estimate of NaN with this reason."""
         return cls(math.nan, math.nan, math.nan, reason)
+
+
+def are_too_large(*columns: Floats) -> bool:
+    """Whether any value is infinite or beyond `LARGEST`; NaN is not."""
+    return any(bool((np.abs(values) > LARGEST).any()) for values in columns)
 
 
 def number_groups(n: int, groups: Sequence[Hashable] | None) -> NDArray[np.intp]:
@@ -61,9 +76,10 @@ def bootstrap(
 
     The weights of a resample say how often each example was drawn. The mean of x is then
     `weights @ x / weights.sum(1)`, a ratio of two sums is `(weights @ x) / (weights @ y)`, and the mean over seeds of x
-    (examples, seeds) is `(weights @ x).mean(1) / weights.sum(1)`. Resamples and intervals equal those of
-    `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed. Resamples on which a statistic is
-    NaN are left out. If their share exceeds 1 - confidence, the interval is NaN.
+    (examples, seeds) is `(weights @ x).mean(1) / weights.sum(1)`. Resamples equal those of
+    `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed, and intervals equal its intervals
+    at the confidence of `expand`. Resamples on which a statistic is NaN are left out. If their share exceeds
+    1 - confidence, or if there are fewer than `FEWEST_UNITS` units, the interval is NaN.
 
     Args:
         statistics: takes weights of shape (resamples, n), returns for each name an array of shape (resamples,).
@@ -72,9 +88,9 @@ def bootstrap(
         resamples: number of resamples.
         seed: the same seed gives the same intervals.
 
-    >>> x = np.array([1.0, 2.0, 6.0])
-    >>> bootstrap(lambda weights: {"mean": weights @ x / weights.sum(1)}, np.arange(3), resamples=200)["mean"]
-    Estimate(value=3.0, low=1.0, high=6.0, reason=None)
+    >>> x = np.arange(31.0)
+    >>> bootstrap(lambda weights: {"mean": weights @ x / weights.sum(1)}, np.arange(31), resamples=200)["mean"].value
+    15.0
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, but is {confidence}")
@@ -84,12 +100,12 @@ def bootstrap(
     values = {name: float(found[0]) for name, found in statistics(np.ones((1, n))).items()}
     present, units = np.unique(units, return_inverse=True)
     number = len(present)
-    if number < 2:
-        reason = "all examples are in one group: an interval needs at least 2 groups"
+    if number < FEWEST_UNITS:
+        reason = explain_few("groups" if number < n else "examples", number)
         return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
     parts = list(resample(lambda weights: statistics(weights[:, units]), [number], [True], n, resamples, seed))
     return {
-        name: _with_interval(value, np.concatenate([part[name] for part in parts]), confidence)
+        name: _with_interval(value, np.concatenate([part[name] for part in parts]), confidence, number)
         for name, value in values.items()
     }
 
@@ -128,10 +144,28 @@ def percentile_interval(values: Floats, confidence: float) -> tuple[float, float
     return float(low), float(high)
 
 
-def _with_interval(value: float, distribution: Floats, confidence: float) -> Estimate:
+def expand(confidence: float, units: int) -> float:
+    """The confidence at which percentiles of the resamples of `units` units are as wide as Student's t interval.
+
+    For a mean, resamples are too narrow by sqrt((n - 1)/n), and normal quantiles are too small for an estimated
+    variance (Hesterberg 2015).
+
+    >>> round(expand(0.95, 30), 3), round(expand(0.95, 1000), 3)
+    (0.962, 0.95)
+    """
+    quantile = float(stats.t.ppf((1 + confidence) / 2, units - 1)) * math.sqrt(units / (units - 1))
+    return 2 * float(ndtr(quantile)) - 1
+
+
+def explain_few(units: str, number: int) -> str:
+    """The reason why there is no interval over so few units."""
+    return f"an interval over {units} needs at least {FEWEST_UNITS} of them, but there are {number}"
+
+
+def _with_interval(value: float, distribution: Floats, confidence: float, units: int) -> Estimate:
     defined = distribution[~np.isnan(distribution)]
     missing = len(distribution) - len(defined)
     if missing > (1 - confidence) * len(distribution):
         reason = f"{missing} of {len(distribution)} resamples are constant: too little variation for an interval"
         return Estimate(value, math.nan, math.nan, reason)
-    return Estimate(value, *percentile_interval(defined, confidence))
+    return Estimate(value, *percentile_interval(defined, expand(confidence, units)))

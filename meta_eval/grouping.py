@@ -39,6 +39,10 @@ class Layout:
     def input_count(self) -> int:
         return int(self.inputs.max(initial=-1)) + 1
 
+    def weigh(self, systems: Floats, inputs: Floats) -> Floats:
+        """The weight of each example, of shape (rows, n), from those of systems and inputs (rows, their number)."""
+        return systems[:, self.systems] * inputs[:, self.inputs]
+
     def groups(self, grouping: Literal["per_system", "per_input"]) -> list[NDArray[np.intp]]:
         """The indices of the examples of each system or of each input."""
         numbers = self.systems if grouping == "per_system" else self.inputs
@@ -76,7 +80,7 @@ def group(
     if grouping == "system_means":
         return _between_means(statistic, x, y, layout, system_weights, input_weights)
     if grouping == "global":
-        return statistic(x, y, system_weights[:, layout.systems] * input_weights[:, layout.inputs])
+        return statistic(x, y, layout.weigh(system_weights, input_weights))
     if grouping == "per_system":
         numbers, group_weights, inner, inner_weights = layout.systems, system_weights, layout.inputs, input_weights
     else:

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of grouped statistics over inputs, over systems, or over both.
+"""Intervals of grouped statistics over inputs, over systems, or over both.
 
 The drawn units decide what an interval generalises to (Deutsch, Dror & Roth 2021). Drawing inputs: these systems on
 other inputs. Drawing systems: other systems on these inputs. Drawing both: other systems on other inputs. Single
@@ -6,7 +6,10 @@ outputs are never drawn, because outputs for one input, or of one system, are no
 
 Intervals are percentile or BCa intervals (Efron 1987). BCa corrects bias by the share of resamples below the value, and
 acceleration by a jackknife over the drawn units. There is no jackknife for drawing both, so BCa needs inputs or systems
-alone.
+alone. Both are expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units.
+
+Three further intervals hold where percentiles fail: Student's t for the mean of few inputs, Tango's score interval for
+a share (Wilson's interval, which it extends to ties), and the jackknife for means in standard deviations.
 """
 
 import math
@@ -16,17 +19,28 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, stdtr
+from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from meta_eval.agreement import keep_scored
-from meta_eval.bootstrap import BATCH, Estimate, Floats, percentile_interval, resample
+from meta_eval.bootstrap import (
+    BATCH,
+    FEWEST_UNITS,
+    Estimate,
+    Floats,
+    expand,
+    explain_few,
+    percentile_interval,
+    resample,
+)
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
 Drawn = Literal["inputs", "systems", "both"]
 Method = Literal["percentile", "bca"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
-FEWEST_UNITS = 5  # with fewer units there are too few different resamples for an interval
+FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
+FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
 @dataclass(frozen=True)
@@ -110,8 +124,7 @@ def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resamplin
         return Estimate.undefined("not defined on these examples"), nothing
     for unit in drawn:
         if counts[unit] < FEWEST_UNITS:
-            reason = f"an interval over {unit} needs at least {FEWEST_UNITS} of them, but there are {counts[unit]}"
-            return Estimate(value, math.nan, math.nan, reason), nothing
+            return Estimate(value, math.nan, math.nan, explain_few(unit, counts[unit])), nothing
 
     n, is_drawn = len(layout.inputs), [unit in drawn for unit in counts]
     parts = resample(statistic, list(counts.values()), is_drawn, n, resampling.resamples, resampling.seed)
@@ -121,11 +134,12 @@ def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resamplin
     if missing > (1 - resampling.confidence) * resampling.resamples:
         reason = f"not defined on {missing} of {resampling.resamples} resamples: too little variation for an interval"
         return Estimate(value, math.nan, math.nan, reason), values
+    confidence = expand(resampling.confidence, count_drawn(layout, resampling.over))
     if resampling.method == "percentile":
-        low, high = percentile_interval(values, resampling.confidence)
+        low, high = percentile_interval(values, confidence)
         return Estimate(value, low, high), values
     left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
-    low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], resampling.confidence)
+    low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], confidence)
     reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
     return Estimate(value, low, high, reason), values
 
@@ -150,18 +164,122 @@ def bca_interval(value: float, values: Floats, left_out: Floats, confidence: flo
     return float(low), float(high)
 
 
-def bootstrap_p_value(values: Floats, units: int | None = None) -> float:
-    """Two-sided p-value of a difference from 0: 2 (b + 1)/(m + 1), at most 1.
+def bootstrap_p_value(values: Floats, units: int) -> float:
+    """Two-sided p-value of a difference from 0, at most 1: below 1 - confidence if the expanded interval excludes 0.
 
-    `values` are the differences on m resamples; b of them lie on the rarer side of 0, or at 0. Resamples of few units
-    spread too little. Given the number of drawn `units`, this share is carried from the normal distribution to
-    Student's t, as in expanded percentile intervals (Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
+    `values` are the differences on m resamples of `units` units; b of them lie on the rarer side of 0, or at 0. The
+    share 2 (b + 1)/(m + 1) is carried from the normal distribution to Student's t, as `expand` carries percentiles.
     """
     rarer = min(int((values <= 0).sum()), int((values >= 0).sum()))
-    p = min(1.0, 2 * (rarer + 1) / (len(values) + 1))
-    if units is None:
-        return p
-    return float(2 * stdtr(units - 1, ndtri(p / 2) * math.sqrt((units - 1) / units)))
+    share = min(1.0, 2 * (rarer + 1) / (len(values) + 1))
+    return float(2 * stats.t.sf(-ndtri(share / 2) * math.sqrt((units - 1) / units), units - 1))
+
+
+def count_drawn(layout: Layout, over: Drawn) -> int:
+    """The number of drawn units; where both are drawn, of the kind that has fewer."""
+    counts = {"systems": layout.system_count, "inputs": layout.input_count}
+    return min(counts.values()) if over == "both" else counts[over]
+
+
+def mean_interval(values: Floats, layout: Layout, confidence: float) -> Estimate:
+    """The mean of `values`, of shape (n,), and its Student's t interval over inputs.
+
+    Where inputs repeat, the variance is that of the inputs' sums of deviations, with one degree of freedom fewer than
+    inputs.
+    """
+    mean, inputs = float(values.mean()), layout.input_count
+    if inputs < FEWEST_FOR_MEAN:
+        return Estimate(mean, math.nan, math.nan, _explain_few_inputs(inputs))
+    if np.ptp(values) == 0:
+        return Estimate(mean, math.nan, math.nan, f"all {len(values)} values are {mean:g}: there is no spread")
+    half = float(stats.t.ppf((1 + confidence) / 2, inputs - 1)) * math.sqrt(_variance_of_mean(values, layout))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def share_interval(wins: Floats, layout: Layout, confidence: float) -> Estimate:
+    """The mean of `wins`, of shape (n,) with 1 for a win, 0.5 for a tie and 0 for a loss, and `score_interval`.
+
+    Where inputs repeat, n is divided by the design effect (Kish 1965), the ratio of the variances of the mean over
+    inputs and over examples, and the quantile is Student's. If all values are equal, n is the number of inputs.
+    """
+    share, n, inputs = float(wins.mean()), len(wins), layout.input_count
+    if inputs < FEWEST_FOR_MEAN:
+        return Estimate(share, math.nan, math.nan, _explain_few_inputs(inputs))
+    untied, quantile = float((wins != 0.5).mean()), float(ndtri((1 + confidence) / 2))
+    if inputs < n:
+        alone, clustered = float(wins.var()), n * _variance_of_mean(wins, layout)
+        contrary = min(len(np.unique(layout.inputs[at])) for at in (wins > 0, wins < 1))
+        n = n * alone / clustered if clustered > 0 else inputs
+        n = min(n, inputs) if contrary < FEWEST_CONTRARY else n
+        quantile = float(stats.t.ppf((1 + confidence) / 2, inputs - 1))
+    return Estimate(share, *score_interval(share, untied, n, quantile))
+
+
+def score_interval(share: float, untied: float, n: float, quantile: float) -> tuple[float, float]:
+    """Tango's score interval (1998) of a share that counts ties half; without ties it is Wilson's (1927).
+
+    The share is (1 + d)/2, where d is the share of wins minus that of losses. The interval holds every d0 whose
+    distance from d is below `quantile` standard errors, (q - d0²)/n with the q, the share without ties, that is
+    likeliest under d0.
+
+    Args:
+        share: of wins, with ties counted half; in [0, 1].
+        untied: the share of values that are no ties.
+        n: the number of values, or the number of independent ones with the same variance.
+        quantile: of the normal distribution or of Student's t.
+    """
+    d = 2 * share - 1
+    untied = max(untied, abs(d))
+
+    def is_inside(d0: float) -> bool:
+        slope = untied + d * d0
+        q = (slope + math.sqrt(max(slope**2 - 4 * (d * d0 - (1 - untied) * d0**2), 0.0))) / 2
+        return (d - d0) ** 2 < quantile**2 * max(q - d0**2, 0.0) / n
+
+    def search(end: float) -> float:
+        inside, outside = d, end
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)
+        return (1 + inside) / 2
+
+    return search(-1.0), search(1.0)
+
+
+def jackknife_interval(statistic: Callable[[Floats], Floats], layout: Layout, confidence: float) -> Estimate:
+    """The value of a statistic and its jackknife interval over inputs: Student's t on the values without one input.
+
+    For means in standard deviations, whose percentiles lie too high because few values spread too little. `statistic`
+    takes weights of shape (rows, n).
+    """
+    inputs = layout.input_count
+    value = float(statistic(np.ones((1, len(layout.inputs))))[0])
+    if math.isnan(value):
+        return Estimate.undefined("not defined on these examples")
+    if inputs < FEWEST_UNITS:
+        return Estimate(value, math.nan, math.nan, explain_few("inputs", inputs))
+    batch = max(1, BATCH // len(layout.inputs))
+    left_out = _jackknife(
+        lambda _, weights: statistic(weights[:, layout.inputs]), {"systems": 1, "inputs": inputs}, "inputs", batch
+    )
+    if np.isnan(left_out).any():
+        return Estimate(value, math.nan, math.nan, "not defined without some of the inputs: too little variation")
+    error = math.sqrt((inputs - 1) * float(left_out.var()))
+    half = float(stats.t.ppf((1 + confidence) / 2, inputs - 1)) * error
+    return Estimate(value, value - half, value + half)
+
+
+def standardised_mean(values: Floats, of: Floats, weights: Floats) -> Floats:
+    """The mean of `values` in standard deviations of `of`, both of shape (n,), for weights of shape (rows, n).
+
+    The variance has n - 1 in its denominator. NaN where `of` does not vary.
+    """
+    total = weights.sum(axis=-1)
+    means = (weights @ values) / total
+    of = of - of.mean()
+    squares = weights @ of**2 - (weights @ of) ** 2 / total
+    spread = np.sqrt(np.maximum(squares, 0.0) / (total - 1))
+    return np.divide(means, spread, out=np.full(len(means), np.nan), where=spread > 1e-12 * np.abs(of).max())
 
 
 def restrict(layout: Layout, kept: np.ndarray) -> Layout:
@@ -188,6 +306,16 @@ def explain_undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Gro
         one = "system" if grouping == "per_system" else "input"
         return f"scores and ratings do not both vary within any of the {groups} {one}s"
     return None
+
+
+def _variance_of_mean(values: Floats, layout: Layout) -> float:
+    """The variance of the mean of `values`, of shape (n,), over inputs (linearised where inputs differ in size)."""
+    sums = np.bincount(layout.inputs, values - values.mean())
+    return float((sums**2).sum()) * len(sums) / (len(sums) - 1) / len(values) ** 2
+
+
+def _explain_few_inputs(inputs: int) -> str:
+    return f"an interval over inputs needs at least {FEWEST_FOR_MEAN} of them, but there are {inputs}"
 
 
 def _jackknife(statistic: Weighted, counts: dict[str, int], over: Drawn, batch: int) -> Floats:

@@ -45,14 +45,22 @@ class Spread:
 
     Attributes:
         inputs: standard deviation between inputs of the mean difference over all possible raters.
-        raters: standard deviation of one rater's difference around this mean.
+        raters: standard deviation of one rater's difference around this mean. None if it is unknown; `inputs` is then
+            the standard deviation of one rater's differences, which holds both.
     """
 
     inputs: float
-    raters: float
+    raters: float | None
 
     def of_mean(self, raters: int) -> float:
-        """The standard deviation of the differences of `raters` raters' means."""
+        """The standard deviation of the differences of `raters` raters' means.
+
+        Raises ValueError for several raters if the spread of raters is unknown.
+        """
+        if self.raters is None:
+            if raters != 1:
+                raise ValueError(f"the spread of raters is unknown, so that of {raters} raters' means is too")
+            return self.inputs
         return math.sqrt(self.inputs**2 + self.raters**2 / raters)
 
 
@@ -143,7 +151,7 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     """Estimates the spread from pilot differences a - b, of shape (raters, inputs).
 
     A difference is NaN if a rater did not rate both outputs. The estimate is a one-way analysis of variance with inputs
-    as groups. With one rater per input, or no rater variance to estimate, all spread counts as spread between inputs.
+    as groups. If no input has several raters, the spread of raters is unknown.
     Raises ValueError for fewer than 2 inputs.
     """
     table = np.asarray(differences, dtype=np.float64)
@@ -154,7 +162,7 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     means = np.nansum(table, axis=0) / counts
     spare = int(counts.sum() - len(counts))
     if spare == 0:
-        return Spread(inputs=float(means.std(ddof=1)), raters=0.0)
+        return Spread(inputs=float(means.std(ddof=1)), raters=None)
     within = float(np.nansum((table - means) ** 2)) / spare
     grand = float(np.nansum(table) / counts.sum())
     between = float((counts * (means - grand) ** 2).sum()) / (len(counts) - 1)

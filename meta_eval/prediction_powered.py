@@ -10,20 +10,25 @@ part must be a random sample of all examples.
 
 Departures from the paper's program (ppi-python): lambda is not clipped to [0, 1], because a metric may have another
 scale or direction than the ratings. The interval uses Student's t with n - 2 degrees of freedom, and residuals with
-n - 2 in the denominator, because lambda is fitted; the program uses the normal distribution.
+n - 2 in the denominator, because lambda is fitted; the program uses the normal distribution. A win rate lies in [0, 1]
+and has Tango's score interval (Wilson's where nothing ties) for the number of preferences that the estimate is worth:
+t intervals of high win rates cover too rarely and leave [0, 1].
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
+from scipy.special import ndtri
 
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats
+from meta_eval.intervals import score_interval
 
 FEWEST_RATED = 5
+FEWEST_PREFERENCES = 20  # for the interval of a prediction-powered win rate
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Powered:
     Attributes:
         rated, unrated: the numbers of examples with and without a rating.
         estimate: the prediction-powered mean and its interval.
-        classical: the mean of the ratings alone and its t interval.
+        classical: the mean of the ratings alone and its t interval (of a win rate: its score interval).
         weight: lambda, in ratings per unit of score; 0 ignores the metric.
         standard_error: of the prediction-powered mean, as in the paper (normal, without the correction for small n).
         effective_n: the number of ratings that would give the same variance alone; infinite for a metric without error.
@@ -58,8 +63,10 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
     y, f = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if y.ndim != 1 or y.shape != f.shape:
         raise ValueError(f"ratings and scores must have one shape (n,), but have {y.shape} and {f.shape}")
-    if np.isinf(y).any() or np.isinf(f).any():
-        raise ValueError("ratings and scores must be finite, or NaN where there is none")
+    if are_too_large(y, f):
+        raise ValueError(
+            f"ratings and scores must be finite and at most {LARGEST:g} in size, or NaN where there is none"
+        )
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, but is {confidence}")
     is_rated = ~np.isnan(y) & ~np.isnan(f)
@@ -96,12 +103,33 @@ def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike, confidence: float 
     Args:
         preferences: 1 if people prefer a, 0.5 for a tie, 0 if they prefer b, NaN if unknown; of shape (inputs,).
         gaps: score differences, of shape (inputs,). The metric predicts a win by the sign of its gap.
+
+    The estimate lies in [0, 1]. Its score interval needs `FEWEST_PREFERENCES` preferences and takes `effective_n` of
+    them, but no more than there are gaps. That of the preferences alone needs `FEWEST_RATED`.
     """
-    y = np.asarray(preferences, dtype=np.float64)
+    y, f = np.asarray(preferences, dtype=np.float64), (np.sign(np.asarray(gaps, dtype=np.float64)) + 1) / 2
     bad = y[~np.isnan(y) & ~np.isin(y, (0.0, 0.5, 1.0))]
     if bad.size:
         raise ValueError(f"preferences must be 0, 0.5 or 1, or NaN where there is none, but one is {bad[0]:g}")
-    return powered_mean(y, (np.sign(np.asarray(gaps, dtype=np.float64)) + 1) / 2, confidence)
+    found = powered_mean(y, f, confidence)
+    if math.isnan(found.estimate.value):
+        return found
+    untied = float((y[~np.isnan(y) & ~np.isnan(f)] != 0.5).mean())
+    quantile = float(ndtri((1 + confidence) / 2))
+
+    def estimate(share: float, n: float) -> Estimate:
+        return Estimate(share, *score_interval(share, untied, n, quantile))
+
+    classical = estimate(found.classical.value, found.rated)
+    share = min(max(found.estimate.value, 0.0), 1.0)
+    if found.rated < FEWEST_PREFERENCES:
+        reason = f"a prediction-powered win rate needs at least {FEWEST_PREFERENCES} preferences for an interval"
+        powered = Estimate(share, math.nan, math.nan, f"{reason}, but there are {found.rated}")
+    elif math.isnan(found.effective_n):  # equal preferences: the metric adds nothing
+        powered = classical
+    else:
+        powered = estimate(share, min(found.effective_n, found.rated + found.unrated))
+    return replace(found, estimate=powered, classical=classical)
 
 
 def tune_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:

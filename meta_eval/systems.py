@@ -1,8 +1,12 @@
-"""Comparison of two systems on the same inputs: paired bootstrap, approximate randomisation, wins and effect.
+"""Comparison of two systems on the same inputs: paired bootstrap, randomisation, wins and effect.
 
 Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation", for the paired bootstrap; Riezler &
-Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT", for approximate
-randomisation, which swaps the two outputs of an input.
+Maxwell (2005), "On Some Pitfalls in Automatic Evaluation and Significance Testing for MT", for randomisation, which
+swaps the two outputs of an input: all swaps of few inputs, random swaps of many.
+
+Below `FEWEST_UNITS` inputs the mean has Student's t interval, and there is no bootstrap p-value and no interval for the
+effect. The win rate has Tango's score interval, which is Wilson's where nothing ties. Simulated coverage is in
+tests/meta_eval/test_null_simulations.py.
 """
 
 import math
@@ -12,11 +16,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats
-from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling, bootstrap_p_value, grouped_bootstrap
+from meta_eval.grouping import Layout, lay_out
+from meta_eval.intervals import (
+    FEWEST_UNITS,
+    Resampling,
+    bootstrap_p_value,
+    grouped_bootstrap,
+    jackknife_interval,
+    mean_interval,
+    share_interval,
+    standardised_mean,
+)
 
+MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**15
 BATCH = 4_000_000  # maximum number of signs in memory
 
 
@@ -31,9 +45,10 @@ class SystemComparison:
         effect: the mean of a - b divided by its standard deviation (Cohen's d for pairs).
         win_rate: the share of inputs on which a is higher; ties count half.
         wins, ties, losses: numbers of inputs on which a is higher, equal, lower.
-        randomisation_p: two-sided p of approximate randomisation, (b + 1)/(m + 1).
-        bootstrap_p: two-sided p of the paired bootstrap.
-        reason: why numbers are NaN, else None.
+        randomisation_p: two-sided p of randomisation: exact up to `MOST_ENUMERATED` inputs, then (b + 1)/(m + 1).
+        bootstrap_p: two-sided p of the paired bootstrap; NaN below `FEWEST_UNITS` inputs, or if all differences are
+            equal.
+        reason: why the difference or its interval is NaN, else None.
     """
 
     n: int
@@ -60,13 +75,13 @@ def compare_systems(
     """Compares two systems' scores, both of shape (inputs,), pair by pair.
 
     With `groups` (one name per input, such as its document) whole groups are drawn and swapped. Raises ValueError for
-    wrong shapes and infinite scores.
+    wrong shapes and for infinite or too large scores.
     """
     a, b = np.asarray(scores_a, dtype=np.float64), np.asarray(scores_b, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"scores_a and scores_b must have one shape (inputs,), but have {a.shape} and {b.shape}")
-    if np.isinf(a).any() or np.isinf(b).any():
-        raise ValueError("scores must be finite, or NaN where there is none")
+    if are_too_large(a, b):
+        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
     resampling = resampling or Resampling()
     kept = ~np.isnan(a - b)
     gap = (a - b)[kept]
@@ -78,48 +93,57 @@ def compare_systems(
         none = Estimate.undefined(reason)
         return SystemComparison(n, missing, none, none, none, wins, ties, losses, math.nan, math.nan, reason)
     layout = lay_out(n, inputs=named)
-
-    def mean(x: Floats, weights: Floats) -> Floats:
-        return weights @ x / weights.sum(axis=-1)
-
-    def effect(_: Floats, weights: Floats) -> Floats:
-        weights = weights[:, layout.inputs]
-        means = mean(gap, weights)
-        spread = np.sqrt(np.maximum(mean(gap**2, weights) - means**2, 0.0) * n / (n - 1))
-        return np.divide(means, spread, out=np.full(len(means), np.nan), where=spread > 1e-12 * np.abs(gap).max())
-
-    difference, values = grouped_bootstrap(lambda _, w: mean(gap, w[:, layout.inputs]), layout, resampling)
-    win_rate, _ = grouped_bootstrap(lambda _, w: mean((np.sign(gap) + 1) / 2, w[:, layout.inputs]), layout, resampling)
+    difference, bootstrap_p = _mean_difference(gap, layout, resampling)
     if np.ptp(gap) == 0:
         standard = Estimate.undefined(f"all differences are {gap[0]:g}: there is no spread")
     else:
-        standard, _ = grouped_bootstrap(effect, layout, resampling)
+        standard = jackknife_interval(lambda w: standardised_mean(gap, gap, w), layout, resampling.confidence)
     return SystemComparison(
         n=n,
         missing=missing,
         difference=difference,
         effect=standard,
-        win_rate=win_rate,
+        win_rate=share_interval((np.sign(gap) + 1) / 2, layout, resampling.confidence),
         wins=wins,
         ties=ties,
         losses=losses,
         randomisation_p=randomisation_p(
             np.bincount(layout.inputs, gap).astype(np.float64), permutations, resampling.seed
         ),
-        bootstrap_p=bootstrap_p_value(values) if len(values) else math.nan,
+        bootstrap_p=bootstrap_p,
         reason=difference.reason,
     )
 
 
 def randomisation_p(differences: Floats, permutations: int, seed: int) -> float:
-    """Two-sided p-value of paired `differences`, of shape (n,), by random sign flips: (b + 1)/(m + 1)."""
+    """Two-sided p-value of paired `differences`, of shape (n,), by sign flips.
+
+    Up to `MOST_ENUMERATED` differences it is exact: the share of all sign patterns whose sum is at least as large. For
+    more it is (b + 1)/(m + 1) of m = `permutations` random patterns.
+    """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
-    rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH // len(differences)), 0
-    observed = (
-        abs(differences.sum()) - 1e-10 * np.abs(differences).sum()
-    )  # tolerance: the order of a sum changes its rounding
+    n, total = len(differences), differences.sum()
+    # tolerance: the order of a sum changes its rounding
+    observed = abs(total) - 1e-10 * np.abs(differences).sum()
+    if n <= MOST_ENUMERATED:
+        kept = np.arange(2**n)[:, None] >> np.arange(n) & 1
+        return float((np.abs(2 * (kept @ differences) - total) >= observed).mean())
+    rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH // n), 0
     for start in range(0, permutations, batch):
-        kept = rng.integers(0, 2, (min(batch, permutations - start), len(differences)), dtype=np.int8)
-        beyond += int((np.abs(2 * (kept @ differences) - differences.sum()) >= observed).sum())
+        kept = rng.integers(0, 2, (min(batch, permutations - start), n), dtype=np.int8)
+        beyond += int((np.abs(2 * (kept @ differences) - total) >= observed).sum())
     return (beyond + 1) / (permutations + 1)
+
+
+def _mean_difference(gap: Floats, layout: Layout, resampling: Resampling) -> tuple[Estimate, float]:
+    """The mean difference with its interval, and the bootstrap p-value; NaN for few inputs and without spread."""
+    if layout.input_count < FEWEST_UNITS or np.ptp(gap) == 0:
+        return mean_interval(gap, layout, resampling.confidence), math.nan
+
+    def mean(_: Floats, weights: Floats) -> Floats:
+        weights = weights[:, layout.inputs]
+        return weights @ gap / weights.sum(axis=-1)
+
+    found, values = grouped_bootstrap(mean, layout, resampling)
+    return found, bootstrap_p_value(values, layout.input_count)

@@ -261,12 +261,22 @@ def audit_aspect(
             [all(each != before for each in after) for before, *after in zip(examples, *levels, strict=True)]
         )
         if differs.any():
-            damages[name] = audit_damage(scores[differs], np.stack(values)[:, differs], resampling=resampling)
+            damages[name] = audit_damage(
+                scores[differs],
+                np.stack(values)[:, differs],
+                layout=restrict(layout, differs),
+                confidence=resampling.confidence,
+            )
     edits = {}
     for name, (texts, values) in edited.items():
         differs = np.array([after != before for after, before in zip(texts, examples, strict=True)])
         if differs.any():
-            edits[name] = audit_edit(scores[differs], values[differs], resampling=resampling)
+            edits[name] = audit_edit(
+                scores[differs],
+                values[differs],
+                layout=restrict(layout, differs),
+                confidence=resampling.confidence,
+            )
     return AspectAudit(properties, length, damages, edits)
 
 
@@ -313,8 +323,8 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
             "n": each.n,
             **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
             "noticed": each.noticed,
-            "monotone": "–" if each.noticed.reason else "yes" if each.is_monotone else "no",
-            "reason": each.noticed.reason or "",
+            "monotone": "–" if each.falls[-1].reason else "yes" if each.is_monotone else "no",
+            "reason": each.falls[-1].reason or "",
         }
         for aspect, audited in found.items()
         for name, each in audited.damages.items()
@@ -323,7 +333,8 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
         "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
         "scores; it should be positive. noticed: share of texts whose score falls at the greatest strength (ties count "
         "half). monotone: the score falls significantly, and rises significantly at no step. n: texts that the damage "
-        "can change and that the metric can score at every strength."
+        "can change and that the metric can score at every strength. Intervals are over inputs: the jackknife, and for "
+        "noticed Tango's score interval, which is Wilson's where nothing ties."
     )
     return Table("Damage", caption, rows)
 
@@ -364,7 +375,7 @@ def note_weaknesses(found: Mapping[str, AspectAudit]) -> list[str]:
     for aspect, each in found.items():
         if any(length.counts_words for length in each.length.values()):
             notes.append(f"{aspect}: scores follow the number of words even at equal quality")
-        missed = [name for name, of in each.damages.items() if not (of.is_monotone or of.noticed.reason)]
+        missed = [name for name, of in each.damages.items() if not (of.is_monotone or of.falls[-1].reason)]
         if missed:
             notes.append(f"{aspect}: scores do not reliably fall under: {', '.join(missed)}")
         moved = [name for name, edit in each.edits.items() if edit.size.low > LARGE_EDIT]

@@ -19,10 +19,10 @@ from experiments.report.tables import collect_reasons
 from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.metric_scores import check_scored, flatten, score_file, show_resampling, show_signatures
 from meta_eval.correlation import Floats
-from meta_eval.intervals import Resampling
-from meta_eval.prediction_powered import Powered, powered_mean, powered_win_rate
+from meta_eval.intervals import FEWEST_UNITS, Resampling
+from meta_eval.prediction_powered import FEWEST_PREFERENCES, Powered, powered_mean, powered_win_rate
 from meta_eval.significance import holm
-from meta_eval.systems import SystemComparison, compare_systems
+from meta_eval.systems import MOST_ENUMERATED, SystemComparison, compare_systems
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,11 @@ def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparis
             )
             rows.append(row | {"reason": collect_reasons(row)})
     caption = (
-        "Positive where system_a scores higher. effect: mean difference over its standard deviation; win_rate counts "
-        "ties half. p_value: approximate randomisation, two-sided; holm adjusts it for all pairs under a metric."
+        "Positive where system_a scores higher. effect: mean difference over its standard deviation, with a jackknife "
+        "interval; win_rate counts ties half and has Tango's score interval (Wilson's where nothing ties). p_value: "
+        f"randomisation, two-sided, exact up to {MOST_ENUMERATED} inputs; holm adjusts it for all pairs under a "
+        f"metric. Below {FEWEST_UNITS} inputs the difference has Student's t interval, and the interval of effect and "
+        "bootstrap_p are left out."
     )
     return Table("Systems on the same inputs", caption, rows)
 
@@ -200,8 +203,8 @@ def powered_table(found: Mapping[tuple[str, str], Mapping[str, Powered]]) -> Tab
         for system, each in systems.items()
     ]
     caption = (
-        "Prediction-powered mean rating (PPI++) beside that of the ratings alone; both intervals are valid at 95 %. "
-        "saved: the ratings that the metric's scores replaced."
+        "Prediction-powered mean rating (PPI++) beside that of the ratings alone, with 95 % t intervals, which are "
+        "approximate for few or skewed ratings. saved: the ratings that the metric's scores replaced."
     )
     return Table("Human means from few ratings", caption, rows)
 
@@ -213,7 +216,11 @@ def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]
         for (aspect, name), pairs in found.items()
         for (a, b), each in pairs.items()
     ]
-    caption = "Prediction-powered share of inputs where people rate system_a higher, ties counted half."
+    caption = (
+        "Prediction-powered share of inputs where people rate system_a higher, ties counted half, beside that of the "
+        "ratings alone. Score intervals at 95 % (Wilson's where nothing ties); the prediction-powered one takes as "
+        f"many preferences as its estimate is worth, and needs {FEWEST_PREFERENCES}."
+    )
     return Table("Human win rates from few ratings", caption, rows)
 
 

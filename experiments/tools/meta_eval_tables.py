@@ -12,6 +12,7 @@ from data.scored import ScoredFile
 from experiments.report.tables import collect_reasons
 from experiments.runner.contracts import Table
 from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
+from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.permutation import Correlation
 from meta_eval.raters import krippendorff_alpha, leave_one_out
@@ -165,16 +166,19 @@ def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> T
 def rater_table(file: ScoredFile, statistic: Correlation, resampling: Resampling) -> Table:
     """The table of agreement among raters by aspect."""
     over_inputs = Resampling(method="percentile", resamples=resampling.resamples, seed=resampling.seed)
+    groups = [example.group for example in file.examples]
+    layout = lay_out(len(groups), inputs=None if None in groups else groups)
     rows = []
     for aspect, table in file.raters.items():
-        ceiling = leave_one_out(table, "pearson" if statistic == "pearson" else "spearman", over_inputs)
+        kind = "pearson" if statistic == "pearson" else "spearman"
+        ceiling = leave_one_out(table, kind, over_inputs, layout=layout)
         row: dict[str, Any] = {"aspect": aspect, "raters": len(table)}
         for scale in ("nominal", "ordinal", "interval"):
-            row[f"{scale}_alpha"] = krippendorff_alpha(table, scale, over_inputs)
+            row[f"{scale}_alpha"] = krippendorff_alpha(table, scale, over_inputs, layout=layout)
         row["leave_one_out"] = ceiling.estimate
         rows.append(row | {"reason": collect_reasons(row)})
     caption = (
         "Krippendorff's alpha (1: full agreement, 0: chance) and the mean correlation of each rater with the mean of "
-        "the others: what a person reaches, a ceiling for metrics."
+        "the others: what a person reaches, a ceiling for metrics. Intervals: 95 %, percentile, drawn over inputs."
     )
     return Table("Agreement among raters", caption, rows)

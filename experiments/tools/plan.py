@@ -11,7 +11,6 @@ import numpy as np
 from core.faults import SettingFault
 from data.scored import read_scored
 from experiments.runner.contracts import Outcome, Run, Table
-from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.planning import (
     Needed,
     Spread,
@@ -19,6 +18,12 @@ from meta_eval.planning import (
     estimate_spread,
     n_to_tell_metrics,
     n_to_tell_systems,
+)
+
+FEWEST_PILOT_INPUTS = 5
+UNKNOWN_RATERS = (
+    "no input of the pilot has ratings of several people, so the spread of raters is unknown: the number of inputs to "
+    "compare two systems is for one rater only"
 )
 
 
@@ -46,8 +51,9 @@ def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, sy
         else np.empty((len(ratings), 0))
     )
     rated = int((~np.isnan(differences)).any(axis=0).sum())
-    if rated < FEWEST_UNITS:
-        rule = f"a pilot needs at least {FEWEST_UNITS} inputs for which {first} and {second} have ratings of {aspect}"
+    if rated < FEWEST_PILOT_INPUTS:
+        needed = f"a pilot needs at least {FEWEST_PILOT_INPUTS} inputs"
+        rule = f"{needed} for which {first} and {second} have ratings of {aspect}"
         raise SettingFault(f"{rule}, but {pilot} has {rated} ({len(both)} inputs that both answered)")
     if np.nanmax(differences) == np.nanmin(differences):
         rule = f"the ratings of {first} and {second} in a pilot must not differ by the same amount on every input"
@@ -85,8 +91,10 @@ def plan(
     for name, values in (("differences", differences), ("raters", raters)):
         if not values or min(values) <= 0:
             raise SettingFault(f"{name} must be numbers above 0, but is {list(values)}")
-    if min(spread.inputs, spread.raters) < 0 or spread.inputs + spread.raters == 0:
-        raise SettingFault(f"spreads must be 0 or more and not both 0, but are {spread.inputs:g} and {spread.raters:g}")
+    one, other = spread.inputs, 0.0 if spread.raters is None else spread.raters
+    if min(one, other) < 0 or one + other == 0:
+        raise SettingFault(f"spreads must be 0 or more and not both 0, but are {one:g} and {other:g}")
+    known = [1] if spread.raters is None else raters
     with run.timed("power"):
         metrics = [
             {"difference": d, "raters": k}
@@ -98,12 +106,13 @@ def plan(
             {"difference": d, "raters": k, "spread": spread.of_mean(k)}
             | _needed(n_to_tell_systems(d, spread.of_mean(k), power=power, level=level))
             for d in differences
-            for k in raters
+            for k in known
         ]
     found = f"power {power:g} at a level of {level:g}, two-sided"
     return Outcome(
         signature=f"plan|correlation={correlation:g}|between_metrics={between_metrics:g}"
-        f"|between_raters={between_raters:g}|spread={spread.inputs:g},{spread.raters:g}|seed={run.seed}",
+        f"|between_raters={between_raters:g}|spread={spread.inputs:g},"
+        f"{'unknown' if spread.raters is None else f'{spread.raters:g}'}|seed={run.seed}",
         tables=[
             Table(
                 "Inputs needed to compare two metrics",
@@ -114,12 +123,19 @@ def plan(
             Table(
                 "Inputs needed to compare two systems",
                 f"n: inputs that the paired t-test needs for {found}. difference: of mean ratings. spread: standard "
-                f"deviation of the difference on one input; it combines {spread.inputs:.3g} between inputs and "
-                f"{spread.raters:.3g} for one rater.",
+                f"deviation of the difference on one input; {describe_spread(spread)}.",
                 systems,
             ),
         ],
+        notes=[] if spread.raters is not None else [UNKNOWN_RATERS],
     )
+
+
+def describe_spread(spread: Spread) -> str:
+    """What the spread of the difference on one input is made of."""
+    if spread.raters is None:
+        return f"{spread.inputs:.3g} for one rater, as in the pilot"
+    return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
 
 
 def metrics_needed(

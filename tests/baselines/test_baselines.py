@@ -55,10 +55,26 @@ def test_no_examples_no_scores(metric: Callable[[Sequence[Example]], Scores]) ->
 
 def test_word_count():
     found = WordCount().score(EXAMPLES)
-    assert found.values["quality"].tolist() == [5, 3, 1, 0]
+    assert found.values["quality"].tolist() == [5, 3, 5, 0]
     assert found.signature == f"word_count|{V}"
     assert found.unscored == 0
-    assert [count_words(e.full_text) for e in EXAMPLES] == [5, 3, 1, 0]
+    assert [count_words(e.full_text) for e in EXAMPLES] == [5, 3, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Well , I do .", 5),  # marks between blanks count in scripts with blanks
+        ("明月几时有？把酒问青天。", 10),  # had the length 1
+        ("明月几时有 把酒问青天", 10),
+        ("春が来た。", 4),
+        ("ฉันรัก", 6),
+        ("나는 집에 간다", 3),  # Korean has blanks
+        ("GPT 很好, 3 分", 5),
+    ],
+)
+def test_letters_count_where_words_have_no_blanks(text: str, count: int) -> None:
+    assert count_words(text) == count
 
 
 def test_likelihood_is_the_mean_over_tokens():

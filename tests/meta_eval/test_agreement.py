@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.agreement import agreement, explain_undefined, length_correlation
+from meta_eval.bootstrap import expand
 
 NAN = math.nan
 
@@ -50,7 +51,7 @@ def test_equal_to_scipys_paired_bootstrap(name, oracle, confidence):
         paired=True,
         vectorized=False,
         n_resamples=200,
-        confidence_level=confidence,
+        confidence_level=expand(confidence, 60),
         method="percentile",
         rng=np.random.default_rng(5),
     ).confidence_interval
@@ -79,7 +80,7 @@ def test_more_confidence_is_a_wider_interval():
 
 @pytest.mark.parametrize(("name", "truth"), [("pearson", 1), ("spearman", 1), ("kendall", 1)])
 def test_perfect_agreement_has_an_interval(name, truth):
-    found = getattr(agreement(range(20), range(20)), name)
+    found = getattr(agreement(range(30), range(30)), name)
     assert (found.value, found.low, found.high) == pytest.approx((truth, truth, truth))
     assert found.reason is None
 
@@ -127,17 +128,18 @@ def clustered(groups: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[str]
 
 
 def test_groups_are_drawn_whole():
-    x, y, groups = clustered(12, 0)
+    x, y, groups = clustered(30, 0)
     found = agreement(x, y, groups=groups, resamples=100, seed=3).spearman
-    draws = np.random.default_rng(3).integers(0, 12, (100, 12))  # as scipy's bootstrap draws
-    members = np.arange(120).reshape(12, 10)
+    draws = np.random.default_rng(3).integers(0, 30, (100, 30))  # as scipy's bootstrap draws
+    members = np.arange(300).reshape(30, 10)
     rhos = [stats.spearmanr(x[members[draw].ravel()], y[members[draw].ravel()])[0] for draw in draws]
-    low, high = np.quantile(rhos, [0.025, 0.975])
+    outside = (1 - expand(0.95, 30)) / 2
+    low, high = np.quantile(rhos, [outside, 1 - outside])
     assert (found.low, found.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
 
 
 def test_groups_widen_the_interval_of_dependent_examples():
-    x, y, groups = clustered(12, 1)
+    x, y, groups = clustered(30, 1)
     alone, grouped = agreement(x, y), agreement(x, y, groups=groups)
     assert grouped.spearman.value == alone.spearman.value
     assert grouped.spearman.high - grouped.spearman.low > 2 * (alone.spearman.high - alone.spearman.low)
@@ -148,12 +150,24 @@ def test_groups_of_one_are_the_examples():
     assert agreement(x, y, groups=[str(i) for i in range(30)]) == agreement(x, y)
 
 
-def test_one_group_has_values_but_no_interval():
-    found = agreement([1, 2, 3], [1, 3, 2], groups=["a"] * 3).spearman
-    assert found.value == pytest.approx(0.5)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
-    assert found.reason == "all examples are in one group: an interval needs at least 2 groups"
+@pytest.mark.parametrize(
+    ("n", "groups", "reason"),
+    [
+        (4, None, "an interval over examples needs at least 30 of them, but there are 4"),
+        (29, None, "an interval over examples needs at least 30 of them, but there are 29"),
+        (60, list(range(29)) + [0] * 31, "an interval over groups needs at least 30 of them, but there are 29"),
+        (30, ["a"] * 30, "an interval over groups needs at least 30 of them, but there are 1"),
+    ],
+)
+def test_few_units_have_values_but_no_interval(n, groups, reason):
+    """Four examples in order had the interval [1.00, 1.00]."""
+    found = agreement(range(n), range(n), groups=groups)
+    for estimate in (found.pearson, found.spearman, found.kendall):
+        assert estimate.value == pytest.approx(1.0)
+        assert math.isnan(estimate.low)
+        assert math.isnan(estimate.high)
+        assert estimate.reason == reason
+    assert not math.isnan(agreement(range(30), range(30)).spearman.low)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +198,8 @@ def test_too_little_variation_for_an_interval():
 
 
 def test_a_few_constant_resamples_are_left_out():
-    """Two of seven values differ: (5/7)^7 = 9 % constant, less than 1 - 0.8."""
-    found = agreement(range(7), [1, 1, 0, 0, 0, 0, 0], confidence=0.8).kendall
+    """Two of thirty values differ: (28/30)^30 = 13 % constant, less than 1 - 0.8."""
+    found = agreement(range(30), [1, 1] + [0] * 28, confidence=0.8).kendall
     assert found.reason is None
     assert -1 <= found.low <= found.value <= found.high <= 1
 

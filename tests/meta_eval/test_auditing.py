@@ -8,6 +8,7 @@ from scipy import stats
 
 from meta_eval.auditing import audit_damage, audit_edit, audit_length
 from meta_eval.correlation import partial_spearman
+from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 
 NAN = math.nan
@@ -100,7 +101,35 @@ def test_damage_by_hand():
     assert [fall.value for fall in found.falls] == pytest.approx([unit, 3 * unit])
     assert [step.value for step in found.steps] == pytest.approx([2 * unit])
     assert found.noticed.value == 1.0
-    assert found.is_monotone
+    assert (found.noticed.low, found.noticed.high) == pytest.approx((5 / (5 + 1.959964**2), 1.0))  # Wilson's
+    assert found.falls[0].reason == "an interval over inputs needs at least 30 of them, but there are 5"
+    assert not found.is_monotone  # five texts cannot show it
+
+
+def test_outputs_for_one_input_count_together():
+    """Each text stands eight times: alone they narrow the interval by about sqrt(8), as inputs they change little."""
+    rng = np.random.default_rng(0)
+    before, fall = rng.normal(size=40), 0.5 + rng.normal(size=40)
+    often = np.repeat(before, 8), np.repeat(before - fall, 8)
+    inputs = lay_out(320, inputs=np.repeat(range(40), 8).tolist())
+    plain, alone = audit_damage(before, [before - fall]), audit_damage(often[0], [often[1]])
+    grouped = audit_damage(often[0], [often[1]], layout=inputs)
+    edits = [audit_edit(before, before - fall), audit_edit(*often), audit_edit(*often, layout=inputs)]
+    for once, apart, together in (
+        (plain.falls[0], alone.falls[0], grouped.falls[0]),
+        (plain.noticed, alone.noticed, grouped.noticed),
+        (edits[0].shift, edits[1].shift, edits[2].shift),
+        (edits[0].size, edits[1].size, edits[2].size),
+    ):
+        assert together.high - together.low == pytest.approx(once.high - once.low, rel=0.06)
+        assert together.high - together.low > 2 * (apart.high - apart.low)
+
+
+def test_the_spread_that_measures_a_fall_is_estimated_too():
+    """Every text falls by exactly three deviations: the interval shows how well 40 texts tell a deviation."""
+    before = np.random.default_rng(0).normal(size=40)
+    fall = audit_damage(before, [before - 3.0]).falls[0]
+    assert fall.high - fall.low == pytest.approx(2 * 2.02 * fall.value / math.sqrt(80), rel=0.3)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -144,6 +173,9 @@ def test_audits_without_spread_have_a_reason():
         (lambda: audit_length([1, math.inf], [1, 2], [1, 2]), "must be finite"),
         (lambda: audit_damage([1, 2], [1, 2]), r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"),
         (lambda: audit_damage([1, math.inf], [[1, 2]]), "must be finite"),
+        (lambda: audit_edit([1, 1e308], [1, -1e308]), r"at most 1e\+150 in size"),
+        (lambda: audit_damage([1, 1e308], [[1, -1e308]]), r"at most 1e\+150 in size"),
+        (lambda: audit_length([1, 1e308], [1, 2]), r"at most 1e\+150 in size"),
         (lambda: audit_edit([1, 2], [1]), r"one shape \(n,\), but have \(2,\) and \(1,\)"),
         (lambda: audit_edit([1, math.inf], [1, 2]), "must be finite"),
     ],

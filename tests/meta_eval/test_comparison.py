@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.bootstrap import expand
 from meta_eval.comparison import difference, williams, williams_test
 from meta_eval.correlation import kendall
 
@@ -111,7 +112,7 @@ def test_difference_equals_the_paired_bootstrap_of_scipy():
 
     expected = stats.bootstrap(
         (a, b, ratings), gap, paired=True, vectorized=False, n_resamples=200, method="percentile",
-        rng=np.random.default_rng(0),
+        confidence_level=expand(0.95, 50), rng=np.random.default_rng(0),
     ).confidence_interval  # fmt: skip
     found = difference(a, b, ratings, resamples=200)
     assert (found.value, found.low, found.high) == pytest.approx(
@@ -146,8 +147,8 @@ def test_only_examples_that_both_scored_count():
 
 
 def test_groups_are_drawn_whole():
-    a, b, ratings = (np.repeat(v, 5) for v in metrics(12, 6, 0.5, 1.0))
-    groups = [i // 5 for i in range(60)]
+    a, b, ratings = (np.repeat(v, 5) for v in metrics(30, 6, 0.5, 1.0))
+    groups = [i // 5 for i in range(150)]
     alone, grouped = difference(a, b, ratings), difference(a, b, ratings, groups=groups)
     assert grouped.value == alone.value
     assert grouped.high - grouped.low > 1.5 * (alone.high - alone.low)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.agreement import agreement
+from meta_eval.bootstrap import expand
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
@@ -15,7 +16,11 @@ from meta_eval.intervals import (
     bootstrap_p_value,
     grouped_bootstrap,
     grouped_estimate,
+    jackknife_interval,
+    mean_interval,
     restrict,
+    share_interval,
+    standardised_mean,
 )
 
 NAN = math.nan
@@ -50,6 +55,7 @@ def test_bca_equals_scipys(statistic):
         paired=True,
         vectorized=False,
         n_resamples=300,
+        confidence_level=expand(0.95, 40),
         method="BCa",
         rng=np.random.default_rng(3),
     ).confidence_interval
@@ -74,20 +80,22 @@ def test_bca_on_the_edge():
 
 def test_over_systems_draws_systems():
     rng = np.random.default_rng(0)
-    layout = lay_out(60, **crossed(6, 10))
-    x, y = rng.normal(size=60), rng.normal(size=60)
+    layout = lay_out(300, **crossed(30, 10))
+    x, y = rng.normal(size=300), rng.normal(size=300)
     found = grouped_estimate(pearson, x, y, layout, resampling=Resampling(over="systems", resamples=100, seed=2))
-    draws = np.random.default_rng(2).integers(0, 6, (100, 6))
-    members = np.arange(60).reshape(6, 10)
+    draws = np.random.default_rng(2).integers(0, 30, (100, 30))
+    members = np.arange(300).reshape(30, 10)
     values = [stats.pearsonr(x[members[d].ravel()], y[members[d].ravel()])[0] for d in draws]
-    assert (found.estimate.low, found.estimate.high) == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])))
+    outside = (1 - expand(0.95, 30)) / 2
+    expected = tuple(np.quantile(values, [outside, 1 - outside]))
+    assert (found.estimate.low, found.estimate.high) == pytest.approx(expected)
 
 
 def test_over_both_is_wider_than_over_either():
     rng = np.random.default_rng(1)
-    quality = rng.normal(size=12)[:, None] + rng.normal(size=15)
-    x, y = (quality + 0.3 * rng.normal(size=(12, 15)) for _ in range(2))
-    layout = lay_out(180, **crossed(12, 15))
+    quality = rng.normal(size=30)[:, None] + rng.normal(size=31)
+    x, y = (quality + 0.3 * rng.normal(size=(30, 31)) for _ in range(2))
+    layout = lay_out(930, **crossed(30, 31))
     widths = {}
     for over in ("inputs", "systems", "both"):
         found = grouped_estimate(pearson, x.ravel(), y.ravel(), layout, resampling=Resampling(over=over)).estimate
@@ -103,16 +111,17 @@ def test_batches_do_not_change_the_interval(monkeypatch):
 
 
 def test_scores_that_are_missing_are_left_out_with_their_systems():
-    layout = lay_out(60, **crossed(6, 10))
-    x, y = rated(60, 3)
-    x[:10] = NAN  # the first system has no scores at all
+    layout = lay_out(155, **crossed(31, 5))
+    x, y = rated(155, 3)
+    x[:5] = NAN  # the first system has no scores at all
     found = grouped_estimate(pearson, x, y, layout, grouping="system_means", resampling=Resampling(over="systems"))
     rest = grouped_estimate(
-        pearson, x[10:], y[10:], lay_out(50, **crossed(5, 10)), grouping="system_means",
+        pearson, x[5:], y[5:], lay_out(150, **crossed(30, 5)), grouping="system_means",
         resampling=Resampling(over="systems"),
     )  # fmt: skip
-    assert (found.estimate, found.n) == (rest.estimate, 50)
-    assert restrict(layout, ~np.isnan(x)).system_count == 5
+    assert not math.isnan(found.estimate.low)
+    assert (found.estimate, found.n) == (rest.estimate, 150)
+    assert restrict(layout, ~np.isnan(x)).system_count == 30
 
 
 @pytest.mark.parametrize(
@@ -136,10 +145,10 @@ def test_few_units_have_a_value_but_no_interval():
     found = grouped_estimate(spearman, [1, 2, 3, 4], [1, 3, 2, 4], lay_out(4)).estimate
     assert found.value == pytest.approx(0.8)
     assert math.isnan(found.low)
-    assert found.reason == "an interval over inputs needs at least 5 of them, but there are 4"
-    x, y = rated(20, 4)
-    one_system = grouped_estimate(spearman, x, y, lay_out(20), resampling=Resampling(over="both")).estimate
-    assert one_system.reason == "an interval over systems needs at least 5 of them, but there are 1"
+    assert found.reason == "an interval over inputs needs at least 30 of them, but there are 4"
+    x, y = rated(30, 4)
+    one_system = grouped_estimate(spearman, x, y, lay_out(30), resampling=Resampling(over="both")).estimate
+    assert one_system.reason == "an interval over systems needs at least 30 of them, but there are 1"
 
 
 def test_too_little_variation_for_an_interval():
@@ -151,20 +160,109 @@ def test_too_little_variation_for_an_interval():
 
 def test_p_value_of_a_bootstrap():
     """Of 9 resamples 1 lies at or below 0: 2 (1 + 1)/(9 + 1) = .4; all on one side: 2/(9 + 1); never above 1."""
-    assert bootstrap_p_value(np.array([-1.0, 1, 2, 3, 4, 5, 6, 7, 8])) == pytest.approx(0.4)
-    assert bootstrap_p_value(np.arange(1.0, 10)) == pytest.approx(0.2)
-    assert bootstrap_p_value(np.zeros(9)) == 1.0
-    assert bootstrap_p_value(np.zeros(9), units=20) == 1.0
-    z = stats.norm.isf(0.1)  # of a share of .2, two-sided
-    assert bootstrap_p_value(np.arange(1.0, 10), units=20) == pytest.approx(2 * stats.t.sf(z * math.sqrt(19 / 20), 19))
+    many = 10**9  # Student's t is the normal distribution
+    assert bootstrap_p_value(np.array([-1.0, 1, 2, 3, 4, 5, 6, 7, 8]), many) == pytest.approx(0.4)
+    assert bootstrap_p_value(np.arange(1.0, 10), many) == pytest.approx(0.2)
+    assert bootstrap_p_value(np.zeros(9), 30) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(seed):
+    rng = np.random.default_rng(seed)
+    gap = rng.normal(size=30) + 0.35
+    options = Resampling(resamples=4999, seed=seed)
+    _, values = grouped_bootstrap(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), options)
+    p = bootstrap_p_value(values, 30)
+    assert 0.001 < p < 0.7
+    at_p = Resampling(confidence=1 - p, resamples=4999, seed=seed)
+    edge, _ = grouped_bootstrap(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), at_p)
+    assert edge.low == pytest.approx(0, abs=0.02)
+
+
+def test_the_mean_has_students_interval():
+    x = np.array([1.0, 2, 4, 4, 9])
+    low, high = stats.ttest_1samp(x, 0).confidence_interval(0.9)
+    found = mean_interval(x, lay_out(5), 0.9)
+    assert (found.value, found.low, found.high) == pytest.approx((4.0, low, high))
+    repeated = mean_interval(np.repeat(x, 3), lay_out(15, inputs=np.repeat(range(5), 3).tolist()), 0.9)
+    assert (repeated.low, repeated.high) == pytest.approx((low, high))
+    assert mean_interval(x[:4], lay_out(4), 0.9).reason == (
+        "an interval over inputs needs at least 5 of them, but there are 4"
+    )
+    assert mean_interval(np.ones(6), lay_out(6), 0.9).reason == "all 6 values are 1: there is no spread"
+
+
+@pytest.mark.parametrize(("wins", "n"), [(5, 5), (0, 5), (3, 5), (7, 10), (30, 100), (100, 100)])
+def test_a_share_without_ties_has_wilsons_interval(wins, n):
+    expected = stats.binomtest(wins, n).proportion_ci(method="wilson")
+    found = share_interval(np.arange(n) < wins, lay_out(n), 0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    inputs = np.repeat(range(n), 4).tolist()
+    repeated = share_interval(np.repeat(np.arange(n) < wins, 4), lay_out(4 * n, inputs=inputs), 0.95)
+    assert 0 <= repeated.low <= found.low + 0.01
+    assert found.high - 0.01 <= repeated.high <= 1  # outputs that are all alike add nothing
+
+
+def likeliest(share: tuple[int, int, int], d: float) -> float:
+    """The variance of wins minus losses under the likeliest shares whose difference is d, by trying many."""
+    wins, ties, losses = share
+    q = np.linspace(abs(d), 1, 200_001)[1:-1]  # wins and losses together
+    with np.errstate(divide="ignore"):
+        found = wins * np.log((q + d) / 2) + losses * np.log((q - d) / 2) + ties * np.log(1 - q)
+    best = float(q[np.argmax(found)])
+    return best - d * d
+
+
+@pytest.mark.parametrize("counts", [(3, 4, 1), (8, 2, 0), (1, 9, 0), (2, 5, 9)])
+def test_a_share_with_ties_has_tangos_interval(counts):
+    """At its ends the difference lies 1.96 standard errors away, with the likeliest variance found by search."""
+    wins, _, losses = counts
+    n = sum(counts)
+    values = np.repeat([1.0, 0.5, 0.0], counts)
+    found = share_interval(values, lay_out(n), 0.95)
+    observed = (wins - losses) / n
+    for end in (found.low, found.high):
+        d = 2 * end - 1
+        assert abs(observed - d) == pytest.approx(1.959964 * math.sqrt(likeliest(counts, d) / n), abs=1e-3)
+    opposite = share_interval(1 - values, lay_out(n), 0.95)
+    assert (opposite.low, opposite.high) == pytest.approx((1 - found.high, 1 - found.low))
+
+
+def test_ties_alone_leave_a_share_of_about_half():
+    """No win in n inputs: its share may still be z²/(n + z²)."""
+    found = share_interval(np.full(10, 0.5), lay_out(10), 0.95)
+    reach = 1.959964**2 / (10 + 1.959964**2)
+    assert (found.low, found.high) == pytest.approx(((1 - reach) / 2, (1 + reach) / 2), abs=1e-6)
+
+
+def test_the_jackknife_of_a_mean_is_students_interval():
+    rng = np.random.default_rng(0)
+    x = rng.gamma(2.0, size=40)
+    low, high = stats.ttest_1samp(x, 0).confidence_interval(0.95)
+    found = jackknife_interval(lambda w: w @ x / w.sum(axis=-1), lay_out(40), 0.95)
+    assert (found.value, found.low, found.high) == pytest.approx((x.mean(), low, high))
+    inputs = np.repeat(range(40), 3).tolist()
+    repeated = jackknife_interval(lambda w: w @ np.repeat(x, 3) / w.sum(axis=-1), lay_out(120, inputs=inputs), 0.95)
+    assert (repeated.low, repeated.high) == pytest.approx((low, high))
+    few = jackknife_interval(lambda w: w @ x[:29] / w.sum(axis=-1), lay_out(29), 0.95)
+    assert few.reason == "an interval over inputs needs at least 30 of them, but there are 29"
+
+
+def test_standardised_means():
+    x, of = np.array([1.0, 2, 6]), np.array([0.0, 3, 6])
+    weights = np.array([[1.0, 1, 1], [2, 0, 1], [3, 0, 0]])
+    repeated = [x.mean() / of.std(ddof=1), np.mean([1, 1, 6]) / np.std([0, 0, 6], ddof=1)]
+    found = standardised_mean(x, of, weights)
+    assert found[:2] == pytest.approx(repeated)
+    assert math.isnan(found[2])
 
 
 def test_the_values_on_resamples_are_returned():
-    x = np.arange(10.0)
-    estimate, values = grouped_bootstrap(lambda _, w: w @ x / w.sum(axis=-1), lay_out(10), Resampling(resamples=50))
-    draws = np.random.default_rng(0).integers(0, 10, (50, 10))
+    x = np.arange(30.0)
+    estimate, values = grouped_bootstrap(lambda _, w: w @ x / w.sum(axis=-1), lay_out(30), Resampling(resamples=50))
+    draws = np.random.default_rng(0).integers(0, 30, (50, 30))
     np.testing.assert_allclose(values, x[draws].mean(axis=1))
-    assert estimate.value == 4.5
+    assert estimate.value == 14.5
 
 
 @pytest.mark.parametrize(

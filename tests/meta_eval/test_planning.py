@@ -103,7 +103,16 @@ def test_spread_by_hand():
     found = estimate_spread([[1, 5], [3, 7]])
     assert (found.inputs, found.raters) == pytest.approx((math.sqrt(7), math.sqrt(2)))
     assert found.of_mean(2) == pytest.approx(math.sqrt(8))
-    assert estimate_spread([[1.0, 3, 5]]) == Spread(inputs=2.0, raters=0.0)
+
+
+def test_one_rater_says_nothing_about_others():
+    """With the spread of raters taken as 0, one, three and five raters needed the same number of inputs."""
+    for table in ([[1.0, 3, 5]], [[1.0, math.nan, 5], [math.nan, 3.0, math.nan]]):
+        found = estimate_spread(table)
+        assert found == Spread(inputs=2.0, raters=None)
+        assert found.of_mean(1) == 2.0
+        with pytest.raises(ValueError, match="spread of raters is unknown, so that of 3 raters' means is too"):
+            found.of_mean(3)
 
 
 def test_spread_recovers_what_made_the_data():

@@ -98,8 +98,50 @@ def test_win_rate():
     preferences = np.array([1.0, 1, 0, 0.5, 1, 0, NAN, NAN, NAN, NAN])
     gaps = np.array([0.2, 3, -1, 0, 0.1, 0.4, 1, 2, -1, 5])
     found = powered_win_rate(preferences, gaps)
-    assert found == powered_mean(preferences, [1, 1, 0, 0.5, 1, 1, 1, 1, 0, 1])
+    mean = powered_mean(preferences, [1, 1, 0, 0.5, 1, 1, 1, 1, 0, 1])
+    assert (found.estimate.value, found.weight, found.saved) == (mean.estimate.value, mean.weight, mean.saved)
     assert found.classical.value == pytest.approx(3.5 / 6)
+    assert found.estimate.reason == (
+        "a prediction-powered win rate needs at least 20 preferences for an interval, but there are 6"
+    )
+
+
+def preferred(wins: int, losses: int, hits: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Preferences and gaps that agree with a share of them; nine times as many gaps without a preference."""
+    rng, n = np.random.default_rng(seed), 10 * (wins + losses)
+    y = np.where(rng.permutation(n) < 10 * wins, 1.0, 0.0)
+    y[: wins + losses] = np.arange(wins + losses) < wins
+    gaps = np.where(rng.random(n) < hits, 1, -1) * (2 * y - 1)
+    y[wins + losses :] = NAN
+    return y, gaps
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("wins", [17, 19, 20])
+def test_a_win_rate_and_its_intervals_lie_in_the_unit_interval(wins, seed):
+    found = powered_win_rate(*preferred(wins, 20 - wins, 0.8, seed))
+    for estimate in (found.estimate, found.classical):
+        assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+        assert estimate.low < estimate.high
+        assert estimate.reason is None
+
+
+def test_a_win_rate_has_wilsons_interval_for_the_preferences_that_it_is_worth():
+    found = powered_win_rate(*preferred(14, 6, 0.9))
+    plain = stats.binomtest(14, 20).proportion_ci(method="wilson")
+    assert (found.classical.low, found.classical.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
+    share, n, z = found.estimate.value, found.effective_n, 1.959964
+    centre = (share + z**2 / 2 / n) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / 4 / n**2)
+    assert 20 < n < 200
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((centre - half, centre + half), abs=1e-6)
+
+
+def test_equal_preferences_have_the_interval_of_the_preferences_alone():
+    found = powered_win_rate(*preferred(20, 0, 0.9))
+    plain = stats.binomtest(20, 20).proportion_ci(method="wilson")
+    assert found.estimate == found.classical
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((plain.low, plain.high), abs=1e-9)
 
 
 def test_examples_without_a_score_are_left_out():
@@ -123,6 +165,7 @@ def test_undefined_cases():
     [
         (lambda: powered_mean([1, 2], [1]), r"one shape \(n,\), but have \(2,\) and \(1,\)"),
         (lambda: powered_mean([1, math.inf], [1, 2]), "must be finite"),
+        (lambda: powered_mean([1, 2], [1e308, 2]), r"at most 1e\+150 in size"),
         (lambda: powered_mean([1, 2], [1, 2], confidence=95), "confidence must lie between 0 and 1, but is 95"),
         (lambda: powered_win_rate([1, 0.3], [1, 2]), "preferences must be 0, 0.5 or 1, .* but one is 0.3"),
     ],

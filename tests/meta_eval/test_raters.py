@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.bootstrap import expand
+from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
-from meta_eval.raters import krippendorff_alpha, leave_one_out
+from meta_eval.raters import Scale, krippendorff_alpha, leave_one_out
 
 NAN = math.nan
 
@@ -47,27 +49,28 @@ def test_by_hand():
     assert krippendorff_alpha([[1, 1, 2], [1, 2, 2]], "nominal").value == pytest.approx(1 - 2 / 3.6)
 
 
-def alpha_by_loop(table: np.ndarray) -> float:
-    """Nominal alpha from all ordered pairs of ratings within units and of all ratings."""
-    units = [unit[~np.isnan(unit)] for unit in table.T]
-    units = [unit for unit in units if len(unit) > 1]
-    everything = np.concatenate(units)
+def alpha_by_loop(table: np.ndarray, draw: np.ndarray) -> float:
+    """Nominal alpha of the drawn units, from all ordered pairs of ratings but those of a unit and its copy."""
+    units = [[float(value) for value in unit if not math.isnan(value)] for unit in table.T[draw]]
     observed = sum(sum(a != b for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in units)
-    expected = sum(a != b for a, b in permutations(everything, 2)) / (len(everything) - 1)
+    everything = [(drawn, copy, value) for copy, drawn in enumerate(draw) for value in units[copy]]
+    pairs = [(one, two) for one, two in permutations(everything, 2) if one[0] != two[0] or one[1] == two[1]]
+    expected = len(everything) * sum(one[2] != two[2] for one, two in pairs) / len(pairs)
     return 1 - observed / expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_equal_to_a_loop_also_when_resampled(seed):
     rng = np.random.default_rng(seed)
-    table = rng.integers(0, 3, (3, 10)).astype(float)
-    table[rng.random((3, 10)) < 0.2] = NAN
+    table = rng.integers(0, 3, (3, 40)).astype(float)
+    table[rng.random((3, 40)) < 0.2] = NAN
     usable = table[:, (~np.isnan(table)).sum(axis=0) > 1]
-    found = krippendorff_alpha(table, "nominal", Resampling(resamples=20, seed=seed))
-    assert found.value == pytest.approx(alpha_by_loop(table))
-    draws = np.random.default_rng(seed).integers(0, usable.shape[1], (20, usable.shape[1]))
-    values = [alpha_by_loop(usable[:, draw]) for draw in draws]
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])))
+    found, units = krippendorff_alpha(table, "nominal", Resampling(resamples=20, seed=seed)), usable.shape[1]
+    assert found.value == pytest.approx(alpha_by_loop(usable, np.arange(units)))
+    draws = np.random.default_rng(seed).integers(0, units, (20, units))
+    values = [alpha_by_loop(usable, draw) for draw in draws]
+    outside = (1 - expand(0.95, units)) / 2
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(values, [outside, 1 - outside])))
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
@@ -94,7 +97,7 @@ def test_leave_one_out_by_hand():
     found = leave_one_out([[1, 2, 3], [1, 2, 3], [1, 3, 2]])
     assert found.raters.tolist() == pytest.approx([stats.spearmanr([1, 2, 3], [1, 2.5, 2.5])[0]] * 2 + [0.5])
     assert found.estimate.value == pytest.approx(found.raters.mean())
-    assert found.estimate.reason == "an interval over inputs needs at least 5 of them, but there are 3"
+    assert found.estimate.reason == "an interval over inputs needs at least 30 of them, but there are 3"
 
 
 def test_leave_one_out_equals_a_loop():
@@ -107,7 +110,26 @@ def test_leave_one_out_equals_a_loop():
             expected.append(oracle(table[rater, at], np.nanmean(others[:, at], axis=0))[0])
         assert found.raters.tolist() == pytest.approx(expected)
         assert found.estimate.value == pytest.approx(np.mean(expected))
-        assert found.estimate.low < found.estimate.value < found.estimate.high
+        assert math.isnan(found.estimate.low)  # 20 units
+
+
+def test_outputs_for_one_input_are_drawn_together():
+    """Each unit stands eight times: alone they narrow the interval by about sqrt(8), as inputs they change nothing."""
+    rng = np.random.default_rng(0)
+    once = np.clip(np.round(rng.normal(size=40) + rng.normal(size=(3, 40))), -1, 1)
+    once[0, :3] = NAN
+    often, inputs = np.repeat(once, 8, axis=1), lay_out(320, inputs=np.repeat(range(40), 8).tolist())
+    scales: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
+    for scale in scales:
+        alone, grouped = krippendorff_alpha(often, scale), krippendorff_alpha(often, scale, layout=inputs)
+        plain = krippendorff_alpha(once, scale)
+        assert grouped.high - grouped.low == pytest.approx(plain.high - plain.low, rel=0.05)
+        assert grouped.high - grouped.low > 2 * (alone.high - alone.low)
+    plain, alone, grouped = (
+        each.estimate for each in (leave_one_out(once), leave_one_out(often), leave_one_out(often, layout=inputs))
+    )
+    assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high))
+    assert grouped.high - grouped.low > 2 * (alone.high - alone.low)
 
 
 @pytest.mark.parametrize(
@@ -132,3 +154,5 @@ def test_undefined_ceiling_and_faults():
         krippendorff_alpha([1, 2, 3], "nominal")
     with pytest.raises(ValueError, match="ratings must be finite"):
         leave_one_out([[1, math.inf], [1, 2]])
+    with pytest.raises(ValueError, match="needs intervals over inputs, but over is systems"):
+        leave_one_out(OTHER, resampling=Resampling(over="systems"))

@@ -87,7 +87,7 @@ def test_undefined_and_faults():
     assert "at least 2 systems" in one.reason
     few = soft_pairwise_accuracy(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
     assert few.value == 1.0
-    assert few.reason == "an interval over inputs needs at least 5 of them, but there are 3"
+    assert few.reason == "an interval over inputs needs at least 30 of them, but there are 3"
     flat = soft_pairwise_accuracy(np.arange(10.0).reshape(2, 5), np.ones((2, 5)))
     assert math.isnan(flat.value)
     assert flat.reason == "all 10 scores are 1: they order no systems"

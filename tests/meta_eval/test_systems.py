@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meta_eval.bootstrap import expand
 from meta_eval.intervals import Resampling
 from meta_eval.systems import compare_systems, randomisation_p
 
@@ -23,26 +24,42 @@ def test_by_hand():
     assert (found.n, found.missing, found.reason) == (6, 0, None)
 
 
-def test_randomisation_approaches_the_share_of_all_sign_flips():
-    differences = np.array([1.0, 1, 0, -1, 2, 3])
-    sums = [abs(np.dot(signs, differences)) for signs in product([1, -1], repeat=6)]
-    exact = np.mean([total >= 6 for total in sums])
-    assert randomisation_p(differences, 40_000, seed=0) == pytest.approx(exact, abs=0.01)
+@pytest.mark.parametrize("n", range(1, 8))
+def test_randomisation_of_few_inputs_counts_all_sign_flips(n):
+    differences = np.array([1.0, 1, 0, -1, 2, 3, 5])[:n]
+    sums = [abs(np.dot(signs, differences)) for signs in product([1, -1], repeat=n)]
+    exact = np.mean([total >= abs(differences.sum()) for total in sums])
+    assert randomisation_p(differences, 1, seed=0) == exact
 
 
-def test_randomisation_equals_scipys_permutation_test():
+@pytest.mark.parametrize("n", [12, 15, 16])
+def test_randomisation_equals_scipys_permutation_test(n):
     rng = np.random.default_rng(0)
-    a, b = rng.normal(size=(2, 12))
+    a, b = rng.normal(size=(2, n))
     expected = stats.permutation_test(
-        (a, b), lambda u, v: np.mean(u - v), permutation_type="samples", n_resamples=5000
-    ).pvalue
-    assert randomisation_p(a - b, 40_000, seed=1) == pytest.approx(expected, abs=0.01)
+        (a, b), lambda u, v, axis: np.mean(u - v, axis=axis), permutation_type="samples", n_resamples=70_000,
+        vectorized=True,
+    ).pvalue  # fmt: skip
+    assert randomisation_p(a - b, 40_000, seed=1) == pytest.approx(expected, abs=0.01 if n > 15 else 1e-12)
+
+
+def test_five_wins_of_five():
+    """Of 32 sign patterns two are as extreme: p = .0625. Five wins do not show a win rate of 1."""
+    found = compare_systems([1, 2, 3, 4, 5], [0, 1, 1, 2, 2])
+    assert found.randomisation_p == 2 / 32
+    assert (found.win_rate.value, found.win_rate.high) == (1.0, 1.0)
+    assert found.win_rate.low == pytest.approx(5 / (5 + 1.959964**2))
+    low, high = stats.ttest_1samp([1, 1, 2, 2, 3], 0).confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx((low, high))
+    assert math.isnan(found.bootstrap_p)
+    assert math.isnan(found.effect.low)
+    assert found.effect.reason == "an interval over inputs needs at least 30 of them, but there are 5"
 
 
 def test_rounding_does_not_hide_an_equal_sum():
     """Of .1 + .2 + .3 every sign pattern but all equal ones is smaller: p = 1/4."""
-    assert randomisation_p(np.array([0.1, 0.2, 0.3]), 20_000, seed=0) == pytest.approx(0.25, abs=0.01)
-    assert randomisation_p(np.array([0.3, 0.1, 0.2]), 20_000, seed=0) == pytest.approx(0.25, abs=0.01)
+    assert randomisation_p(np.array([0.1, 0.2, 0.3]), 1, seed=0) == 0.25
+    assert randomisation_p(np.array([0.3, 0.1, 0.2]), 1, seed=0) == 0.25
     assert randomisation_p(np.zeros(5), 100, seed=0) == 1.0
 
 
@@ -50,7 +67,12 @@ def test_the_interval_is_scipys_paired_bootstrap():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 40))
     expected = stats.bootstrap(
-        (a - b,), np.mean, n_resamples=300, method="percentile", rng=np.random.default_rng(0)
+        (a - b,),
+        np.mean,
+        n_resamples=300,
+        confidence_level=expand(0.95, 40),
+        method="percentile",
+        rng=np.random.default_rng(0),
     ).confidence_interval
     found = compare_systems(a, b, resampling=Resampling(resamples=300), permutations=100)
     assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
@@ -70,12 +92,15 @@ def test_exchanging_the_systems_turns_everything_round():
 
 def test_groups_are_drawn_and_swapped_whole():
     rng = np.random.default_rng(3)
-    gap = np.repeat(rng.normal(size=10), 6) + 0.1 * rng.normal(size=60) + 0.3
-    groups = [i // 6 for i in range(60)]
-    alone, grouped = compare_systems(gap, np.zeros(60)), compare_systems(gap, np.zeros(60), groups=groups)
+    gap = np.repeat(rng.normal(size=30), 6) + 0.1 * rng.normal(size=180) + 0.1
+    groups = [i // 6 for i in range(180)]
+    alone, grouped = compare_systems(gap, np.zeros(180)), compare_systems(gap, np.zeros(180), groups=groups)
     assert grouped.difference.value == pytest.approx(alone.difference.value)
     assert grouped.difference.high - grouped.difference.low > 1.5 * (alone.difference.high - alone.difference.low)
     assert grouped.randomisation_p > 1.5 * alone.randomisation_p
+    for name in ("effect", "win_rate"):
+        one, both = getattr(alone, name), getattr(grouped, name)
+        assert both.high - both.low > 1.5 * (one.high - one.low)
 
 
 def test_missing_scores_are_counted():
@@ -94,10 +119,12 @@ def test_undefined_cases():
     assert math.isnan(few.bootstrap_p)
     assert 0 < few.randomisation_p <= 1
     same = compare_systems([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
-    assert (same.difference.low, same.difference.high) == (1.0, 1.0)
+    assert math.isnan(same.difference.low)
+    assert same.difference.reason == "all 5 values are 1: there is no spread"
     assert same.effect.reason == "all differences are 1: there is no spread"
     equal = compare_systems(range(6), range(6))
-    assert (equal.randomisation_p, equal.bootstrap_p, equal.ties) == (1.0, 1.0, 6)
+    assert (equal.randomisation_p, equal.ties) == (1.0, 6)
+    assert equal.win_rate.low < 0.5 < equal.win_rate.high
 
 
 def test_faults():
@@ -105,5 +132,7 @@ def test_faults():
         compare_systems([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="scores must be finite"):
         compare_systems([1, math.inf], [1, 2])
+    with pytest.raises(ValueError, match=r"at most 1e\+150 in size"):  # the difference was infinite, with a p-value
+        compare_systems([1, 1e308], [1, -1e308])
     with pytest.raises(ValueError, match="permutations must be at least 1"):
         compare_systems([1, 2], [1, 3], permutations=0)

@@ -85,7 +85,7 @@ def test_a_file_for_meta_eval_can_be_audited(run_here: Here, tmp_path: Path) -> 
 
 
 def test_without_ratings_the_table_says_so(run_here: Here, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": e.text}) + "\n" for e in texts(6)))
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": e.text}) + "\n" for e in texts(30)))
     assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here") == 0
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     (length,) = [row for row in table if "rated" in row]
@@ -147,13 +147,43 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
 
 
 def test_damage_that_was_not_measured_is_no_weakness() -> None:
-    examples, scores = texts(10), np.arange(10.0)
+    examples, scores = texts(30), np.arange(30.0)
     levels = damage_all(examples, "drop", [1.0], seed=0)
-    damaged = {"drop": (levels, [np.full(10, np.nan)]), "repeat": (levels, [scores + 1])}
+    damaged = {"drop": (levels, [np.full(30, np.nan)]), "repeat": (levels, [scores + 1])}
     found = {"quality": audit_aspect(examples, scores, damaged, {}, Resampling(resamples=50))}
     assert note_weaknesses(found)[-1] == "quality: scores do not reliably fall under: repeat"
     rows = {row["damage"]: row for row in damage_table(found, [1.0]).rows}
     assert {name: row["monotone"] for name, row in rows.items()} == {"drop": "–", "repeat": "no"}
+
+
+def test_few_texts_show_no_weakness() -> None:
+    """Below the number that intervals need, neither a fall nor its absence is known, and the table says so."""
+    examples, scores = texts(29), np.arange(29.0)
+    levels = damage_all(examples, "drop", [1.0], seed=0)
+    found = {"quality": audit_aspect(examples, scores, {"drop": (levels, [scores])}, {}, Resampling(resamples=50))}
+    assert not [note for note in note_weaknesses(found) if "fall" in note]
+    (row,) = damage_table(found, [1.0]).rows
+    assert (row["monotone"], row["reason"]) == (
+        "–",
+        "an interval over inputs needs at least 30 of them, but there are 29",
+    )
+
+
+def test_outputs_for_one_input_are_damaged_together() -> None:
+    """Four outputs per input that fall alike: the interval is that of the inputs."""
+    once = texts(40)
+    often = [Example(f"{e.id} {k}", text=e.text, group=e.id) for e in once for k in range(4)]
+    alone = [Example(e.id, text=e.text) for e in often]
+    rng = np.random.default_rng(0)
+    scores, after = (np.repeat(values, 4) for values in rng.normal(size=(2, 40)))
+    widths = []
+    for examples in (often, alone):
+        damaged = {"drop": (damage_all(examples, "drop", [1.0], seed=0), [after])}
+        edited = {"case": ([Example(e.id, text=e.text.upper()) for e in examples], after)}
+        found = audit_aspect(examples, scores, damaged, edited, Resampling(resamples=50))
+        fall, shift = found.damages["drop"].falls[0], found.edits["case"].shift
+        widths.append((fall.high - fall.low, shift.high - shift.low))
+    assert widths[0] == pytest.approx(tuple(2 * width for width in widths[1]), rel=0.1)
 
 
 def test_properties_by_hand() -> None:

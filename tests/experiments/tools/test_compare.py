@@ -56,6 +56,36 @@ def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
     assert (tmp_path / "here" / "plots" / "m.png").is_file()
 
 
+def test_few_inputs_have_exact_tests_and_no_bootstrap(run_here: Here, tmp_path: Path) -> None:
+    """Five wins of five: p = 2/32, and the win rate has Wilson's interval."""
+    lines = [
+        {"text": "x", "system": system, "group": f"i{i}", "scores": {"m": i % 3 + (i + 1) * (system == "a")}}
+        for i in range(5)
+        for system in "ab"
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run_here("+exp=compare", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
+    (row,) = table_of(tmp_path / "here")
+    assert (row["p_value"], row["bootstrap_p"], row["effect_interval"]) == (2 / 32, None, [None, None])
+    assert row["win_rate_interval"] == pytest.approx([5 / (5 + 1.959964**2), 1])
+    assert row["difference_interval"][0] > 0
+    assert row["reason"] == "an interval over inputs needs at least 30 of them, but there are 5"
+
+
+def test_scores_whose_differences_overflow_are_faults_of_the_file(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The difference was -inf, beside a p-value."""
+    lines = [
+        {"text": "x", "system": system, "group": f"i{i}", "scores": {"m": 1e308 * (-1) ** (system == "a")}}
+        for i in range(2)
+        for system in "ab"
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run_here("+exp=compare", "data.path=in.jsonl") == 2
+    assert "in.jsonl:1:" in capsys.readouterr().err
+
+
 def test_full_or_no_ratings_need_no_prediction(run_here: Here, tmp_path: Path) -> None:
     for rated in (0, 60):
         write_study(tmp_path / "in.jsonl", rated)

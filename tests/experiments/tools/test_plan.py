@@ -56,6 +56,21 @@ def test_a_pilot_gives_the_spread(run_here: Here, tmp_path: Path) -> None:
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
 
 
+def test_a_pilot_of_one_rater_plans_for_one_rater_only(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Differences 1, 2, 6, 2, 4: variance 4."""
+    outputs = [(s, g, value * (s == "a")) for g, value in zip("vwxyz", (1, 2, 6, 2, 4), strict=True) for s in "ab"]
+    lines = [{"text": "t", "system": s, "group": g, "ratings": {"overall": value}} for s, g, value in outputs]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    given = ("pilot.path=in.jsonl", "raters=[1,3,5]", "differences=[0.5]", "run_dir=here")
+    assert run_here("+exp=plan", *given) == 0
+    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    assert {row["raters"]: row["spread"] for row in table if "spread" in row} == {1: 2.0}
+    assert {row["raters"] for row in table if "metric_a" in row} == {1, 3, 5}  # these rest on between_raters
+    assert "the spread of raters is unknown" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

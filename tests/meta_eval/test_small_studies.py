@@ -1,0 +1,272 @@
+"""Coverage and error rates of the tools' intervals and tests at the smallest studies for which they are shown.
+
+Studies are inputs x outputs per input; outputs for one input are not independent. The default run simulates a few
+rounds. The slow tests hold intervals to .93 to .97 and tests to .03 to .07, with half a point for the chance of 1000
+rounds. Seeds are fixed. Shares of few inputs take few values, so their coverage is averaged over the truth; exact tests
+of few inputs may reject too rarely.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from meta_eval.agreement import agreement
+from meta_eval.auditing import audit_damage, audit_edit, audit_length
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate
+from meta_eval.correlation import Floats, pearson
+from meta_eval.grouping import Grouping, lay_out
+from meta_eval.intervals import Drawn, Resampling, grouped_estimate
+from meta_eval.prediction_powered import powered_win_rate
+from meta_eval.raters import Scale, krippendorff_alpha, leave_one_out
+from meta_eval.systems import compare_systems
+
+Study = tuple[int, int]  # inputs, outputs per input
+Rates = Mapping[str, float]
+STUDIES: list[Study] = [(30, 1), (100, 1), (30, 8)]
+ROUNDS = 1000
+SHARED = 0.5  # of the variance, by the outputs for one input
+
+
+def phi(x: float) -> float:
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+def draw(rng: np.random.Generator, study: Study, *shape: int) -> Floats:
+    """Standard normal values of shape (*shape, n), of which outputs for one input share half the variance."""
+    inputs, outputs = study
+    own = rng.normal(size=(*shape, inputs, outputs))
+    if outputs == 1:
+        return own.reshape(*shape, inputs)
+    common = rng.normal(size=(*shape, inputs, 1))
+    return (math.sqrt(SHARED) * common + math.sqrt(1 - SHARED) * own).reshape(*shape, inputs * outputs)
+
+
+def inputs_of(study: Study) -> list[int]:
+    return [i for i in range(study[0]) for _ in range(study[1])]
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    assert not math.isnan(estimate.low + estimate.high), estimate.reason
+    return estimate.low <= truth <= estimate.high
+
+
+def rates(rounds: int, once: Callable[[np.random.Generator], Mapping[str, bool]], seed: int = 0) -> Rates:
+    """The share of rounds in which each thing happens."""
+    rng, counts, seen = np.random.default_rng(seed), Counter[str](), Counter[str]()
+    for _ in range(rounds):
+        for name, happens in once(rng).items():
+            counts[name] += happens
+            seen[name] += 1
+    return {name: counts[name] / seen[name] for name in seen}
+
+
+def settings(rng: np.random.Generator, over: Drawn = "inputs") -> Resampling:
+    return Resampling(over=over, resamples=499, seed=int(rng.integers(1 << 30)))
+
+
+def check(name: str, found: Rates, rounds: int) -> None:
+    """Intervals cover .93 to .97, tests (`reject ...`) reject .03 to .07, but for chance."""
+    print(name, {key: round(rate, 3) for key, rate in found.items()})
+    slack = 0.005 if rounds >= ROUNDS else 3 * math.sqrt(0.05 * 0.95 / rounds)
+    for key, rate in found.items():
+        middle = 0.05 if key.startswith("reject") else 0.95
+        assert abs(rate - middle) <= 0.02 + slack, f"{name}, {key}: {rate}"
+
+
+def correlations_of(study: Study, r: float, rounds: int) -> Rates:
+    """`agreement` of normal scores and ratings: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
+    truths = {"pearson": r, "spearman": 6 / math.pi * math.asin(r / 2), "kendall": 2 / math.pi * math.asin(r)}
+    groups = inputs_of(study)
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        x, noise = draw(rng, study, 2)
+        y, seed = r * x + math.sqrt(1 - r * r) * noise, int(rng.integers(1 << 30))
+        found = agreement(x, y, groups=groups, resamples=499, seed=seed)
+        return {name: holds(getattr(found, name), truth) for name, truth in truths.items()}
+
+    return rates(rounds, once)
+
+
+def comparisons_of(study: Study, effect: float, rounds: int, ties: float = 0.0) -> Rates:
+    """Normal differences of two systems; those below `ties` in size are ties for the win rate."""
+    groups = inputs_of(study)
+    win_rate = 1 - phi(ties - effect) + (phi(ties - effect) - phi(-ties - effect)) / 2
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        gap = draw(rng, study) + effect
+        zeros, options = np.zeros(len(gap)), settings(rng)
+        found = compare_systems(gap, zeros, groups=groups, resampling=options, permutations=499)
+        tied = compare_systems(np.where(np.abs(gap) < ties, 0, gap), zeros, groups=groups, permutations=1)
+        happens = {"difference": holds(found.difference, effect), "win rate": holds(tied.win_rate, win_rate)}
+        if study[0] >= FEWEST_UNITS:
+            happens["effect"] = holds(found.effect, effect)
+        if effect == 0:
+            happens["reject by randomisation"] = found.randomisation_p <= 0.05
+        if effect == 0 and study[0] >= FEWEST_UNITS:
+            happens["reject by bootstrap"] = found.bootstrap_p <= 0.05
+        return happens
+
+    return rates(rounds, once)
+
+
+def audits_of(study: Study, rounds: int, lengths: bool = True) -> Rates:
+    """Falls of mean .5 and 1.5, deviations .7 and 1; an edit that shifts by .3; scores, ratings, lengths at r = .5."""
+    layout, half = lay_out(study[0] * study[1], inputs=inputs_of(study)), 0.5
+    size = math.sqrt(2 / math.pi) * math.exp(-0.5) + 1 - 2 * phi(-1)  # of a normal value of mean 1 and deviation 1
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        before, first, more, other, common = draw(rng, study, 5)
+        falls = np.stack([0.5 + 0.7 * first, 1.5 + 0.7 * first + 0.7 * more])
+        damage = audit_damage(3 * before, 3 * (before - falls), layout=layout)
+        edit = audit_edit(3 * before, 3 * (before + 0.3 + 0.3 * other), layout=layout)
+        happens = {
+            "weak fall": holds(damage.falls[0], 0.5),
+            "strong fall": holds(damage.falls[1], 1.5),
+            "step": holds(damage.steps[0], 1.0),
+            "noticed": holds(damage.noticed, phi(1.5 / math.sqrt(0.98))),
+            "shift": holds(edit.shift, 0.3),
+            "size": holds(edit.size, 0.3 * size),
+        }
+        if not lengths:
+            return happens
+        x, y, z = (math.sqrt(half) * (common + each) for each in (before, first, more))
+        length = audit_length(x, z, y, layout=layout, resampling=settings(rng))
+        rho = 6 / math.pi * math.asin(half / 2)
+        return happens | {
+            "with length": holds(length.with_length, rho),
+            "with ratings": holds(length.with_ratings, rho),
+            "ratings given length": holds(length.ratings_given_length, rho / (1 + rho)),
+            "length given ratings": holds(length.length_given_ratings, rho / (1 + rho)),
+        }
+
+    return rates(rounds, once)
+
+
+def raters_of(study: Study, rounds: int) -> Rates:
+    """Three raters of five levels, two of whom correlate by .5 before rounding; the truth is that of 100,000 units."""
+    layout = lay_out(study[0] * study[1], inputs=inputs_of(study))
+
+    def rate(rng: np.random.Generator, of: Study) -> Floats:
+        quality, *noise = draw(rng, of, 4)
+        return np.clip(np.round(1.2 * (quality + np.stack(noise))), -2, 2)
+
+    many = rate(np.random.default_rng(99), (100_000, 1))
+    none = Resampling(resamples=20)
+    scales: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
+    truths: dict[Scale, float] = {scale: krippendorff_alpha(many, scale, none).value for scale in scales}
+    ceiling = leave_one_out(many, "spearman", none).estimate.value
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        table, options = rate(rng, study), settings(rng)
+        happens = {
+            f"{scale} alpha": holds(krippendorff_alpha(table, scale, options, layout=layout), truth)
+            for scale, truth in truths.items()
+        }
+        found = leave_one_out(table, "spearman", options, layout=layout).estimate
+        return happens | {"leave one out": holds(found, ceiling)}
+
+    return rates(rounds, once)
+
+
+def powered_of(rated: int, shift: float, rounds: int, ties: float = 0.0) -> Rates:
+    """Win rates from a tenth of the preferences."""
+    truth = 1 - phi(ties - shift) + (phi(ties - shift) - phi(-ties - shift)) / 2
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        gap = rng.normal(size=10 * rated) + shift
+        y = np.where(np.abs(gap) < ties, 0.5, gap > 0)
+        y[rated:] = math.nan
+        found = powered_win_rate(y, gap + rng.normal(size=10 * rated))
+        return {"powered": holds(found.estimate, truth), "classical": holds(found.classical, truth)}
+
+    return rates(rounds, once)
+
+
+def grouped_of(over: Drawn, grouping: Grouping, rounds: int) -> Rates:
+    """Thirty systems on thirty inputs; scores and ratings share system, input and cell effects at r = .5."""
+    layout = lay_out(900, *([k // 30 for k in range(900)], [k % 30 for k in range(900)]))
+    shape = {"systems": (30, 1), "inputs": (1, 30), "both": (30, 30)}[over]
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        x, noise = rng.normal(size=(2, *shape)) + rng.normal(size=(2, 30, 30))
+        y = 0.5 * x + math.sqrt(0.75) * noise
+        found = grouped_estimate(
+            pearson, x.ravel(), y.ravel(), layout, grouping=grouping, resampling=settings(rng, over)
+        ).estimate
+        return {f"{grouping} over {over}": holds(found, 0.5)}
+
+    return rates(rounds, once)
+
+
+def exact_share(study: Study, rounds: int) -> Rates:
+    """The mean of the rates over effects of 0, .5 and 1, with and without ties."""
+    found = [comparisons_of(study, effect, rounds, ties) for effect in (0.0, 0.5, 1.0) for ties in (0.0, 0.3)]
+    names = dict.fromkeys(name for each in found for name in each)
+    return {name: float(np.mean([each[name] for each in found if name in each])) for name in names}
+
+
+def test_comparisons_of_five_inputs():
+    found = dict(exact_share((5, 1), 100))
+    assert found.pop("reject by randomisation") == 0  # the smallest p is 2/32
+    check("5 inputs", found, 100)
+
+
+def test_comparisons_of_clustered_inputs():
+    check("30 x 8", comparisons_of((30, 8), 0.0, 60), 60)
+
+
+def test_win_rates_from_twenty_preferences():
+    check("20 preferences", powered_of(20, 1.0, 300), 300)
+
+
+def test_damage_of_clustered_texts():
+    check("30 x 8", audits_of((30, 8), 100, lengths=False), 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", [(5, 1), (10, 1), (15, 1), (16, 1), *STUDIES])
+def test_comparisons(study: Study):
+    found = dict(exact_share(study, ROUNDS))
+    if study[0] <= 15:
+        assert found.pop("reject by randomisation") <= 0.07
+    check(f"compare {study}", found, ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("r", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("study", STUDIES)
+def test_correlations(study: Study, r: float):
+    check(f"agreement {study}, r = {r}", correlations_of(study, r, ROUNDS), ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES)
+def test_audits(study: Study):
+    check(f"audit {study}", audits_of(study, ROUNDS), ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES)
+def test_raters(study: Study):
+    check(f"raters {study}", raters_of(study, ROUNDS), ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", [0.0, 0.2])
+@pytest.mark.parametrize("rated", [20, 100])
+def test_powered_win_rates(rated: int, ties: float):
+    """Win rates of .5, .69, .84 and .93."""
+    found = [powered_of(rated, shift, ROUNDS, ties) for shift in (0.0, 0.5, 1.0, 1.5)]
+    check(f"{rated} preferences", {name: float(np.mean([each[name] for each in found])) for name in found[0]}, ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("over", "grouping"),
+    [("systems", "global"), ("systems", "per_system"), ("inputs", "per_input"), ("both", "global")],
+)
+def test_groupings(over: Drawn, grouping: Grouping):
+    check("30 systems x 30 inputs", grouped_of(over, grouping, ROUNDS), ROUNDS)
