@@ -84,7 +84,7 @@ def test_paired_bootstrap_of_metrics(statistic, n):
 
         seed = int(rng.integers(1 << 30))
         _, values = grouped_bootstrap(difference, layout, Resampling(resamples=399, seed=seed))
-        return bootstrap_p_value(values) <= 0.05
+        return bootstrap_p_value(values, n) <= 0.05
 
     rate = share(ROUNDS[n], rejects)
     print(f"paired bootstrap of metrics, {statistic.__name__} n={n}: {rate:.4f}")

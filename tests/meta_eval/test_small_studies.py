@@ -156,7 +156,7 @@ def raters_of(study: Study, rounds: int) -> Rates:
     many = rate(np.random.default_rng(99), (100_000, 1))
     none = Resampling(resamples=20)
     scales: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
-    truths = {scale: krippendorff_alpha(many, scale, none).value for scale in scales}
+    truths: dict[Scale, float] = {scale: krippendorff_alpha(many, scale, none).value for scale in scales}
     ceiling = leave_one_out(many, "spearman", none).estimate.value
 
     def once(rng: np.random.Generator) -> dict[str, bool]:
