@@ -1,9 +1,8 @@
 """Percentile bootstrap intervals of any statistic of weighted examples.
 
 The intervals are Hesterberg's expanded percentile intervals ("What Teachers Should Know About the Bootstrap", 2015):
-plain percentiles of few units are too narrow, in the way of a normal interval in place of Student's t. Below
-`FEWEST_UNITS` units there is no interval: simulated at 20 units, that of nominal alpha covers .92, and those of rank
-correlations up to .99.
+plain percentiles of few units are too narrow, in the way of a normal interval in place of Student's t. Agreement and
+the tools show no interval below `FEWEST_UNITS` units: simulated at 20, those of rank correlations cover up to .99.
 """
 
 import math
@@ -71,6 +70,7 @@ def bootstrap(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    fewest: int = 2,
 ) -> dict[str, Estimate]:
     """Estimates statistics of weighted examples, by name; whole units are drawn with replacement.
 
@@ -79,7 +79,7 @@ def bootstrap(
     (examples, seeds) is `(weights @ x).mean(1) / weights.sum(1)`. Resamples equal those of
     `scipy.stats.bootstrap(..., paired=True, method="percentile")` with the same seed, and intervals equal its intervals
     at the confidence of `expand`. Resamples on which a statistic is NaN are left out. If their share exceeds
-    1 - confidence, or if there are fewer than `FEWEST_UNITS` units, the interval is NaN.
+    1 - confidence, or if there are fewer units than `fewest`, the interval is NaN.
 
     Args:
         statistics: takes weights of shape (resamples, n), returns for each name an array of shape (resamples,).
@@ -87,6 +87,7 @@ def bootstrap(
         confidence: of the intervals.
         resamples: number of resamples.
         seed: the same seed gives the same intervals.
+        fewest: units that an interval needs, at least 2; `FEWEST_UNITS` where its coverage matters.
 
     >>> x = np.arange(31.0)
     >>> bootstrap(lambda weights: {"mean": weights @ x / weights.sum(1)}, np.arange(31), resamples=200)["mean"].value
@@ -100,8 +101,8 @@ def bootstrap(
     values = {name: float(found[0]) for name, found in statistics(np.ones((1, n))).items()}
     present, units = np.unique(units, return_inverse=True)
     number = len(present)
-    if number < FEWEST_UNITS:
-        reason = explain_few("groups" if number < n else "examples", number)
+    if number < fewest:
+        reason = explain_few("groups" if number < n else "examples", number, fewest)
         return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
     parts = list(resample(lambda weights: statistics(weights[:, units]), [number], [True], n, resamples, seed))
     return {
@@ -157,9 +158,9 @@ def expand(confidence: float, units: int) -> float:
     return 2 * float(ndtr(quantile)) - 1
 
 
-def explain_few(units: str, number: int) -> str:
+def explain_few(units: str, number: int, fewest: int = FEWEST_UNITS) -> str:
     """The reason why there is no interval over so few units."""
-    return f"an interval over {units} needs at least {FEWEST_UNITS} of them, but there are {number}"
+    return f"an interval over {units} needs at least {fewest} of them, but there are {number}"
 
 
 def _with_interval(value: float, distribution: Floats, confidence: float, units: int) -> Estimate:

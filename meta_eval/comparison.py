@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from meta_eval.agreement import explain_undefined, keep_scored
-from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
 from meta_eval.correlation import pearson, spearman
 from meta_eval.grouping import Statistic
 
@@ -64,6 +64,7 @@ def difference(
         confidence=confidence,
         resamples=resamples,
         seed=seed,
+        fewest=FEWEST_UNITS,
     )
     return estimates["difference"]
 

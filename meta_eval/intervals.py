@@ -189,7 +189,7 @@ def mean_interval(values: Floats, layout: Layout, confidence: float) -> Estimate
     """
     mean, inputs = float(values.mean()), layout.input_count
     if inputs < FEWEST_FOR_MEAN:
-        return Estimate(mean, math.nan, math.nan, _explain_few_inputs(inputs))
+        return Estimate(mean, math.nan, math.nan, explain_few("inputs", inputs, FEWEST_FOR_MEAN))
     if np.ptp(values) == 0:
         return Estimate(mean, math.nan, math.nan, f"all {len(values)} values are {mean:g}: there is no spread")
     half = float(stats.t.ppf((1 + confidence) / 2, inputs - 1)) * math.sqrt(_variance_of_mean(values, layout))
@@ -204,7 +204,7 @@ def share_interval(wins: Floats, layout: Layout, confidence: float) -> Estimate:
     """
     share, n, inputs = float(wins.mean()), len(wins), layout.input_count
     if inputs < FEWEST_FOR_MEAN:
-        return Estimate(share, math.nan, math.nan, _explain_few_inputs(inputs))
+        return Estimate(share, math.nan, math.nan, explain_few("inputs", inputs, FEWEST_FOR_MEAN))
     untied, quantile = float((wins != 0.5).mean()), float(ndtri((1 + confidence) / 2))
     if inputs < n:
         alone, clustered = float(wins.var()), n * _variance_of_mean(wins, layout)
@@ -312,10 +312,6 @@ def _variance_of_mean(values: Floats, layout: Layout) -> float:
     """The variance of the mean of `values`, of shape (n,), over inputs (linearised where inputs differ in size)."""
     sums = np.bincount(layout.inputs, values - values.mean())
     return float((sums**2).sum()) * len(sums) / (len(sums) - 1) / len(values) ** 2
-
-
-def _explain_few_inputs(inputs: int) -> str:
-    return f"an interval over inputs needs at least {FEWEST_FOR_MEAN} of them, but there are {inputs}"
 
 
 def _jackknife(statistic: Weighted, counts: dict[str, int], over: Drawn, batch: int) -> Floats:

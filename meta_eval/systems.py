@@ -127,8 +127,10 @@ def randomisation_p(differences: Floats, permutations: int, seed: int) -> float:
     # tolerance: the order of a sum changes its rounding
     observed = abs(total) - 1e-10 * np.abs(differences).sum()
     if n <= MOST_ENUMERATED:
-        kept = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        return float((np.abs(2 * (kept @ differences) - total) >= observed).mean())
+        sums = np.zeros(1)  # of every subset
+        for each in differences:
+            sums = np.concatenate([sums, sums + each])
+        return float((np.abs(2 * sums - total) >= observed).mean())
     rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH // n), 0
     for start in range(0, permutations, batch):
         kept = rng.integers(0, 2, (min(batch, permutations - start), n), dtype=np.int8)

@@ -66,7 +66,7 @@ BASELINES = (
 
 
 def test_every_row_and_figure_is_there_and_references_are_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
-    toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=24")
+    toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=30")
     command = ("+exp=mars_story", *toy, f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
