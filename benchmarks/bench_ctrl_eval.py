@@ -81,7 +81,8 @@ def plain_pass(lm: Seq2SeqLM, pairs: Sequence[Pair], closed: bool) -> list[float
 
 
 def pair_of(pattern: Pattern) -> Pair:
-    return f"{pattern.before}{PEGASUS.mask}{pattern.after}", pattern.target
+    """Source and target, without blanks beside the mask, so that its sides are read apart."""
+    return f"{pattern.before.rstrip()}{PEGASUS.mask}{pattern.after.lstrip()}", pattern.target
 
 
 def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
@@ -106,7 +107,7 @@ def plain(lm: Seq2SeqLM, aspect: str, rows: Sequence[Example]) -> np.ndarray:
     p = np.exp(scores).reshape(len(rows), len(prompts.prompts), len(prompts.verbalizers), 2)
     label = np.array([prompts.labels.index(row.label or "") for row in rows])
     asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)[..., 0]
-    return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 16
+    return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 15-16
 
 
 @torch.inference_mode()
