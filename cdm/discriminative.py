@@ -341,6 +341,7 @@ class DiscriminativeCDM:
             amateur=self.pair.amateur.identity,
             expert=self.pair.expert.identity,
             windows=f"{self.pair.longest}-{self.pair.given}",
+            spelling=self.pair.spelling,
             pooling=self.pooling,
             pooler=None if self.pooler is None else fingerprint(self.pooler.content),
         )

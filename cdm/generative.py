@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdm.negatives import Negatives
 from cdm.pair import turns_of
+from cdm.spelling import Spelling, spell
 from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores, fields
@@ -60,7 +62,7 @@ class GenerativeCDM:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         dialogues = turns_of(examples)
-        logits, dropped = self.discriminator.logits_or_nan(dialogues)
+        logits, dropped = self._logits(dialogues)
         line = signature(
             "cdm_generative",
             libraries=MODEL_LIBRARIES,
@@ -72,10 +74,14 @@ class GenerativeCDM:
         reasons = ["the turns have no tokens to score" if np.isnan(logit) else None for logit in logits]
         return Scores({"quality": logits}, line, reasons, dropped.tolist(), explanations)
 
+    def _logits(self, dialogues: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        spelling: Spelling = self.discriminator.settings.get("spelling") or "as_is"
+        return self.discriminator.logits_or_nan(spell(dialogues, spelling))
+
     def _explain(self, dialogues: Sequence[tuple[str, ...]], scores: Sequence[float]) -> list[dict[str, Any]]:
         """`{"parts": [[turn, contribution], ...]}` for each dialogue, without turns beside which nothing is said."""
         owners = [(d, t) for d, turns in enumerate(dialogues) if len(turns) > 1 for t in range(len(turns))]
-        without, _ = self.discriminator.logits_or_nan([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
+        without, _ = self._logits([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
         explained: list[dict[str, Any]] = [{"parts": []} for _ in dialogues]
         for (d, t), rest in zip(owners, without.tolist(), strict=True):
             if not math.isnan(rest):

@@ -11,6 +11,7 @@ from tokenizers.models import WordPiece
 
 from cdm.content import word_spans
 from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, parts_of, token_spans, training_gap
+from cdm.spelling import Spelling, spell
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from language_models.causal import CausalLM
@@ -186,6 +187,8 @@ class Gaps:
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
         words: whether gaps begin and end where words do, in training and in sampling; words longer than a segment may
             be are cut. The model is saved with `longest`, `given` and `words`.
+        spelling: of the text, in training and in all that the pair reads later (`cdm.spelling`). It is saved with the
+            model too.
         windows: `all` draws a gap in every window of a dialogue, so that an epoch reads all of it; `one` draws one gap,
             and of a dialogue longer than `longest` an epoch reads the window around it.
         most: gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees
@@ -196,6 +199,7 @@ class Gaps:
     longest: Count
     given: Size = 0
     words: bool = True
+    spelling: Spelling = "as_is"
     windows: Windows = "all"
     most: Count | None = None
     order: Literal["fill-in-the-middle", "left-to-right"] | None = None
@@ -206,7 +210,8 @@ class Gaps:
         Raises SettingFault for an order that does not suit the model.
         """
         marks = MIDDLE if self.order == "fill-in-the-middle" else ()
-        lm = model.build([turn for turns in dialogues for turn in turns], (SEPARATOR, *marks), seed)
+        texts = [turn for turns in spell(dialogues, self.spelling) for turn in turns]
+        lm = model.build(texts, (SEPARATOR, *marks), seed)
         if lm.model.config.is_encoder_decoder != (self.order is None):
             raise SettingFault(
                 "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "
@@ -215,11 +220,12 @@ class Gaps:
         lm.tokenizer.model_max_length = self.longest
         lm.model.config.given_turns = self.given
         lm.model.config.word_gaps = self.words
+        lm.model.config.spelling = self.spelling
         return lm
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
         """The tasks of an epoch by its seed."""
-        tokenised = tokenise(lm, dialogues, self.longest, self.given, self.words)
+        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.longest, self.given, self.words)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cdm.infilling import SEPARATOR, TokenisedDialogues, dialogue_infilling, held_out_nll, is_word_piece, tokenise
 from cdm.segments import InfillingTask
+from cdm.spelling import Spelling, spell
 from core.example import Example
 from core.faults import SettingFault
 from language_models.conditional import ConditionalLM, load_conditional
@@ -41,7 +42,8 @@ class Pair:
     """Amateur and expert over one vocabulary.
 
     `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
-    `given` turns are read and never filled in. With `words`, random gaps begin and end where words do.
+    `given` turns are read and never filled in. With `words`, random gaps begin and end where words do. Every text is
+    read in `spelling`.
 
     Raises SettingFault where the tokenizers differ.
     """
@@ -51,6 +53,7 @@ class Pair:
     longest: int = 512
     given: int = 0
     words: bool = True
+    spelling: Spelling = "as_is"
 
     def __post_init__(self) -> None:
         ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
@@ -70,7 +73,7 @@ class Pair:
     def from_pretrained(
         cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
     ) -> "Pair":
-        """Loads two infilling models that learned `Gaps`; `longest`, `given` and `words` are saved with the amateur.
+        """Loads two infilling models that learned `Gaps`, whose settings are saved with the amateur.
 
         A model that is both is loaded once.
         """
@@ -78,7 +81,8 @@ class Pair:
         second = first if amateur == expert else load_conditional(expert, device, dtype)
         config = first.model.config
         words = getattr(config, "word_gaps", False)  # models of earlier versions learned gaps inside words
-        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, words)
+        spelling = getattr(config, "spelling", "as_is")
+        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, words, spelling)
 
     @property
     def infilling(self) -> Infilling:
@@ -102,8 +106,8 @@ class Pair:
         return sorted((special | empty) - set(self.infilling.after))
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
-        """Every turn as token ids."""
-        return tokenise(self.amateur, dialogues, self.longest, self.given, self.words)
+        """Every turn as token ids, in the spelling of the pair."""
+        return tokenise(self.amateur, spell(dialogues, self.spelling), self.longest, self.given, self.words)
 
     def partial_order(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
         """Compares both models on the same held-out tasks; logs a warning where the expert is not better."""

@@ -61,7 +61,8 @@ class Discriminator:
         network: `forward(ids, mask) -> logits`.
         tokens: what the network reads.
         settings: the content of `discriminator.json`: `kind` (`bilstm` or `bert`), `labels` if there is a logit for
-            each, and the arguments of the network.
+            each, `spelling` if the caller has to spell texts in another way (`cdm.spelling`), and the arguments of the
+            network.
         truncation: what to do with a text that does not fit (see `segments.read`).
         token_budget: padded tokens in a batch of `logits`.
     """
@@ -158,7 +159,7 @@ class Discriminator:
             )
         kept = read_settings(folder / SETTINGS, SavedDiscriminator)
         max_tokens, kept_truncation = kept.pop("max_tokens"), kept.pop("truncation")
-        arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels")}
+        arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels", "spelling")}
         arguments["outputs"] = len(kept.get("labels", ())) or 1
         network: AttentionBiLSTM | BertClassifier
         tokens: Vocabulary | EncoderTokens
@@ -187,6 +188,7 @@ def new_bilstm(
     dropout: float = 0.3,
     truncation: Truncation = "window",
     labels: Sequence[str] = (),
+    spelling: str = "as_is",
 ) -> Discriminator:
     """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`, or that of another model.
 
@@ -209,7 +211,7 @@ def new_bilstm(
     segments = (clean(segment) for text in drop_repeated_texts(map(tuple, texts)) for segment in text)
     vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
-    return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels), **arguments}, truncation)
+    return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels, spelling), **arguments}, truncation)
 
 
 def new_token_bilstm(
@@ -247,6 +249,7 @@ def new_bert(
     freeze_layers: int = 0,
     truncation: Truncation = "window",
     labels: Sequence[str] = (),
+    spelling: str = "as_is",
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `bert`).
 
@@ -261,10 +264,10 @@ def new_bert(
         keep_lowest_layers(model, layers)
     network = BertClassifier(model, pooling, dropout, len(labels) or 1)
     network.freeze(freeze_embeddings, freeze_layers)
-    settings = {"kind": "bert", **_named(labels), "pooling": pooling, "dropout": dropout}
+    settings = {"kind": "bert", **_named(labels, spelling), "pooling": pooling, "dropout": dropout}
     return Discriminator(network, EncoderTokens(tokenizer, max_tokens or limit), settings, truncation)
 
 
-def _named(labels: Sequence[str]) -> dict[str, list[str]]:
-    """The labels as settings; nothing for one logit."""
-    return {"labels": list(labels)} if labels else {}
+def _named(labels: Sequence[str], spelling: str) -> dict[str, Any]:
+    """Labels and spelling as settings; nothing for one logit and for texts as they are."""
+    return {**({"labels": list(labels)} if labels else {}), **({"spelling": spelling} if spelling != "as_is" else {})}

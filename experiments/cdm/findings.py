@@ -29,6 +29,7 @@ from cdm.infilling import Gaps, TokenisedDialogues
 from cdm.negatives import Negatives
 from cdm.pair import Pair, PartialOrder, turns_of
 from cdm.rules import Rule, rule_negatives
+from cdm.spelling import spell
 from core.faults import SettingFault
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
@@ -177,7 +178,7 @@ def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
     sampled = kept_negatives(run, trained, train, plan.negatives)
     learned = {"": sampled}
     for rule in plan.rules:
-        chosen = chosen_dialogues(train, plan.negatives, run.seed)
+        chosen = spell(chosen_dialogues(train, plan.negatives, run.seed), pair.spelling)
         learned[f"{rule}_"] = rule_negatives(chosen, rule, run.seed, pair.given)
     judges = {
         f"{kind}{name}": find_or_train_discriminator(

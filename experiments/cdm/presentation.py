@@ -38,6 +38,7 @@ def present(
             amateur=amateur.identity,
             expert=expert.identity,
             between=" ".join(each.expert.identity for each in found.between.values()) or None,
+            spelling=pair.spelling,
             strategy=plan.negatives.strategy,
             gamma=plan.negatives.sampling.gamma,
             mixture=" ".join(map(str, plan.negatives.mixture)) or None,

@@ -106,6 +106,7 @@ class TrainedPair:
             "longest": self.pair.longest,
             "given": self.pair.given,
             "words": self.pair.words,
+            "spelling": self.pair.spelling,
             "dtype": self.pair.expert.dtype,
         }
 

@@ -103,6 +103,7 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         "model.width.middle=24",
         "model.development.model=${model.middle}",
         "model.rules=[mesgar]",
+        "model.spelling=normal",
         "+model.between.middle=${model.middle}",
         "model.negatives.mixture=[0.5,vakulenko]",
         f"outputs={tmp_path}",
@@ -123,11 +124,14 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     lines = [json.loads(line) for line in (tmp_path / "run/scores.jsonl").read_text("utf-8").splitlines()]
     assert [line["ratings"]["quality"] for line in lines] == [1.0] * 6 + [0.0] * 6
     (kept,) = tmp_path.glob("stages/development-*/examples.jsonl")
-    assert [example.id for example in read_examples(kept)] == [line["id"] for line in lines]
+    examples = read_examples(kept)
+    assert [example.id for example in examples] == [line["id"] for line in lines]
+    assert all(turn == turn.lower() for example in examples for turn in example.turns)
     assert {(row["system"], row["n"], row["rated quality"]) for row in results["table"] if "system" in row} == {
         ("0 machine turns", 6, 1.0),
         ("2 machine turns", 6, 0.0),
     }
+    assert "|spelling=normal|" in results["signature"]
     assert any("How the default settings were chosen" in note for note in results["notes"])
 
 
