@@ -16,11 +16,11 @@ from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.encoders import encoder_source
-from language_models.identity import model_fingerprint
-from language_models.loading import load_pretrained
-from language_models.model import readable_tokens
-from language_models.truncation import CutTruncation, refuse_cut
+from models.encoders import encoder_source
+from models.identity import model_fingerprint
+from models.loading import load_pretrained
+from models.model import readable_tokens
+from models.truncation import CutTruncation, refuse_cut
 
 log = logging.getLogger(__name__)
 

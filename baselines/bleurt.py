@@ -21,11 +21,11 @@ from core.scores import Field, Scores
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.batching import batches_by_budget, halve_when_out_of_memory, pad
-from language_models.identity import model_fingerprint
-from language_models.loading import load_pretrained
-from language_models.model import readable_tokens
-from language_models.truncation import CutTruncation, refuse_cut
+from models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from models.identity import model_fingerprint
+from models.loading import load_pretrained
+from models.model import readable_tokens
+from models.truncation import CutTruncation, refuse_cut
 
 
 @checked_dataclass

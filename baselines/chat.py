@@ -17,7 +17,7 @@ import torch
 from core.faults import SettingFault
 from core.stages import fingerprint
 from data.text_files import written_aside
-from language_models.causal import CausalLM
+from models.causal import CausalLM
 
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
 ANSWER_TOKENS = 16

@@ -21,10 +21,10 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies, count_documents, read_documents
-from language_models.batching import batches_by_budget, pad
-from language_models.encoders import Encoder
-from language_models.model import plain_token_ids, special_frame
-from language_models.truncation import CutTruncation, refuse_cut
+from models.batching import batches_by_budget, pad
+from models.encoders import Encoder
+from models.model import plain_token_ids, special_frame
+from models.truncation import CutTruncation, refuse_cut
 
 AT_ONCE = 256  # examples whose token embeddings are held in memory
 

@@ -17,10 +17,10 @@ from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import Setting
 from core.stages import fingerprint
-from language_models.causal import CausalLM, continuation_log_probabilities, fit_continuations
-from language_models.infilling import Convention, convention_of, encode_infills
-from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.truncation import CutTruncation, Truncation, refuse_cut
+from models.causal import CausalLM, continuation_log_probabilities, fit_continuations
+from models.infilling import Convention, convention_of, encode_infills
+from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.truncation import CutTruncation, Truncation, refuse_cut
 
 
 @checked_dataclass

@@ -14,8 +14,8 @@ from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from data.sentences import split_at_marks
-from language_models.embedders import Embedder, load_embedder
-from language_models.truncation import Truncation
+from models.embedders import Embedder, load_embedder
+from models.truncation import Truncation
 
 UNKNOWN = "a sentence has no word that the encoder knows"
 

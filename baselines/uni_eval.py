@@ -10,8 +10,8 @@ from core.scores import Scores, fields
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.truncation import CutTruncation, refuse_cut
+from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.truncation import CutTruncation, refuse_cut
 
 
 @checked_dataclass

@@ -14,8 +14,6 @@ from typing import Any
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from language_models.causal import CausalLM
-from language_models.tiny import train_tokenizer
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
@@ -23,6 +21,8 @@ from mars.masking import Blank, Kept
 from mars.planning import plan
 from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
+from models.causal import CausalLM
+from models.tiny import train_tokenizer
 
 SIZES: dict[str, dict[str, Any]] = {
     "small": {"n_embd": 256, "n_head": 4, "n_layer": 4},

@@ -15,9 +15,9 @@ from cdm.momentum import degraded_log_probabilities
 from cdm.pair import Pair
 from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
 from data.builtin.dialogues import generate_dialogues
-from language_models.causal import CausalLM
-from language_models.conditional import ConditionalLM
-from language_models.tiny import TinyCausal, TinyT5
+from models.causal import CausalLM
+from models.conditional import ConditionalLM
+from models.tiny import TinyCausal, TinyT5
 
 DIALOGUES = 64
 LONGEST = 30  # tokens of a segment

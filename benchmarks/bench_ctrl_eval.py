@@ -22,8 +22,8 @@ from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import load_prompts
 from data.sentences import make_splitter
-from language_models.infilling import PEGASUS
-from language_models.seq2seq import Seq2SeqLM
+from models.infilling import PEGASUS
+from models.seq2seq import Seq2SeqLM
 
 SHARED = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[1].parent / "shared/data"))
 SPLIT = r"(?<=[.!?])\s+"

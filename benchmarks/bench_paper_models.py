@@ -28,7 +28,7 @@ from transformers import (
     T5Config,
 )
 
-from language_models.tiny import initialise_model
+from models.tiny import initialise_model
 
 GB = 1e9
 TOKENS = 128  # of a row that is measured

@@ -19,8 +19,8 @@ import torch
 from machine import matrix_speed
 from torch.utils.flop_counter import FlopCounterMode
 
+from experiments.contracts import Run
 from experiments.run import main as run
-from experiments.runner.contracts import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 GOAL = 2.5  # times the limit, for a long stage

@@ -18,9 +18,9 @@ import torch
 from bench_run import run_alone
 from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
-from language_models.causal import CausalLM, continuation_log_probabilities
-from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.tiny import initialise_model, train_tokenizer
+from models.causal import CausalLM, continuation_log_probabilities
+from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.tiny import initialise_model, train_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 PARITY = 1e-4

@@ -14,11 +14,11 @@ from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, parts_
 from cdm.spelling import Spelling, spell
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
-from language_models.causal import CausalLM
-from language_models.conditional import ConditionalLM
-from language_models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
-from language_models.model import count_positions
-from language_models.training import Batch, Task, causal_batch, seq2seq_batch
+from models.causal import CausalLM
+from models.conditional import ConditionalLM
+from models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
+from models.model import count_positions
+from models.training import Batch, Task, causal_batch, seq2seq_batch
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 

@@ -10,8 +10,8 @@ from cdm.segments import InfillingTask
 from cdm.spelling import Spelling, spell
 from core.example import Example
 from core.faults import SettingFault
-from language_models.conditional import ConditionalLM, load_conditional
-from language_models.infilling import Infilling
+from models.conditional import ConditionalLM, load_conditional
+from models.infilling import Infilling
 
 log = logging.getLogger(__name__)
 

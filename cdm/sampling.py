@@ -13,7 +13,7 @@ from torch import Tensor
 from cdm.momentum import degraded_log_probabilities, keep_plausible
 from cdm.pair import Pair
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
-from language_models.batching import batches_by_budget, halve_when_out_of_memory
+from models.batching import batches_by_budget, halve_when_out_of_memory
 
 
 @checked_dataclass

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.settings import check
-from language_models.batching import join_ids
-from language_models.infilling import Infilling
+from models.batching import join_ids
+from models.infilling import Infilling
 
 Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi", "amr-multi"]
 Place = Literal["segment", "utterance", "content", "amr"]

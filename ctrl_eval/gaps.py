@@ -15,9 +15,9 @@ from pydantic import Field
 from core.settings import NonNegative, Number, checked_dataclass
 from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
-from language_models.infilling import Infilling, sentinel_infilling
-from language_models.seq2seq import Seq2SeqLM
-from language_models.training import Batch, Task, seq2seq_batch
+from models.infilling import Infilling, sentinel_infilling
+from models.seq2seq import Seq2SeqLM
+from models.training import Batch, Task, seq2seq_batch
 
 WORD = re.compile(r"\w+")
 LABEL_SHARE = 0.35

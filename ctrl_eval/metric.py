@@ -29,13 +29,13 @@ from ctrl_eval.frequency import WordFrequencies, load_frequencies, normalised_is
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from data.sentences import Splitter, make_splitter, split_english
-from language_models.causal import CausalLM, continuation_log_probabilities, continuation_windows
-from language_models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
-from language_models.label_words import label_word_log_probabilities
-from language_models.loading import load_pretrained
-from language_models.model import readable_tokens
-from language_models.seq2seq import Seq2SeqLM, target_log_probabilities
-from language_models.truncation import Truncation
+from models.causal import CausalLM, continuation_log_probabilities, continuation_windows
+from models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
+from models.label_words import label_word_log_probabilities
+from models.loading import load_pretrained
+from models.model import readable_tokens
+from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.truncation import Truncation
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class CTRLEval:
             aspects: which to score.
             sentence_split: see `data.sentences.make_splitter`.
             length_norm, weights, truncation, token_budget: see the class.
-            convention: how the model fills gaps; known for the types of `language_models.infilling.OF_MODEL_TYPE`.
+            convention: how the model fills gaps; known for the types of `models.infilling.OF_MODEL_TYPE`.
             longest: tokens that the model reads at once; by default as its tokenizer and configuration say.
             device, dtype: of the model.
 

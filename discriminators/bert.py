@@ -11,8 +11,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from core.faults import SettingFault
 from core.settings import check
 from discriminators.segments import Layout
-from language_models.encoders import mean_pool
-from language_models.model import plain_token_ids
+from models.encoders import mean_pool
+from models.model import plain_token_ids
 
 TokenPooling = Literal["mean", "cls"]
 

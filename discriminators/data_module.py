@@ -13,8 +13,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from discriminators.batches import pad_rows
 from discriminators.segments import TokenRow, Tokens, read
-from language_models.batching import batches_by_budget
-from language_models.truncation import Truncation
+from models.batching import batches_by_budget
+from models.truncation import Truncation
 
 ClassifierBatch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
 

@@ -29,12 +29,12 @@ from discriminators.vocabulary import (
     load_vocabulary,
     train_vocabulary,
 )
-from language_models.batching import batches_by_budget, halve_when_out_of_memory
-from language_models.encoders import load_encoder
-from language_models.identity import tokenizer_fingerprint, weights_fingerprint
-from language_models.loading import load_pretrained, load_weights
-from language_models.model import readable_tokens
-from language_models.truncation import Truncation
+from models.batching import batches_by_budget, halve_when_out_of_memory
+from models.encoders import load_encoder
+from models.identity import tokenizer_fingerprint, weights_fingerprint
+from models.loading import load_pretrained, load_weights
+from models.model import readable_tokens
+from models.truncation import Truncation
 
 SETTINGS = "discriminator.json"
 

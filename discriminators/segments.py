@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from core.faults import SettingFault
 from core.settings import check
-from language_models.batching import join_ids
-from language_models.truncation import Truncation
+from models.batching import join_ids
+from models.truncation import Truncation
 
 log = logging.getLogger(__name__)
 

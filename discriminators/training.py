@@ -24,8 +24,8 @@ from core.stages import fingerprint
 from discriminators.data_module import ClassifierBatch, DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import SETTINGS, Discriminator
 from discriminators.segments import Segments
-from language_models.fitting import fit_best
-from language_models.learning_curve import LearningCurve
+from models.fitting import fit_best
+from models.learning_curve import LearningCurve
 
 VERSION = 3  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
 ORIGIN = "training.json"

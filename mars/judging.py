@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from language_models.causal import CausalLM
-from language_models.seq2seq import chosen_log_probabilities
 from mars.slots import Reading, join, read_alone, read_on
+from models.causal import CausalLM
+from models.seq2seq import chosen_log_probabilities
 
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""

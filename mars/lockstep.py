@@ -11,8 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from language_models.batching import batches_by_budget, pad
-from language_models.causal import CausalLM
 from mars import judging
 from mars.cloze import Augmentation, Fill
 from mars.judging import DOUBT, TIE, judge_lengths
@@ -20,6 +18,8 @@ from mars.planning import NO_WORD, divergence, plan
 from mars.slots import Slots, read_alone, read_on
 from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
+from models.batching import batches_by_budget, pad
+from models.causal import CausalLM
 
 JUDGED_TOKENS = 1024  # in a pass that judges; rows of like length are judged together to save padding
 

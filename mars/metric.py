@@ -16,10 +16,6 @@ from core.selection import references_of, select_complete
 from core.settings import AscendingRatios, Positive, check
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
-from language_models.causal import CausalLM
-from language_models.embedders import Embedder, load_embedder
-from language_models.identity import tokenizer_fingerprint
-from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
 from mars.documents import count_words, load_documents
@@ -36,6 +32,10 @@ from mars.references import (
 )
 from mars.score import cosine, mars, ratio_weights
 from mars.tagging import Tagger, load_tagger
+from models.causal import CausalLM
+from models.embedders import Embedder, load_embedder
+from models.identity import tokenizer_fingerprint
+from models.masked import MaskedLM
 
 AugmenterName = Literal["self_planning", "naive", "none"]
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)

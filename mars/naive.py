@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.faults import ExampleFaults
-from language_models.masked import MaskedLM, most_likely_at_masks
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
+from models.masked import MaskedLM, most_likely_at_masks
 
 
 @dataclass(frozen=True)

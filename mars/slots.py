@@ -18,9 +18,9 @@ from transformers import DynamicCache
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
 from core.faults import SettingFault
-from language_models.batching import pad
-from language_models.causal import CausalLM
-from language_models.seq2seq import output_layer_given
+from models.batching import pad
+from models.causal import CausalLM
+from models.seq2seq import output_layer_given
 
 BLOCK = 256  # tokens of a row in one pass
 

@@ -18,11 +18,11 @@ from transformers import LogitsProcessor, PreTrainedTokenizerBase
 from core.faults import SettingFault
 from core.settings import Count, NonNegative, Size, check
 from discriminators.bilstm import AttentionBiLSTM
+from discriminators.bilstm_guide import TO_DO, BiLSTMGuide, TokenMismatchError
+from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
+from discriminators.text_guide import TextBridge
 from discriminators.vocabulary import Vocabulary
-from oumg.bilstm_guide import TO_DO, BiLSTMGuide, TokenMismatchError
-from oumg.bridge import TextBridge
-from oumg.causal_guide import CausalGuide
 
 GuidanceRule = Literal["normalised", "fudge"]
 Reads = Literal["continuation", "text"]

@@ -11,7 +11,7 @@ from transformers import set_seed as set_transformers_seed
 
 from core.faults import SettingFault
 from core.settings import Count, check
-from language_models.batching import halve_when_out_of_memory
+from models.batching import halve_when_out_of_memory
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.songnet import SongNet, generation_inputs
 

@@ -20,11 +20,11 @@ from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedM
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from core.settings import Count, Share, checked_dataclass
-from language_models.batching import pad
-from language_models.model import Float32Linear
-from language_models.training import NOT_LEARNED, Batch, Task, causal_batch
+from models.batching import pad
+from models.model import Float32Linear
+from models.tokens import decode_tokens
+from models.training import NOT_LEARNED, Batch, Task, causal_batch
 from oumg.form import MARKS, Form, Slot, SlotKind
-from oumg.tokens import decode_tokens
 
 LONGEST_PHRASE = 24
 SPECIAL = ("<pad>", "<unk>", "<end>", "<poem>")

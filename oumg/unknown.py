@@ -8,11 +8,11 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from discriminators.bert import EncoderTokens
+from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
 from discriminators.segments import clean
 from discriminators.vocabulary import BORROWED, SPECIAL
-from language_models.model import plain_token_ids
-from oumg.causal_guide import CausalGuide
+from models.model import plain_token_ids
 
 
 def count_unknown_tokens(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> int:

@@ -132,7 +132,7 @@ def saved_bert(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Writes a random BERT with two heads and a word-piece tokenizer over `pieces`; returns its folder."""
     from transformers import BertConfig, BertModel, BertTokenizer  # here, for the rooms that need no model
 
-    from language_models.tiny import initialise_model
+    from models.tiny import initialise_model
 
     def save(
         pieces: Sequence[str], dimension: int, layers: int, longest: int, seed: int = 0, deviation: float = 0.02

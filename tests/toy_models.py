@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
-from language_models.tiny import initialise_model
+from models.tiny import initialise_model
 
 
 def toy_bart(tokens: int, start: int, end: int, deviation: float, seed: int = 0) -> BartForConditionalGeneration:

@@ -3,8 +3,8 @@
 from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import present
+from experiments.contracts import Outcome, Run
 from experiments.report.evaluation import published_scores
-from experiments.runner.contracts import Outcome, Run
 
 
 def cdm_commongen(run: Run, data: DialogueData, plan: CdmPlan) -> Outcome:

@@ -20,7 +20,7 @@ from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
 from experiments.cdm.presentation import present
-from experiments.runner.contracts import Outcome, Run
+from experiments.contracts import Outcome, Run
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 
 

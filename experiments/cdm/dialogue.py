@@ -7,8 +7,8 @@ from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import present
+from experiments.contracts import Outcome, Run
 from experiments.report.evaluation import published_scores
-from experiments.runner.contracts import Outcome, Run
 
 
 def cdm_dialogue(run: Run, data: DialogueData, plan: CdmPlan) -> Outcome:

@@ -44,11 +44,11 @@ from experiments.cdm.stages import (
     kept_pooler,
     kept_steps,
 )
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
-from language_models.conditional import load_conditional
+from models.conditional import load_conditional
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
 UNLEARNED: tuple[MomentumPooling, ...] = ("average", "sum", "max", "min")

@@ -10,9 +10,9 @@ from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmFindings, CdmPlan, word_count_auc
 from experiments.cdm.plots import plot_momentum
 from experiments.cdm.systems import system_tables
+from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
-from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.trained import folders_of
 
 LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives

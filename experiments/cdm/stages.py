@@ -20,7 +20,7 @@ from cdm.segments import Strategy
 from core.faults import InputFaults
 from core.settings import Count, Number, Positive, checked_dataclass
 from core.stages import fingerprint
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.trained import Trained
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from cdm.discriminative import Steps
 from cdm.momentum import distribution_quality
 from data.rated import RatedSet
-from experiments.runner.contracts import Table
+from experiments.contracts import Table
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 
 

@@ -15,10 +15,10 @@ from core.scores import Metric, Scores, fields
 from ctrl_eval.metric import CTRLEval
 from data.sets.attributes import LabelledData
 from discriminators.data_module import LabelledText
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
-from language_models.seq2seq import Seq2SeqLM
+from models.seq2seq import Seq2SeqLM
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from ctrl_eval.frequency import VERSION, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
 from data.sentences import split_english
 from data.sets.attributes import LabelledData
+from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.ctrl_eval.baselines import Judges, make_baselines, train_judges
 from experiments.ctrl_eval.findings import Analyses, CtrlEvalFindings, analyse, score_weightings
 from experiments.ctrl_eval.plots import (
@@ -28,11 +29,10 @@ from experiments.ctrl_eval.plots import (
 from experiments.ctrl_eval.tables import tabulate
 from experiments.report import plots
 from experiments.report.evaluation import evaluate
-from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.discriminators import DiscriminatorPlan
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import Trained, folders_of, use_pretrained
-from language_models.loading import load_pretrained
+from models.loading import load_pretrained
 
 FREQUENCIES = "iwf.json"
 COUNT = "count"  # instead of the file of a table

@@ -1,7 +1,7 @@
 """Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
 
+from experiments.contracts import Table
 from experiments.ctrl_eval.findings import Case, CtrlEvalFindings, PartAgreement
-from experiments.runner.contracts import Table
 
 
 def tabulate(found: CtrlEvalFindings) -> list[Table]:

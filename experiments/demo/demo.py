@@ -5,8 +5,8 @@ import socket
 
 from core.faults import SettingFault
 from core.signature import MODEL_LIBRARIES, signature
+from experiments.contracts import Outcome, Run
 from experiments.demo.page import DemoModels, DemoSettings, build_page, import_gradio, serve_page
-from experiments.runner.contracts import Outcome, Run
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from data.sets.attributes import LabelledData
 from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import cdm_models
+from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.sentiment import find_or_count_frequencies
-from experiments.guided.models import load_generator, train_label_guide, train_label_judges
-from experiments.guided.parts import split_parts
-from experiments.runner.contracts import Outcome, Run
+from experiments.steering.models import load_generator, train_label_guide, train_label_judges
+from experiments.steering.parts import split_parts
 from experiments.training.discriminators import DiscriminatorPlan
 from experiments.training.guides import GuidePlan
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, NonNegative, Seed, checked_dataclass
+from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
-from experiments.guided.generation import check_candidates
-from experiments.guided.prompts import encode_prompts
-from experiments.guided.steps import WrittenToken, write_tokens
+from experiments.steering.generation import check_candidates
+from experiments.steering.prompts import encode_prompts
+from experiments.steering.steps import WrittenToken, write_tokens
 from experiments.training.guides import load_guide
-from language_models.causal import CausalLM
-from oumg.causal_guide import CausalGuide
+from models.causal import CausalLM
 from oumg.guidance import Guidance
 
 GENERATOR, GUIDE = "generator", "guide_"  # folders of models

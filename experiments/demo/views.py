@@ -9,8 +9,8 @@ from jinja2 import Environment, StrictUndefined
 from experiments.demo.comparing import ComparedFiles
 from experiments.demo.judging import Judgement
 from experiments.demo.steering import SideBySide
-from experiments.guided.steps import WrittenToken, name_shade
 from experiments.report.tables import format_cell
+from experiments.steering.steps import WrittenToken, name_shade
 
 SHOWN = 16  # candidates in the table of a token
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")

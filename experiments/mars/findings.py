@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
+from experiments.contracts import AgreementRow
 from experiments.report.evaluation import evaluate
-from experiments.runner.contracts import AgreementRow
 from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import AugmentedReference

@@ -15,14 +15,14 @@ from core.settings import Count, Positive, Several, Share, Size, checked_datacla
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.references import ReferenceData
+from experiments.contracts import AgreementRow, Outcome, Run, Table
 from experiments.mars.findings import Gain, ScoredTexts, list_references, mean_altered, measure_altered, measure_gain
 from experiments.mars.variants import MetricPlan
-from experiments.runner.contracts import AgreementRow, Outcome, Run, Table
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from language_models.causal import CausalLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import mean_kl
 from mars.metric import MARS
+from models.causal import CausalLM
 
 CAPTION = (
     "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "

@@ -15,6 +15,7 @@ from data.adversaries import apply_reorder, apply_retrieve
 from data.cleaning import clean_examples
 from data.rated import RatedSet
 from data.references import ReferenceData
+from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.mars.findings import (
     MarsFindings,
     ScoredTexts,
@@ -34,13 +35,12 @@ from experiments.mars.plots import plot_adversaries
 from experiments.mars.tables import mars_tables
 from experiments.mars.variants import Analyses, MetricPlan, make_variants, score_variants
 from experiments.report import plots
-from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from experiments.training.trained import folders_of
-from language_models.causal import CausalLM
 from mars.cloze import mean_kl
 from mars.metric import MARS
 from meta_eval.bootstrap import Estimate
+from models.causal import CausalLM
 
 
 def mars(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from experiments.contracts import Table
 from experiments.mars.findings import MarsFindings, name_ratio_row
-from experiments.runner.contracts import Table
 
 ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (

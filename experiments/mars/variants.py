@@ -8,9 +8,6 @@ from core.scores import Scores
 from core.settings import AscendingRatios, Count, Positive, checked_dataclass
 from data.rated import RatedSet
 from experiments.mars.findings import name_ratio_row
-from language_models.causal import CausalLM
-from language_models.embedders import Remembered, load_embedder
-from language_models.masked import MaskedLM
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation
 from mars.documents import load_documents
@@ -19,6 +16,9 @@ from mars.masking import Masking
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
 from mars.tagging import load_tagger
+from models.causal import CausalLM
+from models.embedders import Remembered, load_embedder
+from models.masked import MaskedLM
 
 MetricMaker = Callable[[Augmenter, str], MARS]
 """Makes the metric from an augmenter and the name of its model."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from core.settings import Seed, Several, Text, checked_dataclass
 from discriminators.discriminator import Discriminator
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups

@@ -9,10 +9,10 @@ from core.scores import Scores
 from data.rated import RatedSet
 from discriminators.discriminator import Discriminator
 from discriminators.explanations import explain_sentences
+from experiments.contracts import ScoredSet
 from experiments.oumg.findings import SystemFindings
 from experiments.oumg.tables import logit_signature
 from experiments.report.disagreements import find_worst
-from experiments.runner.contracts import ScoredSet
 
 
 def find_misjudged(found: SystemFindings, device: str, synthetic: bool) -> ScoredSet:

@@ -17,10 +17,10 @@ from core.stages import fingerprint
 from data.files import read_examples, write_examples
 from data.sets.songci import VerseData
 from data.splits import split_by
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
-from language_models.training import Batch, Task
+from models.training import Batch, Task
 from oumg.form import MARKS, Form
 from oumg.poetry import ShiftedRanks, generate_poems
 from oumg.songnet import SongNet, SongNetPlan, character_tokenizer

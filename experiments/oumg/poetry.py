@@ -1,10 +1,10 @@
 """Poems of one generator with two decoders under discriminators: G1 against G2 (OUMG, Table 1)."""
 
 from core.settings import Count, check
+from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.poems import check_candidates, choose_poems, find_characters, shifted_ranks, top_k
 from experiments.oumg.study import PoemStudy
-from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import FEWEST_INPUTS
 
 

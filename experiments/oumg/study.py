@@ -9,13 +9,13 @@ from core.example import Example
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.sets.songci import VerseData
+from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import forms, tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
 from experiments.oumg.gallery import format_gallery
 from experiments.oumg.misjudged import find_misjudged
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, Poet, find_or_train_songnet
 from experiments.report import plots
-from experiments.runner.contracts import Outcome, Run, Table
 from experiments.training.trained import Trained, folders_of
 from oumg.comparison import PairSettings, TextSet, pair_texts
 from oumg.form import Form

@@ -9,10 +9,10 @@ from core.signature import MODEL_LIBRARIES, signature
 from data.builtin.controlled import generate_texts
 from data.builtin.reviews import REVIEWS
 from data.sentences import split_english
+from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.findings import DiscriminatorGrid, compare_systems
 from experiments.oumg.misjudged import find_misjudged
-from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import PairSettings, TextSet, pair_texts
 
 SYSTEMS = ("fitting", "contrary")

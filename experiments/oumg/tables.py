@@ -11,8 +11,8 @@ from core.example import Example
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
+from experiments.contracts import ScoredSet
 from experiments.oumg.findings import SCORES, KindFindings, SystemFindings
-from experiments.runner.contracts import ScoredSet
 from experiments.training.trained import Trained, folders_of
 
 CAPTION = (

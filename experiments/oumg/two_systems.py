@@ -5,10 +5,10 @@ from pathlib import Path
 
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
+from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
 from experiments.oumg.misjudged import find_misjudged
-from experiments.runner.contracts import Outcome, Run, Table
 from oumg.comparison import Comparison, PairSettings, label_pairs, read_comparison
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from experiments.contracts import ScoredSet
 from experiments.report.explanations import LONGEST, Line, read_explanation
 from experiments.report.tables import shorten
-from experiments.runner.contracts import ScoredSet
 
 COUNT = 3  # examples of each metric
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from core.faults import printable
+from experiments.contracts import Outcome
 from experiments.report.results import file_name, replace_folder
 from experiments.report.tables import flat_cells, format_cell, group_rows, row_cells, shown_columns
-from experiments.runner.contracts import Outcome
 
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}

@@ -12,10 +12,10 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from data.text_files import written_aside
+from experiments.contracts import AgreementRow, Outcome
 from experiments.report.disagreements import find_disagreements
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
 from experiments.report.tables import format_interval, format_number, group_rows, shown_columns, text_columns
-from experiments.runner.contracts import AgreementRow, Outcome
 from meta_eval.bootstrap import Estimate
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.faults import printable
-from experiments.runner.contracts import ScoredSet
+from experiments.contracts import ScoredSet
 from meta_eval.agreement import Estimate
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows

@@ -23,8 +23,8 @@ from filelock import FileLock, Timeout
 from core.faults import SettingFault
 from core.stages import FILES, fingerprint
 from data.text_files import written_aside
+from experiments.contracts import Outcome
 from experiments.report.tables import group_rows, json_cells, row_cells
-from experiments.runner.contracts import Outcome
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
-from experiments.runner.contracts import AgreementRow, Table
+from experiments.contracts import AgreementRow, Table
 from experiments.runner.terminal import literal
 from meta_eval.bootstrap import Estimate
 

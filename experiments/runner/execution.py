@@ -22,11 +22,11 @@ from core.faults import InputFaults, MissingModel, SettingFault
 from core.settings import Count, check
 from core.stages import Stages
 from data.text_files import set_longest_line
+from experiments.contracts import Outcome, Run
 from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
-from experiments.runner.contracts import Outcome, Run
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.trust import check_trusted

@@ -10,7 +10,7 @@ from lightning_fabric.utilities.exceptions import MisconfigurationException
 
 from core.faults import SettingFault
 from experiments.runner.configuration import leaves
-from language_models.devices import check_device
+from models.devices import check_device
 
 
 def check_devices(config: Mapping[str, Any]) -> None:

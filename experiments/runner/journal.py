@@ -26,7 +26,7 @@ ROOMS = (
     "data",
     "discriminators",
     "experiments",
-    "language_models",
+    "models",
     "mars",
     "oumg",
 )

@@ -16,9 +16,9 @@ from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
 from core.faults import SettingFault
+from experiments.contracts import Outcome
 from experiments.report.results import file_name
 from experiments.report.tables import flat_cells, row_cells
-from experiments.runner.contracts import Outcome
 from experiments.runner.redaction import redact, redact_leaves
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from data.scored import ScoredFile
 from data.text_files import written_aside
-from experiments.runner.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
 from experiments.tools.meta_eval_tables import length_table
 from meta_eval.auditing import (

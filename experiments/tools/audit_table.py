@@ -15,8 +15,8 @@ from core.selection import find_lack
 from data.perturbations import DAMAGES
 from data.rated import RatedSet
 from data.text_files import written_aside
+from experiments.contracts import Outcome, Run, Table
 from experiments.report.exports import to_markdown
-from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.audit import (
     HasRated,
     MetricAudit,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from core.scores import Metric
 from data.text_files import written_aside
+from experiments.contracts import Table
 from experiments.report.exports import markdown_text, to_markdown
-from experiments.runner.contracts import Table
 
 SYNTHETIC = (
     "The texts, the damage and the small models are synthetic: this project generated or trained them. The figures "

@@ -14,9 +14,9 @@ from core.example import Example
 from core.faults import InputFaults, fault, shown
 from core.scores import Metric
 from data.scored import ScoredFile
+from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import intervals
 from experiments.report.tables import collect_reasons
-from experiments.runner.contracts import Outcome, Run, Table
 from experiments.tools.metric_scores import check_scored, flatten, score_file, show_resampling, show_signatures
 from meta_eval.correlation import Floats
 from meta_eval.intervals import FEWEST_UNITS, Resampling

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data.documents import DocumentFrequencies
-from experiments.runner.contracts import Outcome, Run
+from experiments.contracts import Outcome, Run
 from mars.documents import save_documents
 
 

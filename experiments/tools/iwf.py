@@ -9,8 +9,8 @@ from ctrl_eval.frequency import count_frequencies
 from data.files import read_examples
 from data.sentences import make_splitter
 from data.text_files import read_texts
-from experiments.runner.contracts import Outcome, Run
-from language_models.loading import load_pretrained
+from experiments.contracts import Outcome, Run
+from models.loading import load_pretrained
 
 
 def corpus_texts(path: str) -> list[str]:

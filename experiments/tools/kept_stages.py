@@ -7,7 +7,7 @@ from pathlib import Path
 from core.faults import SettingFault
 from core.kept_stages import KeptStage, copy_stage, list_stages, remove_stage
 from core.settings import NonNegative, Text, checked_dataclass
-from experiments.runner.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run, Table
 
 CAPTION = (
     "Each row is a stage, or a cache of a metric (augmented references, replies of a judge). `MB` are millions of "

@@ -17,8 +17,8 @@ from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
 from data.rated import RatedSet
 from data.scored import ScoredFile
+from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.report.plots import intervals, scores_against_ratings
-from experiments.runner.contracts import Outcome, Run, ScoredSet
 from experiments.tools.meta_eval_tables import (
     POWER,
     agreement_table,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.scored import ScoredFile
+from experiments.contracts import Table
 from experiments.report.tables import collect_reasons
-from experiments.runner.contracts import Table
 from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from data.scored import ScoredFile
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from meta_eval.intervals import Resampling
 
 

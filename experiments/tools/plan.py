@@ -10,7 +10,7 @@ import numpy as np
 
 from core.faults import SettingFault
 from data.scored import read_scored
-from experiments.runner.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run, Table
 from meta_eval.planning import (
     Needed,
     Spread,

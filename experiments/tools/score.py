@@ -30,7 +30,7 @@ from data.parquet_files import import_pyarrow
 from data.score_files import ENDINGS, write_score_rows
 from data.scored import iterate_unscored
 from data.text_files import MOST_FAULTS, STANDARD, describe_special, readable_path, written_aside
-from experiments.runner.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run, Table
 from experiments.tools.engines import Engine, ScoredChunk
 
 log = logging.getLogger(__name__)

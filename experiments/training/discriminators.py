@@ -11,7 +11,7 @@ from core.stages import fingerprint
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.training import VERSION, TrainingSettings, train_discriminator
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.trained import Trained, find_or_train
 
 

@@ -9,17 +9,17 @@ from transformers import PreTrainedTokenizerBase
 from core.faults import InputFaults
 from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
+from discriminators.causal_guide import SETTINGS as GUIDE
+from discriminators.causal_guide import CausalGuide, GuideShape, train_causal_guide
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator, new_token_bilstm
+from discriminators.prefixes import prefix_texts
 from discriminators.training import TrainingSettings, train_discriminator
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.trained import Trained, find_or_train
-from language_models.model import plain_token_ids
-from oumg.causal_guide import SETTINGS as GUIDE
-from oumg.causal_guide import CausalGuide, GuideShape, train_causal_guide
-from oumg.prefixes import prefix_texts
-from oumg.tokens import decode_tokens
+from models.model import plain_token_ids
+from models.tokens import decode_tokens
 
 VERSION = 2  # of trained guides; raise it whenever the same plan and texts would give other weights
 

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from core.faults import InputFaults, SettingFault
 from core.stages import fingerprint
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.trained import Trained, find_or_train, use_pretrained
-from language_models.causal import CausalLM
-from language_models.masked import MaskedLM
-from language_models.training import (
+from models.causal import CausalLM
+from models.masked import MaskedLM
+from models.training import (
     NOT_LEARNED,
     VERSION,
     Batch,

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.runner.contracts import Run
-from language_models.identity import folder_fingerprint
+from experiments.contracts import Run
+from models.identity import folder_fingerprint
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import Metric
 from discriminators.discriminator import new_bilstm
-from language_models.causal import CausalLM
-from language_models.encoders import Encoder, load_encoder
-from language_models.infilling import Convention, convention_of
-from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyGPT2, TinyT5
+from models.causal import CausalLM
+from models.encoders import Encoder, load_encoder
+from models.infilling import Convention, convention_of
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains.", "no."]
 EXAMPLES = [

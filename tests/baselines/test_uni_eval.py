@@ -7,8 +7,8 @@ import torch
 from baselines.uni_eval import UniEval
 from core.example import Example
 from core.faults import ExampleFaults
-from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyT5
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyT5
 
 QUESTION = "question: coherent? </s> response: {response} </s> history: {history}"
 DIALOGUES = [

@@ -4,7 +4,7 @@ import pytest
 
 from cdm.pair import SEPARATOR, Pair
 from data.builtin.dialogues import generate_dialogues
-from language_models.tiny import TinyT5
+from models.tiny import TinyT5
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,12 @@ from cdm.pair import Pair, decode_dialogues
 from cdm.sampling import Sampling, sample_segments, sampling_probabilities
 from cdm.segments import Gap
 from core.faults import SettingFault
-from language_models.batching import join_ids
-from language_models.causal import CausalLM, PretrainedCausal
-from language_models.conditional import ConditionalLM
-from language_models.seq2seq import PretrainedSeq2Seq, Seq2SeqLM
-from language_models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model, train_tokenizer
-from language_models.warm import WarmEncoderDecoder
+from models.batching import join_ids
+from models.causal import CausalLM, PretrainedCausal
+from models.conditional import ConditionalLM
+from models.seq2seq import PretrainedSeq2Seq, Seq2SeqLM
+from models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model, train_tokenizer
+from models.warm import WarmEncoderDecoder
 from tests.toy_models import toy_bart
 
 Dialogues = list[tuple[str, ...]]

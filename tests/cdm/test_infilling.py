@@ -13,9 +13,9 @@ import torch
 from cdm.infilling import SEPARATOR, Gaps, held_out_nll, tokenise
 from cdm.pair import Pair
 from data.builtin.dialogues import generate_dialogues
-from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyT5
-from language_models.training import Schedule, train_language_model
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyT5
+from models.training import Schedule, train_language_model
 
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)

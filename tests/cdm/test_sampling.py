@@ -9,7 +9,7 @@ import torch
 from cdm.momentum import contrastive_momentum, degraded_log_probabilities
 from cdm.pair import SEPARATOR, Pair
 from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
-from language_models.tiny import TinyT5
+from models.tiny import TinyT5
 
 
 def test_momentum_and_degradation_by_hand() -> None:

@@ -20,8 +20,8 @@ from cdm.segments import (
     training_gap,
     window,
 )
-from language_models.batching import join_ids
-from language_models.infilling import Infilling
+from models.batching import join_ids
+from models.infilling import Infilling
 
 INFILLING = Infilling(mask=(1,), before=(1,), after=(2,), end=())
 SEPARATOR = 3

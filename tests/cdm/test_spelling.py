@@ -14,7 +14,7 @@ from cdm.pair import Pair
 from cdm.spelling import normal_spelling
 from core.example import Example
 from discriminators.discriminator import new_bilstm
-from language_models.tiny import TinyT5
+from models.tiny import TinyT5
 
 RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
 TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")

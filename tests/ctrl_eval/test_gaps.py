@@ -9,8 +9,8 @@ import pytest
 from core.faults import SettingFault
 from ctrl_eval.gaps import TextGaps, choose_gap, gap_tasks
 from ctrl_eval.prompts import Prompts
-from language_models.infilling import sentinel_infilling
-from language_models.tiny import TinyT5
+from models.infilling import sentinel_infilling
+from models.tiny import TinyT5
 
 TEXT = "The camera is small. It takes sharp pictures, even at night! I would buy it again. "
 PLAN = TinyT5(400, 16, 32, 2, 1, 1)

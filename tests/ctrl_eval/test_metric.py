@@ -17,10 +17,10 @@ from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
-from language_models.causal import CausalLM
-from language_models.infilling import BART, LEFT_TO_RIGHT, T5, encode_infills
-from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyGPT2, TinyT5
+from models.causal import CausalLM
+from models.infilling import BART, LEFT_TO_RIGHT, T5, encode_infills
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5
 from tests.toy_models import toy_bart
 
 PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), ("negative", "positive"), (("bad", "good"),))
@@ -183,7 +183,7 @@ def test_bart_scores_the_segment_inside_the_whole_text() -> None:
 
 @pytest.mark.parametrize("folder", ["t5", "pegasus", "roberta"])
 def test_real_vocabularies_know_their_masks(shared_data: Path, folder: str) -> None:
-    from language_models.infilling import PEGASUS, encode_infills
+    from models.infilling import PEGASUS, encode_infills
 
     source = shared_data.parent / "tokenizers" / folder
     if not source.is_dir():

@@ -19,8 +19,8 @@ from ctrl_eval.frequency import (
 )
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
-from language_models.infilling import BART, PEGASUS, T5, Infill, convention_of
-from language_models.tiny import train_tokenizer
+from models.infilling import BART, PEGASUS, T5, Infill, convention_of
+from models.tiny import train_tokenizer
 
 
 def test_the_papers_prompts_are_the_released_ones(shared_data: Path) -> None:

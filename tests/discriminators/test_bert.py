@@ -8,7 +8,7 @@ import torch
 
 from discriminators.bert import BertClassifier, EncoderTokens
 from discriminators.discriminator import Discriminator, new_bert
-from language_models.encoders import load_encoder, mean_pool
+from models.encoders import load_encoder, mean_pool
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discriminators.segments import Layout, has_tokens, read, windows
-from language_models.batching import join_ids
+from models.batching import join_ids
 
 
 class Letters:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from discriminators.vocabulary import borrowed_vocabulary, load_vocabulary, train_vocabulary
-from language_models.tiny import train_tokenizer
+from models.tiny import train_tokenizer
 
 TEXT = ["don't stop, stop", "stop <sep> now now", "明月几时有 把酒问青天", "明月 明月"]
 

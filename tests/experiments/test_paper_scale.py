@@ -17,7 +17,7 @@ from benchmarks.bench_paper_models import MODELS
 from core.example import Example
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
-from language_models.tiny import initialise_model
+from models.tiny import initialise_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of libraries that read folders without a card
 

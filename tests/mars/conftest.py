@@ -7,8 +7,8 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, PreTrainedTokenizerFast
 
-from language_models.causal import CausalLM
-from language_models.tiny import TinyGPT2
+from models.causal import CausalLM
+from models.tiny import TinyGPT2
 
 STORIES = [
     "Tom had a red ball. He threw it over the wall, and the dog ran after it.",

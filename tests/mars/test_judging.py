@@ -22,7 +22,6 @@ from transformers import (
     Qwen2Config,
 )
 
-from language_models.causal import CausalLM
 from mars.judging import (
     DOUBT,
     TIE,
@@ -38,6 +37,7 @@ from mars.judging import (
 from mars.lockstep import pick
 from mars.planning import plan
 from mars.slots import Slots, check_model, get_output_embeddings, join, read_alone, read_on
+from models.causal import CausalLM
 
 SMALL: dict[str, Any] = {"vocab_size": 60, "bos_token_id": 1, "eos_token_id": 1, "pad_token_id": 0}
 WIDE: dict[str, Any] = {

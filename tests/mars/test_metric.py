@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from data.documents import DocumentFrequencies
-from language_models.tiny import TinyBert, TinyGPT2
 from mars.cloze import Augmented, Fill, Job
 from mars.documents import count_words
 from mars.masking import Blank, Kept
@@ -20,6 +19,7 @@ from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
 from mars.score import ratio_weights
 from mars.tagging import load_tagger
+from models.tiny import TinyBert, TinyGPT2
 
 TEXTS = [
     "the old dog ran after a red ball.",

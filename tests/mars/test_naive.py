@@ -3,11 +3,11 @@
 import pytest
 
 from core.faults import ExampleFaults
-from language_models.masked import MaskedLM, most_likely_at_masks
-from language_models.tiny import TinyBert
 from mars.cloze import Job
 from mars.masking import Blank, Kept
 from mars.naive import NaiveAugmenter
+from models.masked import MaskedLM, most_likely_at_masks
+from models.tiny import TinyBert
 
 TEXTS = ["the cat sat on the mat.", "the dog ran in the park."]
 

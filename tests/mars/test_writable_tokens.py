@@ -5,9 +5,9 @@ import random
 import pytest
 from transformers import BertTokenizer
 
-from language_models.causal import CausalLM
-from language_models.tiny import train_tokenizer
 from mars.writable_tokens import WritableTokens, count_missing_bytes
+from models.causal import CausalLM
+from models.tiny import train_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -19,13 +19,13 @@ from transformers import (
 )
 
 from core.faults import SettingFault
+from discriminators.bilstm_guide import TokenMismatchError
+from discriminators.causal_guide import CausalGuide
+from discriminators.causal_lstm import CausalLSTM
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
-from language_models.causal import CausalLM
-from language_models.model import plain_token_ids
-from language_models.tiny import TinyGPT2, initialise_model, train_tokenizer
-from oumg.bilstm_guide import TokenMismatchError
-from oumg.causal_guide import CausalGuide
-from oumg.causal_lstm import CausalLSTM
+from models.causal import CausalLM
+from models.model import plain_token_ids
+from models.tiny import TinyGPT2, initialise_model, train_tokenizer
 from oumg.guidance import Guidance, GuidedStep
 from oumg.unknown import count_unknown_tokens
 

@@ -11,7 +11,7 @@ import torch
 from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.faults import SettingFault
-from language_models.training import Schedule, train_language_model
+from models.training import Schedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
 from oumg.poetry import ContentOnly, FormConstraint, generate_poems

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from ctrl_eval.frequency import WordFrequencies
 from discriminators.bilstm import AttentionBiLSTM
-from language_models.encoders import mean_pool
+from models.encoders import mean_pool
 
 
 def test_wrong_shapes_are_refused() -> None:

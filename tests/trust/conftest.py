@@ -32,12 +32,12 @@ from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
 from discriminators.bert import EncoderTokens
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
-from language_models.causal import CausalLM
-from language_models.encoders import Encoder
-from language_models.infilling import convention_of
-from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyGPT2, TinyT5
 from mars.metric import MARS
+from models.causal import CausalLM
+from models.encoders import Encoder
+from models.infilling import convention_of
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5
 
 Side = Literal["left", "right"]
 MakeMetric = Callable[[int, Side], Metric]

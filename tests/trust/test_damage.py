@@ -17,9 +17,9 @@ from core.faults import InputFaults
 from core.stages import FILES, Stages
 from discriminators.discriminator import new_bilstm
 from experiments.run import main
-from language_models.checkpoints import SEALS, SealedCheckpoints, is_whole
-from language_models.fitting import fit_best
-from language_models.learning_curve import LearningCurve
+from models.checkpoints import SEALS, SealedCheckpoints, is_whole
+from models.fitting import fit_best
+from models.learning_curve import LearningCurve
 
 
 def truncate(content: bytes) -> bytes:

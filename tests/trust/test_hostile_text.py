@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from core.faults import fault, printable, shown
-from experiments.guided.demo import print_colored
-from experiments.guided.steps import WrittenToken
+from experiments.contracts import AgreementRow, Outcome, Table
 from experiments.report.exports import to_latex, to_markdown, write_tables
 from experiments.report.plots import save_figure
 from experiments.report.tables import agreement_tables, terminal_tables
 from experiments.run import main
-from experiments.runner.contracts import AgreementRow, Outcome, Table
 from experiments.runner.journal import journal
+from experiments.steering.demo import print_colored
+from experiments.steering.steps import WrittenToken
 from meta_eval.bootstrap import Estimate
 
 TITLE, CLEAR, EIGHT_BIT, MIRROR = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J", "\u202e"

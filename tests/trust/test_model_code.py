@@ -14,11 +14,11 @@ from baselines.bleurt import Bleurt
 from core.faults import MissingModel
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import new_bert, new_bilstm
-from language_models.causal import CausalLM
-from language_models.conditional import load_conditional
-from language_models.encoders import Encoder, load_encoder
-from language_models.masked import MaskedLM
-from language_models.seq2seq import Seq2SeqLM
+from models.causal import CausalLM
+from models.conditional import load_conditional
+from models.encoders import Encoder, load_encoder
+from models.masked import MaskedLM
+from models.seq2seq import Seq2SeqLM
 
 ROOT = Path(__file__).parents[2]
 CODE = """

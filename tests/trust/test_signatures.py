@@ -32,13 +32,13 @@ from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from experiments.runner.listing import CONFIGS
-from language_models.causal import CausalLM
-from language_models.encoders import Encoder
-from language_models.infilling import convention_of
-from language_models.seq2seq import Seq2SeqLM
-from language_models.tiny import TinyGPT2, TinyT5
-from language_models.word_vectors import WordVectors
 from mars.metric import MARS
+from models.causal import CausalLM
+from models.encoders import Encoder
+from models.infilling import convention_of
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5
+from models.word_vectors import WordVectors
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
 EXAMPLE = Example("a", "the cat sat.", ("hello", "the cat"), "where?", "the", "good", ("a cat sat.",))

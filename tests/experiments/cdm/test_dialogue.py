@@ -19,8 +19,8 @@ from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word_count_auc
 from experiments.cdm.stages import windows as windows_of
 from experiments.training.language_models import LanguageModelPlan
-from language_models.tiny import TinyT5
-from language_models.training import Schedule
+from models.tiny import TinyT5
+from models.training import Schedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (

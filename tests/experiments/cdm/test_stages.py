@@ -17,9 +17,9 @@ from core.faults import InputFaults, SettingFault
 from core.stages import Stages
 from data.builtin.dialogues import generate_dialogues
 from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_pooler, windows
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.trained import Trained
-from language_models.tiny import TinyT5
+from models.tiny import TinyT5
 
 DIALOGUES = [example.turns for example in generate_dialogues(12, seed=5)]
 SAMPLED = NegativesPlan("mixed-multi", Sampling(gamma=0.0, longest=6), 10)

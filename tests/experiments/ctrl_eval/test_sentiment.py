@@ -27,8 +27,8 @@ from data.sets.attributes import LabelledData
 from experiments.ctrl_eval.sentiment import choose_table
 from experiments.runner.configuration import compose_run
 from experiments.training.language_models import LanguageModelPlan, Pretrained
-from language_models.tiny import TinyGPT2, TinyT5
-from language_models.training import Schedule
+from models.tiny import TinyGPT2, TinyT5
+from models.training import Schedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (

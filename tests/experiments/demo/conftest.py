@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from experiments.run import main
-from tests.experiments.guided.conftest import guide, lm
+from tests.experiments.steering.conftest import guide, lm
 
 __all__ = ["guide", "lm"]  # fixtures of guided decoding
 

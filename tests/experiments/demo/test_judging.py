@@ -15,9 +15,9 @@ from discriminators.discriminator import new_bilstm
 from experiments.demo.judging import Judgement, judge, judge_by, load_metrics
 from experiments.demo.steering import SideBySide
 from experiments.demo.views import highlight, show_candidates, show_judgements
-from experiments.guided.steps import Candidate, WrittenToken
 from experiments.report.explanations import Line, Piece
-from language_models.tiny import TinyGPT2, TinyT5
+from experiments.steering.steps import Candidate, WrittenToken
+from models.tiny import TinyGPT2, TinyT5
 
 HOSTILE = "<script>alert('x')</script>"
 

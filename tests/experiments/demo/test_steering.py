@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from core.faults import InputFaults, SettingFault
+from discriminators.causal_guide import CausalGuide
 from experiments.demo.steering import Steerer, SteeringRequest, write_side_by_side
-from language_models.causal import CausalLM
-from oumg.causal_guide import CausalGuide
+from models.causal import CausalLM
 
 REQUEST = SteeringRequest("the red cat", "good", 4.0, 6, 8, 0)
 

@@ -13,6 +13,7 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
+from experiments.contracts import ScoredSet
 from experiments.mars.findings import (
     MarsFindings,
     ScoredTexts,
@@ -28,13 +29,12 @@ from experiments.mars.findings import (
 )
 from experiments.mars.tables import make_system_table
 from experiments.report.plots import scores_against_ratings
-from experiments.runner.contracts import ScoredSet
 from experiments.tools.augment import list_lines
-from language_models.tiny import TinyGPT2
 from mars.cloze import Augmented
 from mars.masking import Blank
 from mars.metric import MARS, Compared
 from mars.references import AugmentedReference
+from models.tiny import TinyGPT2
 
 ROOT = Path(__file__).parents[3]
 TOY = (

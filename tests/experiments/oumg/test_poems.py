@@ -3,7 +3,7 @@
 from core.example import Example
 from data.sets.songci import VerseData
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, choose_poems, find_characters, limit_tunes
-from language_models.training import Schedule
+from models.training import Schedule
 from oumg.songnet import SongNetPlan
 
 PLAN = GeneratorPlan(model=SongNetPlan(8, 1, 1, n_positions=64, min_count=2), schedule=Schedule(1, 2, 1e-3))

@@ -12,7 +12,7 @@ from core.example import Example
 from data.files import write_examples
 from discriminators.vocabulary import load_vocabulary
 from experiments.oumg.findings import SCORES
-from language_models.tiny import train_tokenizer
+from models.tiny import train_tokenizer
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 TOY = (

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
+from experiments.contracts import AgreementRow, Outcome, ScoredSet, Table
 from experiments.report.page import write_report
 from experiments.report.results import Circumstances, write_plots
-from experiments.runner.contracts import AgreementRow, Outcome, ScoredSet, Table
 from meta_eval.bootstrap import Estimate
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

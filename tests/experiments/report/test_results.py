@@ -12,12 +12,12 @@ from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores
 from data.rated import RatedSet
+from experiments.contracts import AgreementRow, Outcome, ScoredSet, Table
 from experiments.report import results
 from experiments.report.disagreements import find_disagreements
 from experiments.report.exports import write_tables
 from experiments.report.page import duration, render
 from experiments.report.tables import flat_cells, group_rows, row_cells, shown_columns, terminal_tables
-from experiments.runner.contracts import AgreementRow, Outcome, ScoredSet, Table
 from experiments.runner.sweep import show
 from meta_eval.bootstrap import Estimate
 

@@ -20,8 +20,8 @@ from core.scores import Field, Scores, fields
 from core.stages import Stages
 from data.scored import read_scored
 from data.text_files import standard_input
+from experiments.contracts import Run
 from experiments.runner import terminal
-from experiments.runner.contracts import Run
 from experiments.tools.engines import LocalEngine
 from experiments.tools.score import check_scorable, required_fields, score, split_chunks
 

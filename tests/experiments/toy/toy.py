@@ -14,8 +14,8 @@ from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
 from data.rated import RatedSet
+from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.report.evaluation import evaluate
-from experiments.runner.contracts import Outcome, Run, ScoredSet
 
 log = logging.getLogger("experiments.toy")
 

@@ -11,7 +11,7 @@ from core.stages import Stages
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bilstm
 from discriminators.training import TrainingSettings
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
 

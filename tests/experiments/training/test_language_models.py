@@ -8,7 +8,7 @@ from pytorch_lightning import Trainer
 
 from core.faults import SettingFault
 from core.stages import Stages
-from experiments.runner.contracts import Run
+from experiments.contracts import Run
 from experiments.training.language_models import (
     LanguageModelPlan,
     MaskedTokens,
@@ -17,8 +17,8 @@ from experiments.training.language_models import (
     find_or_train_language_model,
 )
 from experiments.training.trained import Trained
-from language_models.tiny import TinyBert, TinyGPT2
-from language_models.training import NOT_LEARNED, Schedule
+from models.tiny import TinyBert, TinyGPT2
+from models.training import NOT_LEARNED, Schedule
 
 SCHEDULE = Schedule(epochs=1, batch_size=2, learning_rate=1e-3)
 CAUSAL = LanguageModelPlan(TinyGPT2(300, 16, 2, 1, 32), SCHEDULE, WholeTexts())

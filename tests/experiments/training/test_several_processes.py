@@ -21,9 +21,9 @@ from pytorch_lightning import Trainer
 from discriminators.data_module import LabelledText
 from discriminators.discriminator import new_bert, new_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
-from language_models.tiny import TinyGPT2
-from language_models.training import Schedule, Task, train_language_model
-from oumg.causal_guide import GuideShape, train_causal_guide
+from models.tiny import TinyGPT2
+from models.training import Schedule, Task, train_language_model
+from discriminators.causal_guide import GuideShape, train_causal_guide
 
 folder, devices, encoder = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 torch.set_num_threads(1)

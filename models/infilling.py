@@ -1,0 +1,292 @@
+"""Infilling conventions: how a family of models marks a gap, and what it writes for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from transformers import PreTrainedTokenizerBase
+
+from core.faults import SettingFault
+from models.causal import CausalLM
+from models.conditional import ConditionalLM
+from models.model import special_frame
+
+
+@dataclass(frozen=True)
+class Infilling:
+    """Source: `begin`, text with `mask` in the gap, `end`. Target: `before`, the missing tokens, `after`.
+
+    The model is given the tokens of `before`, which are never scored. `after` ends the segment and is scored.
+
+    Attributes:
+        reads_right: whether the source goes on behind the gap.
+    """
+
+    mask: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    end: tuple[int, ...]
+    begin: tuple[int, ...] = ()
+    reads_right: bool = True
+
+    def target(self, segment: Sequence[int]) -> list[int]:
+        """The target ids for a missing segment."""
+        return [*self.before, *segment, *self.after]
+
+
+def segment_infilling(lm: ConditionalLM) -> Infilling:
+    """How an encoder-decoder model reads one gap and writes the segment that belongs there.
+
+    T5 and its kind have sentinels. Others have a mask token (PEGASUS `<mask_1>`, BART `<mask>`, BERT `[MASK]`): their
+    tokenizers frame source and segment as they frame a text, and the token that ends a text ends the segment.
+
+    Raises SettingFault for a tokenizer with neither, or without a token that ends a text.
+    """
+    tokenizer = lm.tokenizer
+    vocabulary = tokenizer.get_vocab()
+    if "<extra_id_0>" in vocabulary:
+        return sentinel_infilling(tokenizer)
+    begin, end = special_frame(tokenizer)
+    mask = PEGASUS.mask if PEGASUS.mask in vocabulary else tokenizer.mask_token
+    if mask is None or len(end) != 1:
+        raise SettingFault(
+            "infilling needs a tokenizer with sentinels (<extra_id_0>, <extra_id_1>), or with a mask token and one "
+            f"token that ends a text, but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has neither"
+        )
+    before = () if begin == (lm.model.config.decoder_start_token_id,) else begin
+    return Infilling(mask=(_single(tokenizer, str(mask)),), before=before, after=end, end=end, begin=begin)
+
+
+MIDDLE = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>")
+
+
+def middle_infilling(lm: CausalLM) -> Infilling:
+    """Fill-in-the-middle (Bavarian et al. 2022): prefix, suffix, and then the segment, each behind a token of `MIDDLE`.
+
+    The token that ends a text ends the segment. Raises SettingFault for a tokenizer without the three tokens.
+    """
+    prefix, suffix, middle = (_single(lm.tokenizer, token) for token in MIDDLE)
+    return Infilling(mask=(suffix,), before=(), after=(lm.start,), end=(middle,), begin=(prefix,))
+
+
+def sentinel_infilling(tokenizer: PreTrainedTokenizerBase) -> Infilling:
+    """T5's convention: `<extra_id_0>` in the source, `<extra_id_0> segment <extra_id_1>` as the target.
+
+    The source ends with the tokenizer's end token (`</s>`), as in T5's pretraining.
+
+    Raises SettingFault for a tokenizer without these sentinels.
+    """
+    first, second = (tokenizer.convert_tokens_to_ids(f"<extra_id_{i}>") for i in range(2))
+    if not isinstance(first, int) or not isinstance(second, int) or tokenizer.unk_token_id in (first, second):
+        raise SettingFault(
+            "infilling needs a tokenizer with the sentinels <extra_id_0> and <extra_id_1> (the T5 family), "
+            f"but {type(tokenizer).__name__} of {tokenizer.name_or_path!r} has none"
+        )
+    return Infilling(
+        mask=(first,), before=(first,), after=(second,), end=(_single(tokenizer, str(tokenizer.eos_token)),)
+    )
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a family of models fills one gap, in the strings of its tokenizer.
+
+    Attributes:
+        mask: stands for the gap in the source; empty without a mask.
+        before: precedes the segment in the target; given to the model.
+        after: follows the segment in the target; never scored.
+        closing: ends the segment and is scored in closed segments; empty if nothing ends a segment.
+        whole_text: the target is the whole text, not the segment alone.
+        source_first: the target is the source, then the segment; implies `whole_text`.
+        continues: the model is causal and writes the segment, with a blank in front, after the source.
+        apart: the text on each side of the mask is encoded by itself, without blanks at its ends.
+    """
+
+    mask: str
+    before: str = ""
+    after: str = ""
+    closing: str = ""
+    whole_text: bool = False
+    source_first: bool = False
+    continues: bool = False
+    apart: bool = False
+
+    def without_mask(self) -> "Convention":
+        """The pattern functions of BARTScore: nothing in the source says where the segment belongs (Table 5)."""
+        return replace(self, mask="", before="", after="", whole_text=False, apart=False)
+
+    def with_source_first(self) -> "Convention":
+        """The pattern functions of PPL-GPT: no mask, and the target begins with the source (Table 5)."""
+        return replace(self.without_mask(), whole_text=True, source_first=True)
+
+
+# PEGASUS learned texts whose sentences are encoded one by one, with one id in place of a sentence. CTRLEval's released
+# program (transformers 4.4.2) reads the same; transformers 5 puts a lone word-start piece between a blank and the mask.
+PEGASUS = Convention(mask="<mask_1>", closing="</s>", apart=True)
+T5 = Convention(mask="<extra_id_0>", before="<extra_id_0>", after="<extra_id_1>")
+BART = Convention(mask="<mask>", whole_text=True)
+LEFT_TO_RIGHT = Convention(mask="", continues=True)
+OF_MODEL_TYPE = {
+    "pegasus": PEGASUS,
+    "pegasus_x": PEGASUS,
+    "bigbird_pegasus": PEGASUS,
+    "t5": T5,
+    "mt5": T5,
+    "umt5": T5,
+    "longt5": T5,
+    "bart": BART,
+    "mbart": BART,
+    "led": BART,
+}
+
+
+def convention_of(model_type: str) -> Convention:
+    """The convention of a type of model (`config.model_type`).
+
+    Raises SettingFault for an unknown type, which needs a Convention of its own.
+    """
+    if model_type not in OF_MODEL_TYPE:
+        raise SettingFault(
+            f"the infilling convention is known for {', '.join(OF_MODEL_TYPE)}, but the model is of the type "
+            f"{model_type!r}: set convention to a models.infilling.Convention of its own"
+        )
+    return OF_MODEL_TYPE[model_type]
+
+
+@dataclass(frozen=True)
+class Infill:
+    """One gap as token ids: the source, the target, and the scored part of the target.
+
+    Attributes:
+        source: encoder input ids.
+        target: decoder target ids.
+        start, stop: target[start:stop] is the segment.
+        mask: where the mask stands in the source; -1 without one.
+        frame: target[:frame] precedes every segment in this convention.
+    """
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    start: int
+    stop: int
+    mask: int
+    frame: int = 0
+
+    def cut(self, longest: int, around: bool) -> tuple["Infill", int]:
+        """The part that fits into `longest` tokens of source and of target, and how many tokens are lost.
+
+        The mask and the token that ends the source stay. With `around`, the source keeps the tokens nearest to the
+        gap; without it, its beginning. The target keeps its frame and the beginning of the segment; text before the
+        segment goes first.
+
+        >>> Infill((1, 2, 9, 4, 5, 0), (7, 8), 0, 2, mask=2).cut(4, around=True)[0].source
+        (2, 9, 4, 0)
+        >>> Infill((1, 2, 9, 4, 5, 0), (7, 8), 0, 2, mask=2).cut(4, around=False)[0].source
+        (1, 2, 9, 0)
+        """
+        body, end = self.source[:-1], self.source[-1:]
+        room = longest - len(end)
+        first = 0
+        if len(body) > room:
+            at = max(self.mask, 0)
+            first = at - room // 2 if around else at - room + 1
+            first = min(max(first, 0), len(body) - room)
+        kept = body[first : first + room]
+        lost = min(max(0, min(self.stop, len(self.target)) - longest), self.start - self.frame)  # before the segment
+        target = (*self.target[: self.frame], *self.target[self.frame + lost :])[:longest]
+        dropped = len(body) - len(kept) + len(self.target) - len(target)
+        mask = self.mask - first if self.mask >= 0 else -1
+        stop = min(self.stop - lost, len(target))
+        return Infill((*kept, *end), target, self.start - lost, stop, mask, self.frame), dropped
+
+
+def encode_infills(
+    tokenizer: PreTrainedTokenizerBase,
+    convention: Convention,
+    gaps: Sequence[tuple[str, str, str]],
+    closed: bool = False,
+) -> list[Infill]:
+    """Gaps (text before, missing segment, text after) as a model of this convention reads and writes them.
+
+    The source ends as the tokenizer ends a text. With `closed`, the closing token of the segment is scored too.
+
+    Raises SettingFault for a tokenizer that does not know the mask as one token.
+    """
+    if not gaps:
+        return []  # the tokenizer refuses an empty list
+    mask_id = _single(tokenizer, convention.mask) if convention.mask else None
+    sources = _sources(tokenizer, convention, gaps)
+    if convention.source_first:
+        gaps = [(f"{_joined(before, after)} ".lstrip(), segment, "") for before, segment, after in gaps]
+    segments = _segments(tokenizer, convention, gaps)
+    closing = [_single(tokenizer, convention.closing)] if closed and convention.closing else []
+    frame = 1 if convention.before else 0
+    infills: list[Infill] = []
+    for source, (target, start, stop) in zip(sources, segments, strict=True):
+        at = source.index(mask_id) if mask_id is not None else -1
+        infills.append(Infill(tuple(source), (*target, *closing), start, stop + len(closing), at, frame))
+    return infills
+
+
+def _single(tokenizer: PreTrainedTokenizerBase, token: str) -> int:
+    found = tokenizer.convert_tokens_to_ids(token)
+    if not isinstance(found, int) or found == tokenizer.unk_token_id:
+        raise SettingFault(
+            f"the infilling convention needs {token!r} as one token, but {type(tokenizer).__name__} of "
+            f"{tokenizer.name_or_path!r} does not know it"
+        )
+    return found
+
+
+def _sources(
+    tokenizer: PreTrainedTokenizerBase, convention: Convention, gaps: Sequence[tuple[str, str, str]]
+) -> list[list[int]]:
+    """Source ids, with what the tokenizer puts before and after a text."""
+    if convention.apart:
+        (begin, end), mask = special_frame(tokenizer), _single(tokenizer, convention.mask)
+        sides = [side.strip() for before, _, after in gaps for side in (before, after)]
+        ids = tokenizer(sides, add_special_tokens=False, verbose=False)["input_ids"]
+        return [[*begin, *left, mask, *right, *end] for left, right in zip(ids[::2], ids[1::2], strict=True)]
+    if convention.mask:
+        texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
+    else:
+        texts = [_joined(before, after) for before, _, after in gaps]
+    return tokenizer(texts, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+def _joined(before: str, after: str) -> str:
+    """The text around a gap that is not shown, with one blank in place of several."""
+    return " ".join(f"{before}{after}".split())
+
+
+def _segments(
+    tokenizer: PreTrainedTokenizerBase, convention: Convention, gaps: Sequence[tuple[str, str, str]]
+) -> list[tuple[list[int], int, int]]:
+    """Target ids with the place of the segment in them."""
+    if not convention.whole_text:
+        before, after = ([_single(tokenizer, t)] if t else [] for t in (convention.before, convention.after))
+        lead = " " if convention.continues else ""
+        texts = [f"{lead}{segment}" for _, segment, _ in gaps]
+        ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return [([*before, *segment, *after], len(before), len(before) + len(segment)) for segment in ids]
+    texts = [f"{before}{segment}{after}" for before, segment, after in gaps]
+    special = not convention.source_first
+    encoded = tokenizer(texts, add_special_tokens=special, return_offsets_mapping=True, verbose=False)
+    found: list[tuple[list[int], int, int]] = []
+    for ids, offsets, (before, segment, _) in zip(encoded["input_ids"], encoded["offset_mapping"], gaps, strict=True):
+        inside = [i for i, (a, b) in enumerate(offsets) if b > a and b > len(before) and a < len(before) + len(segment)]
+        found.append((list(ids), inside[0] if inside else 0, inside[-1] + 1 if inside else 0))
+    return found
+
+
+def segment_tokens(
+    tokenizer: PreTrainedTokenizerBase, convention: Convention, segments: Sequence[str]
+) -> tuple[list[int], list[list[int]]]:
+    """The ids that precede a segment in the target, and the ids of each segment, if targets are segments alone.
+
+    Raises ValueError for a convention with targets that are whole texts.
+    """
+    if convention.whole_text:
+        raise ValueError("the targets of this convention are whole texts; a segment has no ids of its own")
+    encoded = _segments(tokenizer, convention, [("", segment, "") for segment in segments])
+    before = [_single(tokenizer, convention.before)] if convention.before else []
+    return before, [target[start:stop] for target, start, stop in encoded]

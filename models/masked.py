@@ -1,0 +1,84 @@
+"""Masked language models: loading, saving, and the most likely token at every mask, all masks at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch.nn.functional import linear
+from tqdm import tqdm
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from core.faults import SettingFault
+from models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from models.loading import load_pretrained
+from models.model import LanguageModel
+from models.seq2seq import output_layer_given
+
+
+@dataclass(frozen=True)
+class MaskedLM(LanguageModel):
+    """A model that predicts masked tokens from both sides, and its tokenizer."""
+
+    loader = AutoModelForMaskedLM
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
+        """Loads a hub name or a folder.
+
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for a tokenizer
+        without mask, cls or sep token.
+        """
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, name)
+        missing = [t for t in ("mask", "cls", "sep") if getattr(tokenizer, f"{t}_token_id") is None]
+        if missing:
+            raise SettingFault(f"a masked language model needs mask, cls and sep tokens, but {name} has no {missing}")
+        return super().from_pretrained(name, device, dtype)
+
+    def framed(self, context: Sequence[int], text: Sequence[int]) -> list[int]:
+        """[CLS] context [SEP] text [SEP], as the tokenizer frames a pair; without a context, [CLS] text [SEP]."""
+        start, end = self.special("cls"), self.special("sep")
+        return [start, *context, *[end] * self.separators, *text, end] if context else [start, *text, end]
+
+    @property
+    def separators(self) -> int:
+        """How many of them stand between the two texts of a pair: one for BERT, two for RoBERTa."""
+        return max(1, self.tokenizer.num_special_tokens_to_add(pair=True) - 2)
+
+    def special(self, name: str) -> int:
+        """The id of `mask`, `cls` or `sep`, which the tokenizer has."""
+        return int(getattr(self.tokenizer, f"{name}_token_id"))
+
+
+@torch.inference_mode()
+def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budget: int = 8192) -> list[list[int]]:
+    """The most likely token at each mask of each row, special tokens left out; all masks of a row in one pass.
+
+    The smallest id wins a tie. Logits within 1e-4 of each other are a tie: batches change them that much.
+    """
+    mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
+    lm.model.eval()
+    output = lm.model.get_output_embeddings()
+    weight, bias = output.weight.float(), None if output.bias is None else output.bias.float()
+
+    def fill(batch: list[int]) -> list[list[int]]:
+        ids = pad([rows[i] for i in batch], lm.model.config.pad_token_id or 0, lm.device)
+        seen = pad([[1] * len(rows[i]) for i in batch], 0, lm.device)
+        at = (ids == mask) & seen.bool()
+        with output_layer_given(lm.model, lambda hidden: hidden[:, :0]) as hidden:
+            lm.model(input_ids=ids, attention_mask=seen)
+        logits = linear(hidden[0][at].float(), weight, bias)  # in bfloat16 many of the highest would be equal
+        logits[:, special] = -torch.inf
+        near = logits >= logits.max(dim=-1, keepdim=True).values - 1e-4
+        chosen = iter(near.int().argmax(dim=-1).tolist())
+        return [[next(chosen) for _ in range(count)] for count in at.sum(dim=1).tolist()]
+
+    found: list[list[int]] = [[] for _ in rows]
+    wanted = [i for i, row in enumerate(rows) if mask in row]
+    batches = batches_by_budget([len(rows[i]) for i in wanted], token_budget)
+    for batch in tqdm(batches, desc="masks", delay=3, leave=False, disable=None):
+        chosen = [wanted[i] for i in batch]
+        for i, tokens in zip(chosen, halve_when_out_of_memory(fill, chosen), strict=True):
+            found[i] = tokens
+    return found

@@ -1,0 +1,237 @@
+"""Small models from scratch: a byte-level BPE trained on the given texts; T5, GPT-2 and BERT models of any size."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    BertConfig,
+    BertForMaskedLM,
+    PretrainedConfig,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+from transformers.models.t5.modeling_t5 import T5Attention
+
+from core.settings import Count, Share, checked_dataclass
+from models.causal import CausalLM
+from models.masked import MaskedLM
+from models.seq2seq import Seq2SeqLM
+
+SENTINELS = tuple(f"<extra_id_{i}>" for i in range(8))
+
+
+def train_tokenizer(
+    texts: Iterable[str],
+    vocabulary: int,
+    additional: tuple[str, ...] = (),
+    max_length: int = 512,
+    sentinels: tuple[str, ...] = SENTINELS,
+) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of at most `vocabulary` tokens with T5's special tokens; decoding restores every text exactly.
+
+    Ids 0, 1, 2 are `<pad>`, `</s>`, `<unk>` as in T5. The sentinels and the `additional` special tokens follow.
+    """
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<pad>", "</s>", "<unk>", *sentinels, *additional]
+    tokenizer.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        additional_special_tokens=[*sentinels, *additional],
+        clean_up_tokenization_spaces=False,
+        model_max_length=max_length,
+    )
+
+
+def initialise_model(model_class: Callable[[Any], Any], config: PretrainedConfig, seed: int) -> Any:
+    """A model with the random weights of the seed; torch's own random state does not change."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model_class(config)
+
+
+@checked_dataclass
+class TinyT5:
+    """A T5 to build from scratch, with a tokenizer trained on the given texts.
+
+    Two models with the same `vocabulary` have the same tokenizer. The other attributes are fields of `T5Config`.
+    """
+
+    vocabulary: Count
+    d_model: Count
+    d_ff: Count
+    num_heads: Count
+    num_layers: Count
+    num_decoder_layers: Count
+    dropout_rate: Share = 0.0
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional)
+        vocabulary = tokenizer.get_vocab()
+        config = T5Config(
+            vocab_size=len(tokenizer),
+            d_model=self.d_model,
+            d_kv=self.d_model // self.num_heads,
+            d_ff=self.d_ff,
+            num_heads=self.num_heads,
+            num_layers=self.num_layers,
+            num_decoder_layers=self.num_decoder_layers,
+            dropout_rate=self.dropout_rate,
+            pad_token_id=vocabulary["<pad>"],
+            eos_token_id=vocabulary["</s>"],
+            decoder_start_token_id=vocabulary["<pad>"],  # pyright: ignore[reportCallIssue]
+            attn_implementation="eager",  # pyright: ignore[reportCallIssue]; on a CPU faster than fused at this size
+        )
+        model = initialise_model(T5ForConditionalGeneration, config, seed)
+        for stack in (model.encoder, model.decoder):
+            prefer_near_tokens(stack.block[0].layer[0].SelfAttention)
+        return Seq2SeqLM(model, tokenizer)
+
+
+@torch.no_grad()
+def prefer_near_tokens(attention: T5Attention) -> None:
+    """Sets the relative position biases of a T5 stack to fall with distance, as in ALiBi (Press et al. 2022).
+
+    A short training hardly moves biases that begin near zero, so that the model reads a text as a bag of tokens. Each
+    head has its own slope. In an encoder the first head is centred on the token before, the second on the one behind.
+    """
+    bias = attention.relative_attention_bias.weight  # (buckets, heads)
+    heads = bias.shape[1]
+    bias[:, 0] = torch.arange(len(bias))
+    length = 2 * attention.relative_attention_max_distance
+    buckets = attention.compute_bias(length, length)[0, 0].long()
+    places = torch.arange(length)
+    distance = places - places[:, None]  # of what is read, from the token that reads
+    read = distance <= 0 if attention.is_decoder else torch.ones_like(distance, dtype=torch.bool)
+    members = torch.bincount(buckets[read], minlength=len(bias))
+    mean_distance = torch.bincount(buckets[read], distance[read].float(), len(bias)) / members.clamp(min=1)
+    slopes = 2.0 ** (1 - 8 * torch.arange(1, heads + 1) / heads)
+    centres = torch.zeros(heads)
+    if not attention.is_decoder:
+        centres[:2] = torch.tensor([-1.0, 1.0])[:heads]
+    bias.copy_(-slopes * (mean_distance[:, None] - centres).abs())
+
+
+@checked_dataclass
+class TinyGPT2:
+    """A GPT-2 to build from scratch, with a tokenizer trained on the given texts; `</s>` begins and ends a text.
+
+    Attributes:
+        vocabulary: tokens of the byte-level BPE, at most.
+        n_embd, n_head, n_layer, n_inner: as in `GPT2Config`.
+        longest: tokens it reads at once.
+        dropout: of embeddings, attention and residual connections.
+    """
+
+    vocabulary: Count
+    n_embd: Count
+    n_head: Count
+    n_layer: Count
+    n_inner: Count
+    longest: Count = 512
+    dropout: Share = 0.0
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
+        sizes = {"n_embd": self.n_embd, "n_head": self.n_head, "n_layer": self.n_layer, "n_inner": self.n_inner}
+        dropout = {"embd_pdrop": self.dropout, "attn_pdrop": self.dropout, "resid_pdrop": self.dropout}
+        return _build_causal("gpt2", tokenizer, seed, n_positions=self.longest, **sizes, **dropout)
+
+
+@checked_dataclass
+class TinyCausal:
+    """A causal model with rotary positions to build from scratch; its tokenizer is that of TinyGPT2.
+
+    Attributes:
+        shape: `gpt_neox` (Pythia) or `llama`.
+        vocabulary: tokens of the byte-level BPE, at most.
+        hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: fields of its configuration.
+        longest: tokens it reads at once.
+    """
+
+    shape: Literal["gpt_neox", "llama"]
+    vocabulary: Count
+    hidden_size: Count
+    num_attention_heads: Count
+    num_hidden_layers: Count
+    intermediate_size: Count
+    longest: Count = 512
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
+        return _build_causal(
+            self.shape,
+            tokenizer,
+            seed,
+            max_position_embeddings=self.longest,
+            hidden_size=self.hidden_size,
+            num_attention_heads=self.num_attention_heads,
+            num_hidden_layers=self.num_hidden_layers,
+            intermediate_size=self.intermediate_size,
+        )
+
+
+def _build_causal(shape: str, tokenizer: PreTrainedTokenizerFast, seed: int, **sizes: float) -> CausalLM:
+    """A causal model with random weights; `sizes` are fields of its configuration."""
+    vocabulary = tokenizer.get_vocab()
+    ends = {"bos_token_id": vocabulary["</s>"], "eos_token_id": vocabulary["</s>"], "pad_token_id": vocabulary["<pad>"]}
+    config = AutoConfig.for_model(shape, vocab_size=len(tokenizer), **ends, **sizes)
+    return CausalLM(initialise_model(AutoModelForCausalLM.from_config, config, seed), tokenizer)
+
+
+@checked_dataclass
+class TinyBert:
+    """A BERT to build from scratch, with a tokenizer trained on the given texts; `</s>` frames and separates texts.
+
+    Attributes:
+        vocabulary: tokens of the byte-level BPE, at most.
+        hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: as in `BertConfig`.
+        longest: tokens it reads at once.
+        dropout: of hidden states and attention.
+    """
+
+    vocabulary: Count
+    hidden_size: Count
+    num_attention_heads: Count
+    num_hidden_layers: Count
+    intermediate_size: Count
+    longest: Count = 512
+    dropout: Share = 0.0
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:
+        """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""
+        tokenizer = train_tokenizer(texts, self.vocabulary, ("<mask>", *additional), self.longest, sentinels=())
+        tokenizer.mask_token = "<mask>"
+        tokenizer.cls_token = tokenizer.sep_token = "</s>"
+        config = BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=self.hidden_size,
+            num_attention_heads=self.num_attention_heads,
+            num_hidden_layers=self.num_hidden_layers,
+            intermediate_size=self.intermediate_size,
+            max_position_embeddings=self.longest,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=self.dropout,
+            pad_token_id=tokenizer.get_vocab()["<pad>"],
+        )
+        return MaskedLM(initialise_model(BertForMaskedLM, config, seed), tokenizer)

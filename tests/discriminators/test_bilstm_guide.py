@@ -1,0 +1,224 @@
+"""The exact guide beside a plain recomputation of every candidate's whole text."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pytorch_lightning import Trainer
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedTokenizerFast, T5Tokenizer, TopKLogitsWarper
+
+from discriminators.bilstm_guide import BiLSTMGuide, TokenMismatchError, map_tokens
+from discriminators.data_module import LabelledText
+from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
+from discriminators.prefixes import prefix_texts
+from discriminators.text_guide import TextBridge
+from discriminators.training import TrainingSettings, train_discriminator
+from models.tiny import train_tokenizer
+from models.tokens import decode_tokens
+from oumg.form import Form
+from oumg.guidance import Guidance
+from oumg.poetry import generate_poems
+from oumg.songnet import SongNetPlan, character_tokenizer
+from oumg.unknown import count_unknown_tokens
+
+POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
+
+
+def randomise(discriminator: Discriminator) -> Discriminator:
+    """Random weights far from 0, so that mistakes show."""
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        for parameter in discriminator.network.parameters():
+            parameter.normal_()
+        discriminator.network.eval()
+    return discriminator
+
+
+@pytest.fixture(scope="module")
+def judge() -> Discriminator:
+    """It does not know 楼."""
+    return randomise(
+        new_bilstm([(p.replace("楼", ""),) for p in POEMS], "characters", min_count=1, embedding_dim=8, hidden_dim=6)
+    )
+
+
+@pytest.fixture(scope="module")
+def guide(judge: Discriminator) -> BiLSTMGuide:
+    return BiLSTMGuide(judge.network, judge.tokens, TOKENIZER)  # pyright: ignore[reportArgumentType]
+
+
+TOKENIZER = character_tokenizer(POEMS)
+
+
+def encoded(text: str) -> list[int]:
+    return TOKENIZER(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+
+def test_candidates_equal_a_plain_recomputation(judge: Discriminator, guide: BiLSTMGuide) -> None:
+    prefixes = [POEMS[0][:7], POEMS[1][:7]]
+    state = guide.start(2)
+    for t in range(7):
+        chosen = torch.tensor([encoded("春花秋楼。")] * 2)
+        found = guide.candidates(state, chosen)
+        plain, _ = judge.logits([(prefix[:t] + c,) for prefix in prefixes for c in "春花秋楼。"])
+        torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+        state = guide.advance(state, torch.tensor([encoded(prefix[t])[0] for prefix in prefixes]))
+    assert count_unknown_tokens(judge, prefixes) == 1  # 楼
+
+
+def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None:
+    state = guide.start(3)
+    steps = [("春", "小", "月"), ("花", None, "明"), (None, "昨", "中"), ("秋", None, "风"), (None, "夜", "了")]
+    texts = ["", "", ""]
+    for step in steps:
+        tokens = torch.tensor([encoded(c)[0] if c else 0 for c in step])
+        state = guide.advance(state, tokens, torch.tensor([c is not None for c in step]))
+        texts = [text + (c or "") for text, c in zip(texts, step, strict=True)]
+    assert state.lengths.tolist() == [3, 3, 5]
+    candidates = "了往事"
+    found = guide.candidates(state, torch.tensor([encoded(candidates)] * 3))
+    plain, _ = judge.logits([(text + c,) for text in texts for c in candidates])
+    torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+    turned = guide.candidates(state.select(torch.tensor([2, 0])), torch.tensor([encoded(candidates)] * 2))
+    torch.testing.assert_close(turned, found[[2, 0]], atol=1e-6, rtol=1e-6)
+
+
+def test_special_tokens_say_nothing(judge: Discriminator, guide: BiLSTMGuide) -> None:
+    end = TOKENIZER.get_vocab()["<end>"]
+    chosen = torch.tensor([[end, 10**6, *encoded("花")]])
+    alone = guide.candidates(guide.start(1), chosen)
+    assert alone[0, :2].tolist() == [0, 0]
+    state = guide.advance(guide.start(1), torch.tensor(encoded("春")))
+    state = guide.advance(state, torch.tensor([end]))
+    plain, _ = judge.logits([("春",), ("春",), ("春花",)])
+    torch.testing.assert_close(
+        guide.candidates(state, chosen)[0], torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
+    words = train_tokenizer(["the cat sat on the mat"] * 3, 300, sentinels=())
+    with pytest.raises(
+        TokenMismatchError, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as .*bridge=True"
+    ):
+        map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
+    own = randomise(new_token_bilstm([], words, embedding_dim=8, hidden_dim=6))
+    found = map_tokens(own.tokens, words)  # pyright: ignore[reportArgumentType]
+    assert found[:4].tolist() == [-1, -1, -1, 6]  # behind the three special tokens of the guide
+    assert found[-1] == -1
+    guide = BiLSTMGuide(own.network, own.tokens, words)  # pyright: ignore[reportArgumentType]
+    ids = words("the cat sat", add_special_tokens=False)["input_ids"]
+    state = guide.start(1)
+    for token in ids[:-1]:
+        state = guide.advance(state, torch.tensor([token]))
+    found = guide.candidates(state, torch.tensor([ids[-1:]]))
+    assert found.item() == pytest.approx(own.logits([("the cat sat",)])[0][0], abs=1e-5)
+
+
+def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path: Path) -> None:
+    tokens = Tokenizer(models.WordLevel({"!": 0, "a": 1, "b": 2, "c": 3, "<unk>": 4}, unk_token="<unk>"))
+    tokens.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokens, unk_token="<unk>")
+    texts = [LabelledText((("a !", "a a")[i % 2],), i % 2, f"g{i}") for i in range(40)]
+    build = partial(new_token_bilstm, tokenizer=tokenizer, embedding_dim=4, hidden_dim=4)
+    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
+    settings = TrainingSettings(epochs=2, learning_rate=1e-2, held_out=0.2)
+    train_discriminator(build, texts, tmp_path, trainer, settings)
+    judge = Discriminator.from_pretrained(tmp_path)
+    known = judge.network.embedding.weight.any(dim=1)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
+    assert known[3:].tolist() == [True, True, False, False, False]
+    guide = BiLSTMGuide(judge.network, judge.tokens, tokenizer)  # pyright: ignore[reportArgumentType]
+    state = guide.start(1)
+    for token in (0, 1, 2, 3):
+        state = guide.advance(state, torch.tensor([token]))
+    assert count_unknown_tokens(judge, ["a b !", "c", ""]) == 2
+    b, c = guide.candidates(state, torch.tensor([[2, 3]]))[0].tolist()
+    assert b == c
+
+
+def test_tokens_that_a_generator_puts_around_a_text_are_not_read() -> None:
+    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *((c, -2.0) for c in "▁catsh")]
+    tokenizer = T5Tokenizer(vocab=vocabulary, extra_ids=0)
+    assert tokenizer("a cat")["input_ids"][-1] == tokenizer.eos_token_id  # pyright: ignore[reportGeneralTypeIssues]
+    own = new_token_bilstm([("a cat",)], tokenizer, embedding_dim=4, hidden_dim=4)
+    plain: Any = tokenizer("a cat", add_special_tokens=False)["input_ids"]
+    assert own.tokens.encode(["a cat"]) == [[i + 3 for i in plain]]
+
+
+def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> None:
+    words = train_tokenizer(["a b c yes no"] * 3, 270, sentinels=())
+    texts = [
+        LabelledText((f"a {word} {c} {d}",), label, c + d)
+        for c in "abc"
+        for d in "abc"
+        for label, word in enumerate(("no", "yes"))
+    ]
+    data = prefix_texts(texts, lambda s: words(s)["input_ids"], partial(decode_tokens, words), most=3)  # pyright: ignore[reportArgumentType]
+    build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
+    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
+    train_discriminator(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
+    judge = Discriminator.from_pretrained(tmp_path)
+    guided = Guidance(judge, words, 4.0, k=2, reads="text")
+    yes, no = words(" yes no", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportGeneralTypeIssues]
+    scores = torch.zeros(1, len(words))
+    scores[0, [yes, no]] = torch.tensor([1.0, 2.0])
+    found = guided(torch.tensor([words("a", add_special_tokens=False)["input_ids"]]), scores)
+    assert found[0, [yes, no]].tolist() == [5.0, 2.0]
+
+
+def test_the_bridge_judges_text(judge: Discriminator) -> None:
+    words = train_tokenizer([*"春花秋月楼"] * 3, 300, sentinels=())
+    over = TextBridge(judge, words)
+    ids = words("春花楼", add_special_tokens=False)["input_ids"]
+    state = over.start(2)
+    for token in ids:
+        state = over.advance(state, torch.tensor([token, token]), torch.tensor([True, False]))
+    assert count_unknown_tokens(judge, ["春花楼", ""]) == 1
+    month, end = words("月", add_special_tokens=False)["input_ids"], words.eos_token_id
+    assert len(month) == 1
+    found = over.candidates(state, torch.tensor([[month[0], end], [month[0], end]]))
+    plain, _ = judge.logits([("春花楼月",), ("春花楼",), ("月",)])
+    torch.testing.assert_close(found.flatten(), torch.tensor([*plain, 0.0], dtype=torch.float32), atol=1e-5, rtol=1e-5)
+
+
+def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(tmp_path: Path) -> None:
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "sat"]
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    BertTokenizer(str(tmp_path / "vocab.txt"), model_max_length=16).save_pretrained(tmp_path)
+    shape: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    BertModel(BertConfig(vocab_size=len(tokens), max_position_embeddings=16, **shape)).save_pretrained(tmp_path)
+    judge = new_bert(encoder=str(tmp_path))
+    words = train_tokenizer(["the cat sat"], 300, sentinels=())
+    over = TextBridge(judge, words)
+    half, cat = (words(text, add_special_tokens=False)["input_ids"][0] for text in ("月", "cat"))  # pyright: ignore[reportGeneralTypeIssues]
+    assert words.decode([half]) == "\ufffd"
+    found = over.candidates(over.start(1), torch.tensor([[half, cat]]))
+    assert found[0, 0] == 0
+    state = over.advance(over.start(1), torch.tensor([cat]))
+    whole = over.candidates(state, torch.tensor([[half]]))
+    spelled = str(words.decode([cat, half]))
+    assert whole.item() == pytest.approx(judge.logits([(spelled,)])[0][0], abs=1e-5)
+
+
+def test_poems_are_guided_where_they_have_characters(judge: Discriminator) -> None:
+    songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春词", *POEMS], seed=0)
+    with torch.no_grad():
+        for parameter in songnet.model.parameters():
+            parameter.mul_(4.0)
+    songnet.model.eval()
+    inputs = [("春词", Form.of(POEMS[0])), ("春", Form.of("春花，月。"))]
+    exact = generate_poems(songnet, inputs, lambda: Guidance(judge, songnet.tokenizer, 8.0, k=6), seed=0)
+    by_text = generate_poems(
+        songnet, inputs, lambda: Guidance(TextBridge(judge, songnet.tokenizer), songnet.tokenizer, 8.0, k=6), seed=0
+    )
+    assert exact == by_text
+    assert exact != generate_poems(songnet, inputs, lambda: TopKLogitsWarper(6), seed=0)
+
+
+def test_the_bridge_spells_as_the_tokenizer_does() -> None:
+    words = train_tokenizer(["the cat , sat"], 300, sentinels=())
+    ids = words("the cat , sat", add_special_tokens=False)["input_ids"]
+    assert decode_tokens(words, [*ids, words.eos_token_id]) == "the cat , sat"  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,76 @@
+"""Prefix data: which beginnings, with what label, and what is left out."""
+
+import numpy as np
+import pytest
+
+from discriminators.data_module import LabelledText
+from discriminators.prefixes import prefix_lengths, prefix_texts
+
+
+def characters(text: str) -> list[int]:
+    return [ord(c) for c in text]
+
+
+def spelled(ids) -> str:
+    return "".join(map(chr, ids))
+
+
+@pytest.mark.parametrize(("n", "lengths"), [(5, [2, 3, 4, 5]), (2, [2]), (1, []), (0, [])])
+def test_lengths_of_the_specification(n: int, lengths: list[int]):
+    assert prefix_lengths(n) == lengths
+
+
+def test_a_draw_is_part_of_all_prefixes_in_order_and_without_repetition():
+    drawn = prefix_lengths(50, 7, np.random.default_rng(0))
+    assert len(drawn) == len(set(drawn)) == 7
+    assert drawn == sorted(drawn)
+    assert set(drawn) <= set(range(2, 51))
+    assert prefix_lengths(5, 4) == [2, 3, 4, 5]  # nothing to draw, nothing needed to draw it
+
+
+def test_every_length_is_drawn_equally_often():
+    generator = np.random.default_rng(0)
+    counts = np.bincount([n for _ in range(3000) for n in prefix_lengths(6, 2, generator)], minlength=7)
+    assert counts[:2].sum() == 0
+    np.testing.assert_allclose(counts[2:] / 3000, 2 / 5, atol=0.03)
+
+
+def test_texts_keep_label_group_and_source():
+    found = prefix_texts(
+        [LabelledText(("source", "春風又綠"), 1, "a"), LabelledText(("x", "月"), 0, "b")], characters, spelled
+    )
+    assert [t.segments for t in found] == [("source", "春風"), ("source", "春風又"), ("source", "春風又綠")]
+    assert {(t.label, t.group) for t in found} == {(1, "a")}
+
+
+def test_a_prefix_inside_a_character_is_left_out():
+    found = prefix_texts(
+        [LabelledText(("a月b",), 1, "a")], lambda s: list(s.encode()), lambda ids: bytes(ids).decode(errors="replace")
+    )
+    assert [t.segments for t in found] == [("a月",), ("a月b",)]
+
+
+def test_characters_that_no_token_spells_do_not_shorten_a_text():
+    known = {"春": 1, "風": 2, "綠": 3}
+    found = prefix_texts(
+        [LabelledText(("春風又綠",), 1, "a")],
+        lambda s: [known.get(c, 0) for c in s],
+        lambda ids: "".join(c for i in ids for c, n in known.items() if n == i),  # the unknown token has no text
+    )
+    assert [t.segments[0] for t in found] == ["春風", "春風又", "春風又綠"]
+
+
+def test_the_same_seed_draws_the_same():
+    texts = [LabelledText(("abcdefghij",), i % 2, str(i)) for i in range(4)]
+    drawn = [prefix_texts(texts, characters, spelled, most=3, seed=seed) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(drawn[0]) == 12
+
+
+def test_faults_are_named():
+    with pytest.raises(ValueError, match="most must be greater than or equal to 1, but is 0"):
+        prefix_lengths(5, 0)
+    with pytest.raises(ValueError, match="give a generator"):
+        prefix_lengths(5, 2)
+    with pytest.raises(ValueError, match="none of 1 has as many"):
+        prefix_texts([LabelledText(("a",), 1, "a")], characters, spelled)

@@ -1,0 +1,80 @@
+"""Batches: every row once, in a budget, and in halves where memory runs out."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.batching import batches_by_budget, batches_of_pairs, halve_when_out_of_memory, pad
+
+
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 200))
+def test_every_row_once_within_the_budget_dearest_first(costs: list[int], budget: int) -> None:
+    batches = batches_by_budget(costs, budget)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
+    ordered = [costs[i] for batch in batches for i in batch]
+    assert ordered == sorted(costs, reverse=True)
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= budget
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80), st.integers(1, 200))
+def test_seeds_shuffle_but_change_neither_rows_nor_budget_nor_number(costs: list[int], budget: int) -> None:
+    shuffled = [batches_by_budget(costs, budget, np.random.default_rng(seed)) for seed in range(4)]
+    assert len({len(batches) for batches in shuffled}) == 1
+    for batches in shuffled:
+        assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
+        for batch in batches:
+            assert len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= budget
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), max_size=40), st.integers(1, 400))
+def test_every_pair_once_and_both_sides_within_the_budget(costs: list[tuple[int, int]], budget: int) -> None:
+    batches = batches_of_pairs(costs, budget)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
+    totals = [sum(costs[i]) for batch in batches for i in batch]
+    assert totals == sorted(totals, reverse=True)
+    for batch in batches:
+        padded = len(batch) * (max(costs[i][0] for i in batch) + max(costs[i][1] for i in batch))
+        assert len(batch) == 1 or padded <= budget
+
+
+def test_a_budget_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="at least 1, but is 0"):
+        batches_by_budget([1], 0)
+    with pytest.raises(ValueError, match="at least 1, but is 0"):
+        batches_of_pairs([(1, 1)], 0)
+
+
+def test_out_of_memory_halves_until_it_fits() -> None:
+    sizes: list[int] = []
+
+    def work(batch: list[int]) -> list[int]:
+        sizes.append(len(batch))
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError("too large")
+        return [10 * i for i in batch]
+
+    assert halve_when_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
+    assert sizes == [5, 2, 3, 1, 2]
+
+
+def test_a_single_row_that_does_not_fit_is_an_error() -> None:
+    def work(batch: list[int]) -> list[int]:
+        raise torch.OutOfMemoryError("too large")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        halve_when_out_of_memory(work, [1, 2])
+
+
+def test_other_errors_pass() -> None:
+    def work(batch: list[int]) -> list[int]:
+        raise RuntimeError("a fault of ours")
+
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        halve_when_out_of_memory(work, [1, 2])
+
+
+def test_pad_fills_on_the_right() -> None:
+    assert pad([[7], [], [1, 2, 3]], value=9).tolist() == [[7, 9, 9], [9, 9, 9], [1, 2, 3]]

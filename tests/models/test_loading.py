@@ -1,0 +1,72 @@
+"""Loading by name: what is there is loaded; what is not is one fault that says what was looked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import pytest
+from transformers import AutoConfig, AutoTokenizer
+
+from core.faults import InputFaults, MissingModel
+from models.causal import CausalLM
+from models.encoders import Encoder, load_encoder
+from models.loading import load_pretrained
+from models.masked import MaskedLM
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2
+
+
+def test_a_folder_is_loaded_by_path_or_text(tmp_path: Path) -> None:
+    lm = TinyGPT2(vocabulary=300, n_embd=8, n_head=1, n_layer=1, n_inner=8, longest=16).build(["a b"], (), seed=0)
+    lm.save_pretrained(tmp_path)
+    assert load_pretrained(AutoTokenizer.from_pretrained, tmp_path).get_vocab() == lm.tokenizer.get_vocab()
+    assert load_pretrained(AutoConfig.from_pretrained, str(tmp_path)).n_embd == 8
+    assert CausalLM.from_pretrained(tmp_path).parameters == lm.parameters
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(MissingModel, match="the model in this folder cannot be loaded: Error no file named model"):
+        CausalLM.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        CausalLM.from_pretrained,
+        MaskedLM.from_pretrained,
+        Seq2SeqLM.from_pretrained,
+        Encoder.from_pretrained,
+        load_encoder,
+    ],
+)
+def test_every_kind_of_model_says_so(tmp_path: Path, load: Callable[[str], Any]) -> None:
+    with pytest.raises(MissingModel) as found:
+        load("no/such")
+    assert (found.value.name, found.value.fetchable) == ("no/such", True)
+    assert str(found.value).startswith(
+        "no/such: there is no such folder, the model is not in the cache, and the model hub"
+    )
+    for name in (str(tmp_path / "no" / "such"), "../no/such"):
+        with pytest.raises(MissingModel, match="there is no such folder, and the model hub has no such names") as found:
+            load(name)
+        assert not found.value.fetchable
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingModel, match=r"a model's folder has .*, but this one has none of them"):
+        load(str(tmp_path / "empty"))
+    (tmp_path / "file").write_text("{}")
+    with pytest.raises(InputFaults, match="but this is a file"):
+        load(str(tmp_path / "file"))
+
+
+def test_what_a_reachable_hub_says_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(name: str, trust_remote_code: bool) -> None:
+        raise OSError(f"{name} is gated.\nLog in.")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    with pytest.raises(MissingModel, match=r"and the model hub does not give it: no/such is gated\.$") as found:
+        load_pretrained(refused, "no/such")
+    assert not found.value.fetchable
+
+
+def test_other_faults_are_left_alone() -> None:
+    with pytest.raises(ZeroDivisionError):
+        load_pretrained(lambda name, trust_remote_code: 1 / 0, "no/such")

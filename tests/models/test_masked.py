@@ -1,0 +1,150 @@
+"""Masked models: the likeliest token at each mask against one row at a time, and training of a BERT from scratch."""
+
+import copy
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from pytorch_lightning import Trainer
+from tokenizers import Tokenizer, models, processors
+from transformers import PreTrainedTokenizerFast
+
+from models.identity import folder_fingerprint, weights_fingerprint
+from models.masked import MaskedLM, most_likely_at_masks
+from models.seq2seq import output_layer_given
+from models.tiny import TinyBert
+from models.training import NOT_LEARNED, Schedule, Task, masked_batch, train_language_model
+
+TEXTS = ["the cat sat on the mat.", "the dog ran in the park.", "a bird sang."]
+PLAN = TinyBert(vocabulary=320, hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=32)
+
+
+@pytest.fixture(scope="module")
+def lm() -> MaskedLM:
+    built = PLAN.build(TEXTS, (), seed=1)
+    built.model.eval()
+    return built
+
+
+def rows_with_masks(lm: MaskedLM) -> list[list[int]]:
+    rows = [lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
+    mask = lm.special("mask")
+    first = [mask if i in (1, 3) else token for i, token in enumerate(rows[0])]
+    second = [mask, *rows[1][1:]]
+    return [lm.framed(rows[2], first), lm.framed([], second), lm.framed([], rows[2])]
+
+
+def test_masks_are_filled_as_one_row_at_a_time_would_fill_them(lm: MaskedLM) -> None:
+    rows = rows_with_masks(lm)
+    expected: list[list[int]] = []
+    for row in rows:
+        with torch.no_grad():
+            logits = lm.model(input_ids=torch.tensor([row])).logits[0]
+        logits[:, lm.tokenizer.all_special_ids] = -torch.inf
+        expected.append([int(logits[i].argmax()) for i, token in enumerate(row) if token == lm.special("mask")])
+    assert most_likely_at_masks(lm, rows) == expected
+    assert most_likely_at_masks(lm, rows, token_budget=1) == expected
+    assert [len(row) for row in expected] == [2, 1, 0]
+
+
+def test_the_frame_has_a_context_only_where_there_is_one(lm: MaskedLM) -> None:
+    start, end = lm.special("cls"), lm.special("sep")
+    assert lm.framed([7], [8, 9]) == [start, 7, end, 8, 9, end]
+    assert lm.framed([], [8, 9]) == [start, 8, 9, end]
+
+
+def test_bfloat16_logits_are_compared_in_float32(lm: MaskedLM) -> None:
+    half = MaskedLM(copy.deepcopy(lm.model).to(torch.bfloat16), lm.tokenizer)
+    row = [half.special("mask")] * 40
+    with torch.no_grad(), output_layer_given(half.model, lambda hidden: hidden) as hidden:
+        half.model(input_ids=torch.tensor([row]))
+    output = half.model.get_output_embeddings()
+    exact = hidden[0][0].double() @ output.weight.double().T + output.bias.double()
+    exact[:, lm.tokenizer.all_special_ids] = -torch.inf
+    near = exact >= exact.amax(-1, keepdim=True) - 1e-4
+    assert most_likely_at_masks(half, [row]) == [near.int().argmax(-1).tolist()]
+    assert exact.bfloat16().eq(exact.bfloat16().amax(-1, keepdim=True)).sum() > 40  # in bfloat16 there are ties
+
+
+def test_pairs_are_framed_as_the_tokenizer_frames_them() -> None:
+    frame = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    backend = Tokenizer(models.WordLevel({"<s>": 0, "<mask>": 1, "</s>": 2, "a": 3, "b": 4}))
+    backend.post_processor = frame
+    special = {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+    lm = MaskedLM(None, tokenizer)
+    assert lm.framed([3], [4]) == tokenizer("a", "b")["input_ids"] == [0, 3, 2, 2, 4, 2]
+    assert lm.framed([], [4]) == tokenizer("b")["input_ids"]
+
+
+def test_what_is_saved_fills_alike(lm: MaskedLM, tmp_path: Path) -> None:
+    lm.save_pretrained(tmp_path)
+    again = MaskedLM.from_pretrained(tmp_path)
+    assert most_likely_at_masks(again, rows_with_masks(lm)) == most_likely_at_masks(lm, rows_with_masks(lm))
+    assert again.longest == lm.longest == 512
+    assert weights_fingerprint(again.model) == weights_fingerprint(lm.model)
+
+
+def test_a_model_without_a_mask_is_refused(tmp_path: Path) -> None:
+    from models.tiny import TinyGPT2
+
+    TinyGPT2(300, 16, 2, 1, 32).build(TEXTS, (), 0).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"needs mask, cls and sep tokens.*'mask', 'cls', 'sep'"):
+        MaskedLM.from_pretrained(tmp_path)
+
+
+def test_the_fingerprint_changes_with_one_weight(lm: MaskedLM) -> None:
+    before = weights_fingerprint(lm.model)
+    other = PLAN.build(TEXTS, (), seed=1).model
+    assert weights_fingerprint(other) == before
+    with torch.no_grad():
+        other.bert.embeddings.LayerNorm.bias[0] += 1e-6
+    assert weights_fingerprint(other) != before
+
+
+def test_only_masked_tokens_are_learned() -> None:
+    class Model:
+        config = type("Config", (), {"pad_token_id": 0})()
+
+    batch = masked_batch(Model(), [Task([5, 9, 6], [NOT_LEARNED, 7, NOT_LEARNED]), Task([9], [8])])
+    assert batch["input_ids"].tolist() == [[5, 9, 6], [9, 0, 0]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert batch["labels"].tolist() == [[-100, 7, -100], [8, -100, -100]]
+
+
+def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
+    lm = PLAN.build(TEXTS, (), seed=0)
+    mask = lm.special("mask")
+    rows = [lm.framed([], lm.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in TEXTS]
+    tasks = [
+        Task(
+            [mask if k == i else token for k, token in enumerate(row)],
+            [token if k == i else NOT_LEARNED for k, token in enumerate(row)],
+        )
+        for row in rows
+        for i in range(1, len(row) - 1)
+    ]
+    right = [[task.target[task.source.index(mask)]] for task in tasks]
+
+    def share_right() -> float:
+        filled = most_likely_at_masks(lm, [task.source for task in tasks])
+        return sum(found == token for found, token in zip(filled, right, strict=True)) / len(tasks)
+
+    assert share_right() < 0.2
+    trainer = partial(Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
+    schedule = Schedule(epochs=60, batch_size=4, learning_rate=0.02)
+    train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
+    assert share_right() > 0.5
+
+
+def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "weights").write_text("one")
+    os.utime(tmp_path / "weights", (1, 1))  # a young file is read each time
+    first = folder_fingerprint(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", lambda *_: pytest.fail("an unchanged file is not read again"))
+        assert folder_fingerprint(tmp_path) == first
+    (tmp_path / "weights").write_text("three")
+    assert folder_fingerprint(tmp_path) != first

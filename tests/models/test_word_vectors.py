@@ -1,0 +1,51 @@
+"""Word vectors by hand, from files and from an encoder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.faults import InputFaults
+from models.embedders import load_embedder
+from models.encoders import load_encoder
+from models.word_vectors import WordVectors
+
+
+def test_word_vectors_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("3 2\nthe 1 0\ncat 0 4\n. . 3 -1.5\nthe 9 9\n", encoding="utf-8")
+    vectors = load_embedder(str(tmp_path / "vectors.txt"))
+    assert isinstance(vectors, WordVectors)
+    texts = ["The cat!", "cat cat the", "nothing known", ""]
+    expected = [[0.5, 2.0], [1 / 3, 8 / 3], [np.nan, np.nan], [np.nan, np.nan]]
+    np.testing.assert_allclose(vectors.embed(texts), expected, rtol=1e-6)
+    assert vectors.dropped_tokens(texts) == [0, 0, 2, 0]
+    assert vectors.table[vectors.row_of[". ."]].tolist() == [3, -1.5]
+    assert vectors.name == "vectors.txt"
+    assert vectors.embed([]).shape == (0, 2)
+
+
+def test_all_bad_lines_of_word_vectors_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\nbig 1 1e300\n", encoding="utf-8")
+    with pytest.raises(InputFaults) as faults:
+        WordVectors.load(path)
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5", "6"]
+    assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
+
+
+def test_a_file_of_a_header_alone_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("400000 300\n", encoding="utf-8")
+    with pytest.raises(InputFaults, match="the file must hold a word and its vector, but has none"):
+        WordVectors.load(path)
+
+
+def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> None:
+    folder = str(saved_bert(["red", "cat"], dimension=16, layers=1, longest=64))
+    vectors = load_embedder(folder, static=True)
+    encoder, tokenizer = load_encoder(folder)
+    table = encoder.state_dict()["embeddings.word_embeddings.weight"].numpy()
+    rows = tokenizer.convert_tokens_to_ids(["red", "cat"])
+    np.testing.assert_allclose(vectors.embed(["red cat", "cat red"]), [table[rows].mean(axis=0)] * 2, rtol=1e-6)
+    assert vectors.dropped_tokens(["red 猫"]) == [1]
