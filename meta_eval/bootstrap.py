@@ -111,6 +111,32 @@ def bootstrap(
     }
 
 
+def estimate_ratio(
+    numerators: Floats, denominators: Floats, units: NDArray[np.intp], *, resamples: int = 2000, seed: int = 0
+) -> Estimate:
+    """The sum of `numerators` over the sum of `denominators`, with a 95 % interval; all arrays have the shape (n,)."""
+    ratios = bootstrap(
+        lambda weights: {"ratio": (weights @ numerators) / (weights @ denominators)},
+        units,
+        resamples=resamples,
+        seed=seed,
+    )
+    return ratios["ratio"]
+
+
+def estimate_perplexity(nll: Floats, tokens: Floats, units: NDArray[np.intp], *, seed: int = 0) -> Estimate:
+    """Perplexity: exp of the mean negative log-probability of a token; lower is likelier.
+
+    Args:
+        nll: negative log-probability of each text in nats, of shape (n,).
+        tokens: of each text, of shape (n,).
+        units: the unit of each text, as `number_groups` numbers them.
+        seed: of the draws.
+    """
+    loss = estimate_ratio(nll, tokens, units, seed=seed)
+    return Estimate(*map(math.exp, (loss.value, loss.low, loss.high)), reason=loss.reason)
+
+
 def resample(
     statistic: Callable[..., T], counts: Sequence[int], drawn: Sequence[bool], n: int, resamples: int, seed: int
 ) -> Iterator[T]:

@@ -15,10 +15,9 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.poems import Decoder, check_candidates, choose_poems, find_characters, top_k, tune_of
 from experiments.oumg.study import PoemStudy
-from experiments.steering.findings import perplexity_over_prompts
 from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide, prefix_notes
 from experiments.training.trained import folders_of
-from meta_eval.bootstrap import Estimate, number_groups
+from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.songnet import SongNet, poem_nll
@@ -108,7 +107,7 @@ def poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Es
     nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems]).double().numpy()
     tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
     inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
-    return perplexity_over_prompts(nll, tokens, inputs, seed)
+    return estimate_perplexity(nll, tokens, inputs, seed=seed)
 
 
 def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:

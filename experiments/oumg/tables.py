@@ -12,8 +12,9 @@ from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from experiments.contracts import ScoredSet
-from experiments.oumg.findings import SCORES, KindFindings, SystemFindings
+from experiments.oumg.findings import KindFindings, SystemFindings
 from experiments.training.trained import Trained, folders_of
+from oumg.relative import SCORES
 
 CAPTION = (
     "Discriminators learned human texts against outputs of both systems and score inputs that they have not seen. "

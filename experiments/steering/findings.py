@@ -1,6 +1,5 @@
 """Findings of guided decoding: texts steered to labels at each strength and k, and their scores (OUMG, section 3.2)."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from experiments.contracts import Run
 from experiments.steering.generation import MakeGuidance, continue_prompts, measure_overhead
 from experiments.steering.models import LabelJudges
 from experiments.steering.settings import Steering, TextSampling
-from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
 from models.causal import CausalLM, continuation_log_probabilities
 from models.tokens import decode_tokens
 from oumg.diversity import distinct_n
@@ -195,8 +194,8 @@ def score_texts(by_label: Sequence[SteeredTexts], seed: int) -> SteeringScores:
     ]
     return SteeringScores(
         n=len(hits),
-        accuracy=ratio_over_prompts(hits, np.ones_like(hits), prompts, seed),
-        perplexity=perplexity_over_prompts(nll, tokens, prompts, seed),
+        accuracy=estimate_ratio(hits, np.ones_like(hits), number_groups(len(hits), prompts.tolist()), seed=seed),
+        perplexity=estimate_perplexity(nll, tokens, number_groups(len(nll), prompts.tolist()), seed=seed),
         distinct={n: float(np.mean([distinct_n(pool, n) for pool in pools])) for n in (1, 2, 3)},
         tokens=float(tokens.mean()),
         seeds=used,
@@ -205,27 +204,6 @@ def score_texts(by_label: Sequence[SteeredTexts], seed: int) -> SteeringScores:
             "perplexity": [float(np.exp(nll[seeds_of == s].sum() / tokens[seeds_of == s].sum())) for s in used],
         },
     )
-
-
-def ratio_over_prompts(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64], prompts: NDArray[np.intp], seed: int
-) -> Estimate:
-    """The sum of `numerators` over the sum of `denominators`, with a 95 % bootstrap interval over prompts."""
-    ratios = bootstrap(
-        lambda weights: {"ratio": (weights @ numerators) / (weights @ denominators)},
-        number_groups(len(prompts), prompts.tolist()),
-        resamples=2000,
-        seed=seed,
-    )
-    return ratios["ratio"]
-
-
-def perplexity_over_prompts(
-    nll: NDArray[np.float64], tokens: NDArray[np.float64], prompts: NDArray[np.intp], seed: int
-) -> Estimate:
-    """exp of the mean negative log-probability of a token, with a 95 % bootstrap interval over prompts."""
-    loss = ratio_over_prompts(nll, tokens, prompts, seed)
-    return Estimate(*map(math.exp, (loss.value, loss.low, loss.high)), reason=loss.reason)
 
 
 def is_above_chance(wanted: Sequence[str | None], found: Sequence[str]) -> bool:

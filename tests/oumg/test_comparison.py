@@ -17,7 +17,6 @@ from data.files import write_examples
 from discriminators.discriminator import new_bilstm
 from discriminators.training import TrainingSettings, train_discriminator
 from discriminators.vocabulary import SPECIAL, Vocabulary
-from experiments.oumg.findings import RelativeScores, relative_scores
 from oumg.comparison import (
     Comparison,
     JudgedPairs,
@@ -29,6 +28,7 @@ from oumg.comparison import (
     read_comparison,
 )
 from oumg.pieces import draw_common_length
+from oumg.relative import RelativeScores, relative_scores
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 WHOLE = PairSettings("words", match_length=False)

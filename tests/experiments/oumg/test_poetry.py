@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from experiments.oumg.findings import SCORES
+from oumg.relative import SCORES
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")

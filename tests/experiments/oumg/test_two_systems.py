@@ -11,8 +11,8 @@ import pytest
 from core.example import Example
 from data.files import write_examples
 from discriminators.vocabulary import load_vocabulary
-from experiments.oumg.findings import SCORES
 from models.tiny import train_tokenizer
+from oumg.relative import SCORES
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
 TOY = (

@@ -9,7 +9,7 @@ import pytest
 
 from discriminators.discriminator import Discriminator
 from experiments.report.tables import json_cells
-from experiments.steering.findings import SteeredSetting, SteeredTexts, is_above_chance, ratio_over_prompts
+from experiments.steering.findings import SteeredSetting, SteeredTexts, is_above_chance
 from experiments.steering.models import LabelJudges
 from experiments.steering.tables import steering_row
 
@@ -29,19 +29,6 @@ def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
     assert LabelJudges(("bad", "good"), {"good": judge(-0.5, 0.5)}).find_labels(["a", "b"]) == ["bad", "good"]
     three = {"a": judge(1.0, -3.0), "b": judge(2.0, -1.0), "c": judge(0.0, -2.0)}
     assert LabelJudges(("a", "b", "c"), three).find_labels(["x", "y"]) == ["b", "b"]
-
-
-def test_intervals_are_over_prompts() -> None:
-    prompts = np.array([0, 0, 1, 1])
-    found = ratio_over_prompts(np.array([1.0, 1, 0, 0]), np.ones(4), prompts, seed=0)
-    assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)  # each prompt is all or nothing
-    found = ratio_over_prompts(np.array([1.0, 0, 1, 0]), np.ones(4), prompts, seed=0)
-    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)  # prompts are alike
-    found = ratio_over_prompts(np.array([6.0, 2.0]), np.array([3.0, 1.0]), np.array([0, 1]), seed=0)
-    assert found.value == 2.0  # sums, not a mean of ratios
-    found = ratio_over_prompts(np.array([1.0, 0, 1]), np.ones(3), np.array([0, 0, 0]), seed=0)
-    assert found.value == 2 / 3
-    assert np.isnan(found.low)  # one prompt has no interval
 
 
 def steered(label: str, hits: Sequence[float], nll: Sequence[float], words: Sequence[str]) -> SteeredTexts:
