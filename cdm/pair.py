@@ -81,7 +81,7 @@ class Pair:
         second = first if amateur == expert else load_conditional(expert, device, dtype)
         config = first.model.config
         words = getattr(config, "word_gaps", False)  # models of earlier versions learned gaps inside words
-        spelling = getattr(config, "spelling", "as_is")
+        spelling = getattr(config, "spelling", None) or "as_is"
         return cls(first, second, first.tokenizer.model_max_length, config.given_turns, words, spelling)
 
     @property

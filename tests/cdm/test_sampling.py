@@ -97,7 +97,14 @@ def test_ids_without_a_token_are_never_drawn(dialogues: list[tuple[str, ...]]) -
     tokens = len(lms[0].tokenizer)
     for lm in lms:
         lm.model.resize_token_embeddings(tokens + 27)  # as T5: 32128 ids for 32101 tokens
-    assert {tokens, tokens + 26} <= set(Pair(*lms, longest=60).never_drawn)
+    pair = Pair(*lms, longest=60)
+    sources = [list(task.source) for task in pair.tokenise(dialogues[:20]).tasks(seed=4)]
+    uniforms = np.random.default_rng(3).random((len(sources), 20))
+    for gamma in (0.0, 0.5, -1.0):
+        flat = Sampling(gamma=gamma, temperature=50.0, longest=20)  # every logit is about as likely
+        drawn = {i for row in sample_segments(pair, sources, flat, uniforms, pair.never_drawn) for i in row}
+        assert len(drawn) > 20
+        assert max(drawn) < tokens
 
 
 def test_forbidden_tokens_are_never_drawn_and_no_segment_is_empty(pair: Pair, sources: list[list[int]]) -> None:
