@@ -51,6 +51,7 @@ class SavedDiscriminator:
     embedding_dim: Count = 1
     hidden_dim: Count = 1
     pooling: TokenPooling = "mean"
+    spelling: str = "as_is"
 
 
 @dataclass(frozen=True)

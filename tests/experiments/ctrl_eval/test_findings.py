@@ -23,10 +23,10 @@ def score(values: list[float]) -> Scores:
 
 
 def test_agreement_by_system_is_within_each_system() -> None:
-    ratings = [float(i) for i in range(8)] * 2
-    rated = rate(ratings, ["a"] * 8 + ["b"] * 8)
-    found = agreement_by_system(rated, {"metric": score([*ratings[:8], *(-10 * r for r in ratings[8:])])})
-    assert [(each.aspect, each.part, each.n) for each in found] == [("coherence", "a", 8), ("coherence", "b", 8)]
+    ratings = [float(i) for i in range(40)] * 2
+    rated = rate(ratings, ["a"] * 40 + ["b"] * 40, groups=40)
+    found = agreement_by_system(rated, {"metric": score([*ratings[:40], *(-10 * r for r in ratings[40:])])})
+    assert [(each.aspect, each.part, each.n) for each in found] == [("coherence", "a", 40), ("coherence", "b", 40)]
     assert [each.pearson.value for each in found] == pytest.approx([1.0, -1.0])
     assert all(each.pearson.low == pytest.approx(each.pearson.value) for each in found)
     assert agreement_by_system(rate(ratings), {"metric": score(ratings)}) == []  # no system is named
