@@ -188,10 +188,10 @@ def powered_of(rated: int, shift: float, rounds: int, ties: float = 0.0) -> Rate
 def grouped_of(over: Drawn, grouping: Grouping, rounds: int) -> Rates:
     """Thirty systems on thirty inputs; scores and ratings share system, input and cell effects at r = .5."""
     layout = lay_out(900, *([k // 30 for k in range(900)], [k % 30 for k in range(900)]))
-    shape = {"systems": (30, 1), "inputs": (1, 30), "both": (30, 30)}[over]
 
     def once(rng: np.random.Generator) -> dict[str, bool]:
-        x, noise = rng.normal(size=(2, *shape)) + rng.normal(size=(2, 30, 30))
+        systems, inputs, cells = (rng.normal(size=(2, *shape)) for shape in ((30, 1), (1, 30), (30, 30)))
+        x, noise = cells + (systems if over != "inputs" else 0) + (inputs if over != "systems" else 0)
         y = 0.5 * x + math.sqrt(0.75) * noise
         found = grouped_estimate(
             pearson, x.ravel(), y.ravel(), layout, grouping=grouping, resampling=settings(rng, over)

@@ -66,7 +66,7 @@ BASELINES = (
 
 
 def test_every_row_and_figure_is_there_and_references_are_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
-    toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=30")
+    toy = (*TOY, "data.train=200", "data.held_out=20", "data.rated=24")
     command = ("+exp=mars_story", *toy, f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
@@ -79,7 +79,8 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(run: Calla
     falls = {(row["metric"], row["adversary"]): row for row in results["table"] if "adversary" in row}
     assert set(falls) == {(row, kind) for row in (*ABLATIONS, *RATIOS, *BASELINES) for kind in ("reorder", "retrieve")}
     assert falls["bleu1", "reorder"]["below"] == 0  # the words are the same
-    assert falls["bleu1", "reorder"]["fall_interval"] == [0, 0]
+    assert falls["bleu1", "reorder"]["fall"] == 0
+    assert falls["bleu1", "reorder"]["fall_interval"] == [None, None]  # too few stories
     assert falls["mars", "retrieve"]["n"] == 24
     gains = {row["mars against"]: row for row in results["table"] if "mars against" in row}
     assert set(gains) == {*ABLATIONS[1:], *BASELINES, "mars_to_0"}
