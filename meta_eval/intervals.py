@@ -9,12 +9,14 @@ acceleration by a jackknife over the drawn units. There is no jackknife for draw
 alone. Both are expanded as in `meta_eval.bootstrap`, and need `FEWEST_UNITS` units.
 
 Three further intervals hold where percentiles fail: Student's t for the mean of few inputs, Tango's score interval for
-a share (Wilson's interval, which it extends to ties), and the jackknife for means in standard deviations.
+a share (Wilson's interval, which it extends to ties), and the jackknife for means in standard deviations and for the
+mean of correlations within systems or inputs. A resample holds some outputs twice, and their ties lower every rank
+correlation within a system: at 30 inputs of 8 systems and a rho of .97, percentiles cover .52 and the jackknife .95.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,7 +38,7 @@ from meta_eval.bootstrap import (
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
 Drawn = Literal["inputs", "systems", "both"]
-Method = Literal["percentile", "bca"]
+Method = Literal["auto", "percentile", "bca"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
@@ -49,11 +51,12 @@ class Resampling:
 
     Attributes:
         over: the units to draw with replacement.
-        method: percentile, or BCa for inputs or systems alone.
+        method: percentile; BCa for inputs or systems alone; or auto, which is the jackknife for the mean of a statistic
+            within systems or inputs, where one kind of unit is drawn, and percentile otherwise.
     """
 
     over: Drawn = "inputs"
-    method: Method = "percentile"
+    method: Method = "auto"
     confidence: float = 0.95
     resamples: int = 1000
     seed: int = 0
@@ -103,11 +106,18 @@ def grouped_estimate(
     if reason is not None:
         return Grouped(Estimate.undefined(reason), len(x), 0, 0)
     groups, undefined = undefined_groups(x, y, present, grouping)
-    estimate, _ = grouped_bootstrap(
-        lambda systems, inputs: group(statistic, x, y, present, grouping, systems, inputs),
-        present,
-        resampling or Resampling(),
-    )
+    settings = resampling or Resampling()
+    is_mean = grouping in ("per_system", "per_input") and settings.over != "both"
+
+    def of(systems: Floats, inputs: Floats) -> Floats:
+        return group(statistic, x, y, present, grouping, systems, inputs)
+
+    if settings.method == "auto" and is_mean:
+        estimate = _jackknife_estimate(of, present, settings.over, settings.confidence)
+        ends = np.clip([estimate.low, estimate.high], -1.0, 1.0)
+        estimate = replace(estimate, low=float(ends[0]), high=float(ends[1]))
+    else:
+        estimate, _ = grouped_bootstrap(of, present, settings)
     return Grouped(estimate, len(x), groups, undefined)
 
 
@@ -135,7 +145,7 @@ def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resamplin
         reason = f"not defined on {missing} of {resampling.resamples} resamples: too little variation for an interval"
         return Estimate(value, math.nan, math.nan, reason), values
     confidence = expand(resampling.confidence, count_drawn(layout, resampling.over))
-    if resampling.method == "percentile":
+    if resampling.method != "bca":
         low, high = percentile_interval(values, confidence)
         return Estimate(value, low, high), values
     left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
@@ -252,20 +262,23 @@ def jackknife_interval(statistic: Callable[[Floats], Floats], layout: Layout, co
     For means in standard deviations, whose percentiles lie too high because few values spread too little. `statistic`
     takes weights of shape (rows, n).
     """
-    inputs = layout.input_count
-    value = float(statistic(np.ones((1, len(layout.inputs))))[0])
+    return _jackknife_estimate(lambda _, inputs: statistic(inputs[:, layout.inputs]), layout, "inputs", confidence)
+
+
+def _jackknife_estimate(
+    statistic: Weighted, layout: Layout, over: Literal["inputs", "systems"], confidence: float
+) -> Estimate:
+    counts = {"systems": layout.system_count, "inputs": layout.input_count}
+    value, count = float(statistic(*(np.ones((1, number)) for number in counts.values()))[0]), counts[over]
     if math.isnan(value):
         return Estimate.undefined("not defined on these examples")
-    if inputs < FEWEST_UNITS:
-        return Estimate(value, math.nan, math.nan, explain_few("inputs", inputs))
-    batch = max(1, BATCH // len(layout.inputs))
-    left_out = _jackknife(
-        lambda _, weights: statistic(weights[:, layout.inputs]), {"systems": 1, "inputs": inputs}, "inputs", batch
-    )
+    if count < FEWEST_UNITS:
+        return Estimate(value, math.nan, math.nan, explain_few(over, count))
+    left_out = _jackknife(statistic, counts, over, max(1, BATCH // len(layout.inputs)))
     if np.isnan(left_out).any():
-        return Estimate(value, math.nan, math.nan, "not defined without some of the inputs: too little variation")
-    error = math.sqrt((inputs - 1) * float(left_out.var()))
-    half = float(stats.t.ppf((1 + confidence) / 2, inputs - 1)) * error
+        return Estimate(value, math.nan, math.nan, f"not defined without some of the {over}: too little variation")
+    error = math.sqrt((count - 1) * float(left_out.var()))
+    half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
     return Estimate(value, value - half, value + half)
 
 
