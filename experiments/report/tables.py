@@ -152,9 +152,13 @@ def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[TerminalTab
         below = [f"–: {reason}" for reason in dict.fromkeys(row.get("reason") for row in table.rows) if reason]
         if more := [name for name in names if name not in fitting]:
             below.append(f"on the page: {', '.join(more)}")
-        if below:
-            shown.caption, shown.caption_justify = literal("\n".join(below)), "left"
+        _explain_below(shown, below)
         yield shown
+
+
+def _explain_below(table: TerminalTable, lines: Sequence[str]) -> None:
+    if lines:
+        table.caption, table.caption_justify = literal("\n".join(lines)), "left"
 
 
 def fitting_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
@@ -188,6 +192,8 @@ def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[Termi
             table.add_column(column.name, justify="right", no_wrap=True)
         for row in group:
             table.add_row(literal(row.metric), *(column.cell(row) for column in columns))
+        estimates = (estimate for row in group for estimate in (row.pearson, row.spearman, row.kendall))
+        _explain_below(table, [f"–: {reason}" for reason in dict.fromkeys(e.reason for e in estimates) if reason])
         yield table
 
 
@@ -204,11 +210,11 @@ class _Column:
 AGREEMENT = (
     _Column("n", lambda row: str(row.n), 90),
     _Column("Spearman", lambda row: f"[bold]{format_number(row.spearman.value)}[/]"),
-    _Column("95 %", lambda row: format_interval(row.spearman)),
+    _Column("95 %", lambda row: format_interval(row.spearman) or "–"),
     _Column("Pearson", lambda row: format_number(row.pearson.value)),
-    _Column("95 %", lambda row: format_interval(row.pearson), 140),
+    _Column("95 %", lambda row: format_interval(row.pearson) or "–", 140),
     _Column("Kendall", lambda row: format_number(row.kendall.value), 100),
-    _Column("95 %", lambda row: format_interval(row.kendall), 140),
+    _Column("95 %", lambda row: format_interval(row.kendall) or "–", 140),
     _Column("length", lambda row: format_number(row.word_count_spearman), 80),  # Spearman with the number of words
     _Column("given length", lambda row: format_number(row.spearman_given_length), 160),
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),

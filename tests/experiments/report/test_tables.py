@@ -47,6 +47,17 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header
     assert "…" not in captured.get()
 
 
+def test_an_interval_that_is_missing_has_its_reason_below_the_table() -> None:
+    few = Estimate(0.5, NAN, NAN, "an interval over examples needs at least 30 of them, but there are 12")
+    row = AgreementRow("bleu", "mine", "quality", 12, few, few, few, 0.1, 0.5, 0, 0, False)
+    (table,) = agreement_tables([row], 100)
+    console = Console(width=100, file=None)
+    with console.capture() as captured:
+        console.print(table)
+    assert "bleu 12 0.500 – 0.500" in " ".join(captured.get().split())
+    assert captured.get().count("–: an interval over examples needs at least 30 of them, but there are 12") == 1
+
+
 def test_a_long_text_does_not_squeeze_the_numbers_out_of_a_terminal() -> None:
     console = Console(width=100, file=None)
     table = Table("Cases", "", [{"id": "a1", "score": 0.25, "text": "很长的文字" * 40}])
