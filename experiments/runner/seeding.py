@@ -15,7 +15,7 @@ def seed_generators(seed: int) -> None:
     """
     os.environ["PL_GLOBAL_SEED"], os.environ["PL_SEED_WORKERS"] = str(seed), "1"
     random.seed(seed)
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002, libraries draw from the legacy generator
     if is_torch_imported():
         import torch
 

@@ -48,7 +48,7 @@ assert not loaded, loaded
         ("+exp=score", "metric=rouge_l", f"data.path={EXAMPLES}/summaries.jsonl", "output=scores.jsonl"),
         ("+exp=score", "metric=bleu", f"data.path={EXAMPLES}/summaries.jsonl", "output=scores.jsonl"),
         ("+exp=compare", "metrics=[word_count]", f"data.path={EXAMPLES}/summaries.jsonl"),
-        ("+exp=meta_eval", "metrics=[bleu]", f"data.path={EXAMPLES}/summaries.jsonl", "resampling.resamples=100"),
+        ("+exp=meta_eval", "metrics=[bleu]", f"data.path={EXAMPLES}/summaries.jsonl", "resamples=100"),
         ("+exp=audit", "metric=word_count", f"data.path={EXAMPLES}/summaries.jsonl"),
         ("+exp=plan", "correlation=0.5", "between_metrics=0.6"),
     ],
