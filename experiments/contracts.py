@@ -40,7 +40,7 @@ class Run:
         name: the experiment's name, as in `+exp=name`.
         folder: the run folder; it exists.
         stages: the kept stages, shared by all runs.
-        seed: already set for python, numpy and torch.
+        seed: already set for python and numpy, and for torch if a module of the configuration's targets imports it.
         trainer: makes a pytorch_lightning.Trainer with the hardware settings of the configuration; the experiment adds
             `max_steps`, `callbacks`, `logger=run.loggers("expert")` and so on.
         loggers: returns the Lightning loggers of one training by its name; they log its metrics as `name/metric`.

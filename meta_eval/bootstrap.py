@@ -12,8 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtrit
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -180,7 +179,7 @@ def expand(confidence: float, units: int) -> float:
     >>> round(expand(0.95, 30), 3), round(expand(0.95, 1000), 3)
     (0.962, 0.95)
     """
-    quantile = float(stats.t.ppf((1 + confidence) / 2, units - 1)) * math.sqrt(units / (units - 1))
+    quantile = float(stdtrit(units - 1, (1 + confidence) / 2)) * math.sqrt(units / (units - 1))
     return 2 * float(ndtr(quantile)) - 1
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import stdtr
 
 from meta_eval.agreement import explain_undefined, keep_scored
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
@@ -126,4 +126,4 @@ def williams(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> tuple[F
     # no variance is left where r_a = -r_b and the ratings are a weighted sum of both metrics: t is then infinite
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(a == b, 0.0, (a - b) * np.sqrt((n - 1) * (1 + ab) / variance))
-    return t, 2 * stats.t.sf(np.abs(t), n - 3)
+    return t, 2 * stdtr(n - 3, -np.abs(t))

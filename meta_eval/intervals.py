@@ -21,8 +21,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from meta_eval.agreement import keep_scored
 from meta_eval.bootstrap import (
@@ -182,7 +181,7 @@ def bootstrap_p_value(values: Floats, units: int) -> float:
     """
     rarer = min(int((values <= 0).sum()), int((values >= 0).sum()))
     share = min(1.0, 2 * (rarer + 1) / (len(values) + 1))
-    return float(2 * stats.t.sf(-ndtri(share / 2) * math.sqrt((units - 1) / units), units - 1))
+    return float(2 * stdtr(units - 1, ndtri(share / 2) * math.sqrt((units - 1) / units)))
 
 
 def count_drawn(layout: Layout, over: Drawn) -> int:
@@ -202,7 +201,7 @@ def mean_interval(values: Floats, layout: Layout, confidence: float) -> Estimate
         return Estimate(mean, math.nan, math.nan, explain_few("inputs", inputs, FEWEST_FOR_MEAN))
     if np.ptp(values) == 0:
         return Estimate(mean, math.nan, math.nan, f"all {len(values)} values are {mean:g}: there is no spread")
-    half = float(stats.t.ppf((1 + confidence) / 2, inputs - 1)) * math.sqrt(_variance_of_mean(values, layout))
+    half = float(stdtrit(inputs - 1, (1 + confidence) / 2)) * math.sqrt(_variance_of_mean(values, layout))
     return Estimate(mean, mean - half, mean + half)
 
 
@@ -221,7 +220,7 @@ def share_interval(wins: Floats, layout: Layout, confidence: float) -> Estimate:
         contrary = min(len(np.unique(layout.inputs[at])) for at in (wins > 0, wins < 1))
         n = n * alone / clustered if clustered > 0 else inputs
         n = min(n, inputs) if contrary < FEWEST_CONTRARY else n
-        quantile = float(stats.t.ppf((1 + confidence) / 2, inputs - 1))
+        quantile = float(stdtrit(inputs - 1, (1 + confidence) / 2))
     return Estimate(share, *score_interval(share, untied, n, quantile))
 
 
@@ -278,7 +277,7 @@ def _jackknife_estimate(
     if np.isnan(left_out).any():
         return Estimate(value, math.nan, math.nan, f"not defined without some of the {over}: too little variation")
     error = math.sqrt((count - 1) * float(left_out.var()))
-    half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * error
     return Estimate(value, value - half, value + half)
 
 

@@ -25,7 +25,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from meta_eval import correlation
 from meta_eval.agreement import keep_scored
@@ -142,7 +141,7 @@ def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Flo
 def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
     """Spearman's rho after each swap."""
     n = len(y)
-    union, ranks = np.concatenate([a, b]), rankdata(y)
+    union, ranks = np.concatenate([a, b]), correlation.average_ranks(y)
     order = np.argsort(union, kind="stable")
     output, is_b = order % n, order >= n
     first, last = _tie_bounds(union[order])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import nctdtr, stdtrit
 
 from meta_eval.comparison import williams
 from meta_eval.correlation import Floats
@@ -134,10 +134,10 @@ def paired_power(d: float, spread: float, n: int, level: float = 0.05) -> float:
     """The power of the two-sided paired t-test for a mean difference d of n pairs with standard deviation `spread`."""
     if n < 2 or spread <= 0:
         raise ValueError(f"a paired test needs n >= 2 and a spread above 0, but n is {n} and the spread is {spread:g}")
-    critical, shift = float(stats.t.ppf(1 - level / 2, n - 1)), abs(d) / spread * math.sqrt(n)
+    critical, shift = float(stdtrit(n - 1, 1 - level / 2)), abs(d) / spread * math.sqrt(n)
     if shift > 30:  # far beyond any critical value; the non-central t would overflow
         return 1.0
-    return float(stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift))
+    return float(1 - nctdtr(n - 1, shift, critical) + nctdtr(n - 1, shift, -critical))
 
 
 def n_to_tell_systems(d: float, spread: float, *, power: float = 0.8, level: float = 0.05) -> Needed:

@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
 from meta_eval.correlation import Floats
@@ -145,5 +144,5 @@ def tune_weight(y: Floats, f_rated: Floats, f_unrated: Floats) -> float:
 
 
 def _interval(value: float, variance: float, freedom: int, confidence: float) -> Estimate:
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(variance)
     return Estimate(value, value - half, value + half)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from experiments.contracts import ScoredSet
 from experiments.report.explanations import LONGEST, Line, read_explanation
 from experiments.report.tables import shorten
+from meta_eval.correlation import average_ranks
 
 COUNT = 3  # examples of each metric
 
@@ -79,6 +79,6 @@ def find_worst(
     known = np.flatnonzero(~np.isnan(values + ratings))
     if len(known) < 2 or np.ptp(values[known]) == 0 or np.ptp(ratings[known]) == 0:
         return []
-    ranks = [(rankdata(each[known]) - 1) / (len(known) - 1) for each in (ratings, values)]
+    ranks = [(average_ranks(each[known]) - 1) / (len(known) - 1) for each in (ratings, values)]
     worst = np.argsort(-np.abs(ranks[1] - ranks[0]), kind="stable")[:count]
     return [(int(known[at]), float(ranks[0][at]), float(ranks[1][at])) for at in worst]

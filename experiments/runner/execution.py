@@ -29,6 +29,7 @@ from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, leaves
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
+from experiments.runner.seeding import is_torch_imported, seed_generators
 from experiments.runner.trust import check_trusted
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
@@ -118,21 +119,23 @@ def _run(
     check_trusted(plain, allow)
     results.check_folder(folder)
     _check_paths(plain, folder)
-    for part in ("experiment", "trainer", "logger"):
+    for part in ("experiment", "logger"):
         check_targets(plain[part], part)  # imports the targets
+    has_torch = is_torch_imported()  # without it nothing trains, and the run does not wait for Lightning's import
+    if has_torch:
+        check_targets(plain["trainer"], "trainer")
     quiet_libraries()
 
-    import pytorch_lightning
     from hydra.utils import instantiate
 
-    from experiments.runner.hardware import check_devices, check_trainer
+    from experiments.runner.hardware import build_trainer, check_devices, check_trainer
     from experiments.runner.tracking import is_first_process
 
     check_devices(plain)
-    pytorch_lightning.seed_everything(config.seed, workers=True, verbose=False)
+    seed_generators(config.seed)
     tracking = instantiate(config.logger)
-    trainer = instantiate(config.trainer)
-    check_trainer(trainer, str(config.trainer.precision))
+    if has_torch:
+        check_trainer(instantiate(config.trainer), str(config.trainer.precision))
     experiment = instantiate(config.experiment)  # reads the input and raises its faults
 
     shown = redact_leaves(plain)
@@ -149,13 +152,7 @@ def _run(
         folder=folder,
         stages=Stages(Path(config.stages_dir), first=first),
         seed=config.seed,
-        trainer=partial(
-            trainer,
-            default_root_dir=folder,
-            enable_progress_bar=terminal.is_watched(),
-            enable_model_summary=False,
-            logger=False,
-        ),
+        trainer=partial(build_trainer, config.trainer, folder),
         loggers=tracking.loggers,
         progress=terminal.progress,
         precision=str(config.trainer.precision),

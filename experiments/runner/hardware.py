@@ -1,16 +1,21 @@
 """Hardware: checks of the devices that a run asks for, before anything is loaded or trained."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import pytorch_lightning
-import torch
-from lightning_fabric.utilities.exceptions import MisconfigurationException
+from hydra.utils import instantiate
+from omegaconf import DictConfig
 
 from core.faults import SettingFault
+from experiments.runner import terminal
 from experiments.runner.configuration import leaves
-from models.devices import check_device
+
+if TYPE_CHECKING:  # the functions import torch and Lightning: a run that needs neither must not wait for them
+    import pytorch_lightning
 
 
 def check_devices(config: Mapping[str, Any]) -> None:
@@ -18,14 +23,25 @@ def check_devices(config: Mapping[str, Any]) -> None:
     own = {"device": config.get("device"), "model": config.get("model")}
     for path, value in leaves(own):
         if path.rpartition(".")[2] == "device" and value is not None:
+            from models.devices import check_device
+
             try:
                 check_device(value)
             except SettingFault as fault:
                 raise SettingFault(f"{path}: {fault}") from fault
 
 
+def build_trainer(config: DictConfig, folder: Path, **arguments: Any) -> pytorch_lightning.Trainer:
+    """Builds the configured trainer with the further `arguments` of one training; the first call imports Lightning."""
+    defaults = {"default_root_dir": folder, "enable_progress_bar": terminal.is_watched()}
+    return instantiate(config)(**{**defaults, "enable_model_summary": False, "logger": False, **arguments})
+
+
 def check_trainer(make_trainer: Callable[..., pytorch_lightning.Trainer], precision: str) -> None:
     """Raises SettingFault for devices and precisions of the trainer that this machine lacks."""
+    import torch
+    from lightning_fabric.utilities.exceptions import MisconfigurationException
+
     try:
         trainer = make_trainer(
             logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False

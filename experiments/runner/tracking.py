@@ -5,15 +5,14 @@ In a distributed run only the first process sends anything.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
-from pytorch_lightning.utilities import rank_zero_only
+from lightning_utilities.core.rank_zero import rank_zero_only
 
 from core.faults import SettingFault
 from experiments.contracts import Outcome
@@ -21,8 +20,12 @@ from experiments.report.results import file_name
 from experiments.report.tables import flat_cells, row_cells
 from experiments.runner.redaction import redact, redact_leaves
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb
+    from pytorch_lightning.loggers import Logger
+
+
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # where Lightning finds the rank, in its order
 
 
 class Tracking(Protocol):
@@ -47,7 +50,8 @@ class Tracking(Protocol):
 
 def is_first_process() -> bool:
     """Whether this is the first process of a distributed run, the only one that writes."""
-    return rank_zero_only.rank == 0  # pyright: ignore[reportFunctionMemberAccess]
+    named = (os.environ[name] for name in RANKS if name in os.environ)
+    return getattr(rank_zero_only, "rank", int(next(named, 0))) == 0  # Lightning sets `rank` once it is imported
 
 
 class NoTracking:
@@ -70,6 +74,8 @@ class CsvTracking(NoTracking):
         self.folder = folder
 
     def loggers(self, training: str) -> list[Logger]:
+        from pytorch_lightning.loggers import CSVLogger
+
         return [CSVLogger(self.folder, name="csv", version=training)]
 
 
@@ -114,7 +120,9 @@ class WandbTracking:
         self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
 
     def loggers(self, training: str) -> list[Logger]:
-        return [_TrainingLogger(experiment=self.run, prefix=training)]
+        from experiments.runner.training_logger import TrainingLogger
+
+        return [TrainingLogger(experiment=self.run, prefix=training)]
 
     def publish(self, outcome: Outcome, folder: Path) -> None:
         if self.run is None:
@@ -143,16 +151,3 @@ class WandbTracking:
     def close(self, exit_code: int) -> None:
         if self.run is not None:
             self.run.finish(exit_code=exit_code)
-
-
-class _TrainingLogger(WandbLogger):
-    """Logs metrics as `training/metric` and hyperparameters under `training`, so that trainings do not collide."""
-
-    LOGGER_JOIN_CHAR = "/"
-
-    @rank_zero_only
-    def log_hyperparams(self, params: dict[str, Any] | Namespace) -> None:
-        params = vars(params) if isinstance(params, Namespace) else params
-        self.experiment.config.update(
-            {self._prefix: {k: redact(str(v)) for k, v in params.items()}}, allow_val_change=True
-        )

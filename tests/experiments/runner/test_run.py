@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from experiments.run import main
 
 Here = Callable[..., int]
 Start = Callable[..., "subprocess.Popen[str]"]
+EXAMPLES = Path(__file__).parents[3] / "examples"
+MODELS = ("torch", "transformers", "pytorch_lightning", "lightning_fabric")
 HEAVY = ("torch", "pytorch_lightning", "transformers", "matplotlib", "wandb", "numpy", "scipy")
 
 # Lightning and torch have warnings for one another; the runner sends them to run.log
@@ -36,6 +39,34 @@ loaded = [name for name in {HEAVY} if name in sys.modules]
 assert not loaded, loaded
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("+exp=score", "metric=rouge_l", f"data.path={EXAMPLES}/summaries.jsonl", "output=scores.jsonl"),
+        ("+exp=score", "metric=bleu", f"data.path={EXAMPLES}/summaries.jsonl", "output=scores.jsonl"),
+        ("+exp=compare", "metrics=[word_count]", f"data.path={EXAMPLES}/summaries.jsonl"),
+        ("+exp=meta_eval", "metrics=[bleu]", f"data.path={EXAMPLES}/summaries.jsonl", "resamples=100"),
+        ("+exp=audit", "metric=word_count", f"data.path={EXAMPLES}/summaries.jsonl"),
+        ("+exp=plan", "correlation=0.5", "between_metrics=0.6"),
+    ],
+    ids=lambda settings: f"{settings[0][5:]} {settings[1]}",
+)
+def test_tools_without_a_model_import_no_model_library(settings: tuple[str, ...], tmp_path: Path) -> None:
+    code = f"""
+import sys
+from experiments.run import main
+assert main({settings}) == 0
+unused = {MODELS} if "nltk" in sys.modules else (*{MODELS}, "scipy.stats")  # nltk, a part of ROUGE, imports it
+loaded = [name for name in unused if name in sys.modules]
+assert not loaded, loaded
+"""
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
     assert done.returncode == 0, done.stderr
 
 
