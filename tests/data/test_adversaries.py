@@ -79,3 +79,17 @@ def test_retrieved_is_a_sentence_of_the_context() -> None:
 def test_retrieved_needs_a_context(context: str | None) -> None:
     with pytest.raises(ValueError, match="Retrieve needs a context, but 'a' has none"):
         apply_retrieve([Example("a", text="x", context=context)], seed=0)
+
+
+def test_a_seed_gives_the_same_order_of_words_in_every_version() -> None:
+    texts = (
+        "Ann didn't pay $1,000 to Bob in 1999, can you see? It is  so.\nWe were here!",
+        "明月几时有？把酒问青天。不知天上宫阙。",
+        "&amp; [MALE] is x_y 's. He has 3.5 km.",
+    )
+    found = apply_reorder([Example(str(i), text=text) for i, text in enumerate(texts)], seed=0)
+    assert [example.text for example in found] == [
+        "Ann didn't It $1,000 to Bob 1999 see, in you so? pay is  can.\nWe were here!",
+        "明月几时有？把酒问青天。不知天上宫阙。",
+        "&amp; [MALE] 3.5 x_y 's. He has km is.",
+    ]

@@ -78,3 +78,23 @@ def test_edits_by_hand() -> None:
     assert found["contraction"].turns == ("I'm late.",)
     begun = edit_example(Example("a", text="It is cold.", prefix="It is"), "case")
     assert (begun.text, begun.prefix) == ("it is cold.", "it is")
+
+
+KEPT = {
+    "reorder": "We were here! It is  so. Ann didn't pay $1,000 to Bob in 1999, can you see?",
+    "retrieve": "Ann didn't pay $1,000 to Bob in 1999, can you see? She was late. They left Rome.",
+    "drop": "Ann didn't pay $1,000 to Bob in 1999, can you see? It is  so.",
+    "repeat": "Ann didn't pay $1,000 to Bob in 1999, can you see? Ann didn't pay $1,000 to Bob in 1999, can you see? "
+    "It is  so. It is  so. We were here!",
+    "negate": "Ann didn't pay $1,000 to Bob in 1999, can you see? It is not  so. We were not here!",
+    "entity swap": "Ann didn't pay $1,000 to 7 in Rome, can you see? It is  so. We were here!",
+    "foreign sentence": "Ann didn't pay $1,000 to Bob in 1999, can you see? It is  so. They left Rome. We were here! "
+    "Then Carl met Dora on 7 May.",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_seed_gives_the_same_damage_in_every_version(name: str) -> None:
+    text = "Ann didn't pay $1,000 to Bob in 1999, can you see? It is  so.\nWe were here!"
+    other = Example("o", text="Then Carl met Dora on 7 May. She was late. They left Rome.")
+    assert damage_example(Example("a", text=text), other, name, 0.5, 1).text == KEPT[name]
