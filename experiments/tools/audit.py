@@ -20,7 +20,7 @@ from core.faults import ExampleFaults
 from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
 from core.stages import fingerprint
-from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
+from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from data.scored import ScoredFile
 from data.text_files import written_aside
