@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from data.damage import choose_share, find_places, permute, replace_ending, replace_places, replace_unit
 from data.sentences import split_english
+from data.words import LETTERS
 
 Sentences = tuple[str, ...]
 Perturbation = Callable[[Sentences, Sentences, random.Random], Sentences | None]  # a text, another text -> a worse text
 
-WORD = re.compile(r"[^\W\d_]+")
 SUBSTITUTED_SHARE = 0.15  # of the words of a text, as in UNION
 AUXILIARIES = "is are was were can could will would do does did has have had should must may might"
 AUXILIARY = re.compile(rf"\b({'|'.join(AUXILIARIES.split())})\b(?! not\b)", re.IGNORECASE)
@@ -42,10 +42,10 @@ def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentenc
     ('B.',)
     """
     new = [sentence for sentence in other if sentence not in text]
-    words = sorted({match[0] for _, match in find_places(WORD, other)})
+    words = sorted({match[0] for _, match in find_places(LETTERS, other)})
     if new and rng.random() < 0.5:
         return replace_unit(text, rng.randrange(len(text)), rng.choice(new))
-    places = find_places(WORD, text)
+    places = find_places(LETTERS, text)
     if not words or not places:
         return None
     chosen = sorted(choose_share(places, SUBSTITUTED_SHARE, rng), key=lambda place: -place[1].start())

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from core.example import Example
 from data.sentences import split_at_marks
+from data.words import BLEU_SAFE
 
 T = TypeVar("T")
 Units = tuple[str, ...]  # the turns of a dialogue, or the sentences or words of a text
@@ -22,10 +23,6 @@ Damage = Callable[[Units, Units, float, random.Random], Units]  # units, units o
 
 AUXILIARY = re.compile(r"\b(is|are|was|were|can|could|will|would|should|does|did|has|have|had)\b(?! not\b)", re.I)
 ENTITY = re.compile(r"(?<=[a-z,;] )[A-Z][\w'-]+|\b\d[\d.,]*\b")  # a capitalised word within a sentence, or a number
-MARKS = r"!-&(-,./:-@\[-`{-~"
-# A word is the text between blanks without the marks around it. 10,000 and 's stay whole: BLEU's tokenizer (13a) must
-# split words and marks in the same way at every position. [FEMALE] and &amp; keep their marks.
-WORD = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{MARKS}](?:\S*[^\s{MARKS}])?")
 LAST_MARK = re.compile(r"[.!?]+(?=\s|$)")
 CONTRACTIONS = {
     r"\b(is|are|was|were|does|did|has|have|had|could|would|should) not\b": r"\1n't",
@@ -257,7 +254,7 @@ def apply_retrieve(examples: Sequence[Example], seed: int) -> tuple[Example, ...
 
 
 def _shuffle(text: str, rng: random.Random) -> str:
-    places = [place for place in find_places(WORD, (text,)) if any(map(str.isalnum, place[1][0]))]
+    places = [place for place in find_places(BLEU_SAFE, (text,)) if any(map(str.isalnum, place[1][0]))]
     words = tuple(match[0] for _, match in places)
     if len(set(words)) < 2:
         return text

@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 from matplotlib.figure import Figure
 
-from baselines.word_count import count_words
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
@@ -24,6 +23,7 @@ from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from data.scored import ScoredFile
 from data.text_files import written_aside
+from data.words import count_words
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
 from experiments.tools.meta_eval_tables import length_table
