@@ -3,7 +3,6 @@
 NLTK aligns from the end of the texts and, unlike the original, does not look for the alignment with fewest crossings.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.settings import checked_dataclass
 from core.signature import signature
+from data.words import RUNS_AND_MARKS
 
 
 class NoSynonyms:
@@ -31,7 +31,7 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("It's late, Ann.")
     ['it', "'", 's', 'late', ',', 'ann', '.']
     """
-    return re.findall(r"\w+|[^\w\s]", text.lower())
+    return RUNS_AND_MARKS.findall(text.lower())
 
 
 def has_wordnet() -> bool:

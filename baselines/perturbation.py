@@ -9,12 +9,13 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
+from data.damage import choose_share, find_places, permute, replace_ending, replace_places, replace_unit
 from data.sentences import split_english
+from data.words import LETTERS
 
 Sentences = tuple[str, ...]
 Perturbation = Callable[[Sentences, Sentences, random.Random], Sentences | None]  # a text, another text -> a worse text
 
-WORD = re.compile(r"[^\W\d_]+")
 SUBSTITUTED_SHARE = 0.15  # of the words of a text, as in UNION
 AUXILIARIES = "is are was were can could will would do does did has have had should must may might"
 AUXILIARY = re.compile(rf"\b({'|'.join(AUXILIARIES.split())})\b(?! not\b)", re.IGNORECASE)
@@ -31,7 +32,7 @@ def repeat_sentence(text: Sentences, other: Sentences, rng: random.Random) -> Se
     if len(text) < 2:
         return None
     i = rng.randrange(len(text) - 1)
-    return (*text[: i + 1], text[i], *text[i + 2 :])
+    return replace_unit(text, i + 1, text[i])
 
 
 def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
@@ -41,18 +42,14 @@ def substitute(text: Sentences, other: Sentences, rng: random.Random) -> Sentenc
     ('B.',)
     """
     new = [sentence for sentence in other if sentence not in text]
-    words = sorted({word for sentence in other for word in WORD.findall(sentence)})
+    words = sorted({match[0] for _, match in find_places(LETTERS, other)})
     if new and rng.random() < 0.5:
-        i = rng.randrange(len(text))
-        return (*text[:i], rng.choice(new), *text[i + 1 :])
-    places = [(i, match) for i, sentence in enumerate(text) for match in WORD.finditer(sentence)]
+        return replace_unit(text, rng.randrange(len(text)), rng.choice(new))
+    places = find_places(LETTERS, text)
     if not words or not places:
         return None
-    chosen = rng.sample(places, max(1, round(SUBSTITUTED_SHARE * len(places))))
-    found = list(text)
-    for i, match in sorted(chosen, key=lambda place: -place[1].start()):
-        found[i] = found[i][: match.start()] + rng.choice(words) + found[i][match.end() :]
-    return tuple(found)
+    chosen = sorted(choose_share(places, SUBSTITUTED_SHARE, rng), key=lambda place: -place[1].start())
+    return replace_places(text, [(place, rng.choice(words)) for place in chosen])
 
 
 def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
@@ -63,7 +60,7 @@ def reorder_sentences(text: Sentences, other: Sentences, rng: random.Random) -> 
     """
     if len(set(text)) < 2:
         return None
-    while (shuffled := tuple(rng.sample(text, len(text)))) == text:
+    while (shuffled := permute(text, range(len(text)), rng)) == text:
         pass
     return shuffled
 
@@ -83,8 +80,7 @@ def alter_negation(text: Sentences, other: Sentences, rng: random.Random) -> Sen
     options = [(i, sentence) for i, sentence in changed if sentence != text[i]]
     if not options:
         return None
-    i, sentence = rng.choice(options)
-    return (*text[:i], sentence, *text[i + 1 :])
+    return replace_unit(text, *rng.choice(options))
 
 
 def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Sentences | None:
@@ -96,13 +92,12 @@ def exchange_ending(text: Sentences, other: Sentences, rng: random.Random) -> Se
     ('A left early.',)
     """
     if min(len(text), len(other)) < 2:
-        words, others = " ".join(text).split(), " ".join(other).split()
+        words, others = tuple(" ".join(text).split()), tuple(" ".join(other).split())
         half = len(words) // 2
-        changed = [*words[:half], *others[-(len(words) - half) :]]
+        changed = replace_ending(words, half, others)
         return None if not half or len(others) < 2 or changed == words else (" ".join(changed),)
-    i = rng.randrange(1, len(text))
-    ending = other[-(len(text) - i) :]
-    return None if ending == text[i:] else (*text[:i], *ending)
+    changed = replace_ending(text, rng.randrange(1, len(text)), other)
+    return None if changed == text else changed
 
 
 UNION: dict[Perturbation, float] = {  # how often each is drawn

@@ -1,6 +1,5 @@
 """ROUGE (Lin, 2004) through rouge-score."""
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
@@ -13,12 +12,11 @@ from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.settings import checked_dataclass
 from core.signature import signature
+from data.words import ROUGE_UNICODE
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 Tokens = Literal["ascii", "unicode"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
-# Chinese characters and kana, which have no blanks between words, are one token each.
-UNICODE_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]|[^\W_\u3040-\u9fff]+")
 
 
 class UnicodeTokenizer(Tokenizer):
@@ -29,7 +27,7 @@ class UnicodeTokenizer(Tokenizer):
         >>> UnicodeTokenizer().tokenize("Où est 明月?")
         ['où', 'est', '明', '月']
         """
-        return UNICODE_TOKEN.findall(text.lower())
+        return ROUGE_UNICODE.findall(text.lower())
 
 
 @checked_dataclass

@@ -1,6 +1,5 @@
 """The number of words: a row of every table that shows what length alone explains."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,24 +8,7 @@ import numpy as np
 from core.example import Example
 from core.scores import Scores, fields
 from core.signature import signature
-
-# letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana and Han
-UNSPACED = re.compile(
-    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-
-
-def count_words(text: str) -> int:
-    """The number of words between blanks.
-
-    Scripts without blanks between words, such as Chinese, have each letter counted; marks between them are no words.
-
-    >>> count_words(" Well, I  do.\\n"), count_words("明月几时有？把酒问青天。")
-    (3, 10)
-    """
-    rest, letters = UNSPACED.subn(" ", text)
-    words = rest.split()
-    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
+from data.words import count_words
 
 
 @dataclass(frozen=True)

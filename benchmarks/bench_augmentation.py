@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from data.words import is_clitic
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan
-from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
 from models.tiny import train_tokenizer

@@ -11,6 +11,7 @@ from typing import Literal
 
 from cdm.negatives import Dialogue, Negatives
 from core.settings import check
+from data.damage import permute, replace_unit
 
 Rule = Literal["mesgar", "vakulenko", "deam_like"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
@@ -67,17 +68,17 @@ def rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, gi
 
 def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
     """All utterances or every second one in another order, one moved, or one of another dialogue."""
-    places = list(range(len(turns)))
     match rng.choice(("order", "even order", "insertion", "replacement")):
         case "order":
-            places = rng.sample(places, len(places))
+            return permute(turns, range(len(turns)), rng)
         case "even order":
-            places[1::2] = rng.sample(places[1::2], len(places[1::2]))
+            return permute(turns, range(1, len(turns), 2), rng)
         case "insertion":
-            places.insert(rng.randrange(len(places)), places.pop(rng.randrange(len(places))))
+            moved = list(turns)
+            moved.insert(rng.randrange(len(moved)), moved.pop(rng.randrange(len(moved))))
+            return tuple(moved)
         case _:
-            return _with_turn(turns, rng.randrange(len(turns)), rng.choice(other))
-    return tuple(turns[place] for place in places)
+            return replace_unit(turns, rng.randrange(len(turns)), rng.choice(other))
 
 
 def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
@@ -85,7 +86,7 @@ def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
     lent = [other[i % len(other)] for i in range(len(turns))]
     match rng.choice(("sequence", "vertical", "horizontal")):
         case "sequence":
-            return tuple(rng.sample(turns, len(turns)))
+            return permute(turns, range(len(turns)), rng)
         case "vertical":
             return tuple(lent[i] if i % 2 else turn for i, turn in enumerate(turns))
         case _:
@@ -109,7 +110,7 @@ def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
                 ]
             case _:
                 changed = words[: max(1, len(words) // 3)]
-        turns = _with_turn(turns, i, " ".join(changed))
+        turns = replace_unit(turns, i, " ".join(changed))
     return turns
 
 
@@ -135,7 +136,3 @@ def _contradict(words: Sequence[str]) -> list[str]:
 def _says_something(word: str) -> bool:
     """Whether it is likely a content word: letters only, more than three, no pronoun."""
     return word.isalpha() and len(word) > 3 and word.lower() not in OTHER_PRONOUN
-
-
-def _with_turn(turns: Dialogue, i: int, turn: str) -> Dialogue:
-    return (*turns[:i], turn, *turns[i + 1 :])

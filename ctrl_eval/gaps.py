@@ -4,7 +4,6 @@ The paper uses pretrained infilling models. At `scale=tiny` this project trains 
 """
 
 import random
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
@@ -15,11 +14,11 @@ from pydantic import Field
 from core.settings import NonNegative, Number, checked_dataclass
 from ctrl_eval.prompts import Prompts
 from data.sentences import split_english
+from data.words import RUNS
 from models.infilling import Infilling, sentinel_infilling
 from models.seq2seq import Seq2SeqLM
 from models.training import Batch, Task, seq2seq_batch
 
-WORD = re.compile(r"\w+")
 LABEL_SHARE = 0.35
 Kind = Literal["sentence", "beginning", "rest", "words"]
 KINDS: Mapping[Kind, float] = MappingProxyType(
@@ -43,7 +42,7 @@ def choose_gap(
 
     Raises ValueError for a text without a word.
     """
-    words = [match.span() for match in WORD.finditer(text)]
+    words = [match.span() for match in RUNS.finditer(text)]
     if not words:
         raise ValueError(f"a gap needs a text with at least one word, but got {text!r}")
     labels = [(start, end) for start, end in words if text[start:end] in label_words]
@@ -51,7 +50,7 @@ def choose_gap(
         return rng.choice(labels)
     (kind,) = rng.choices(list(kinds), list(kinds.values()))
     if kind == "sentence":
-        sentence = rng.choice([s for s in split(text) if WORD.search(s)])
+        sentence = rng.choice([s for s in split(text) if RUNS.search(s)])
         start = text.index(sentence)
         return start, start + len(sentence)
     if kind == "words":

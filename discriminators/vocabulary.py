@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from core.faults import SettingFault, blame_file
 from core.settings import Count, checked_dataclass, read_settings
 from data.chinese import split_chinese
+from data.words import RUNS_AND_MARKS
 from discriminators.segments import Layout
 
 LEARNED = ("characters", "jieba", "words", "bpe")
@@ -124,7 +125,7 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: 
             tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
         elif kind == "words":
             tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-                [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(r"\w+|[^\w\s]"), "isolated")]
+                [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(RUNS_AND_MARKS.pattern), "isolated")]
             )
         trainer = trainers.WordLevelTrainer(
             vocab_size=size, min_frequency=min_count, special_tokens=SPECIAL, show_progress=False

@@ -11,7 +11,7 @@ from core.faults import InputFaults, fault
 from data import documents
 from data.documents import DocumentFrequencies, read_documents
 from data.text_files import read_text, written_aside
-from mars.words import fold, split_words
+from data.words import fold, split_words
 
 
 def count_words(texts: Sequence[str]) -> DocumentFrequencies:

@@ -11,12 +11,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from data.words import is_clitic
 from mars import judging
 from mars.cloze import Augmentation, Fill
 from mars.judging import DOUBT, TIE, judge_lengths
 from mars.planning import NO_WORD, divergence, plan
 from mars.slots import Slots, read_alone, read_on
-from mars.words import is_clitic
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, pad
 from models.causal import CausalLM

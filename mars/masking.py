@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from core.settings import Count, Positive, checked_dataclass
 from data.documents import DocumentFrequencies
+from data.words import Word, fold, is_punctuation, split_words
 from mars.english import PartOfSpeech
 from mars.tagging import Tagger
-from mars.words import Word, fold, is_punctuation, split_words
 
 Rounding = Literal["floor", "nearest", "ceil"]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault
-from mars.words import begins_inside_word, ends_in_word
+from data.words import begins_inside_word, ends_in_word
 
 BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; separators of lines and paragraphs
 LONGEST = 4  # bytes of a character in UTF-8

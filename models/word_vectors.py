@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 from core.faults import InputFaults, fault, shown
 from core.stages import fingerprint
 from data.text_files import iterate_lines
+from data.words import plain_words
 from models.encoders import Encoder
-
-
-def plain_words(text: str) -> list[str]:
-    """Words and numbers, apostrophes inside them, without punctuation.
-
-    >>> plain_words("It's 3 o'clock, Ann!")
-    ["It's", '3', "o'clock", 'Ann']
-    """
-    return re.findall(r"\w+(?:['’]\w+)*", text)
 
 
 @dataclass(frozen=True)

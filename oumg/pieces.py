@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from data.chinese import split_chinese
+from data.words import RUNS_CJK_AND_MARKS
 from discriminators.segments import clean
 
 TEMPLATE_SHARE = 0.95  # our choice: a beginning or an end that so many texts of one origin share is a template
-CJK = "\u3040-\u30ff\u3400-\u9fff"
-WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 CHARACTER = re.compile(r"\S")
 
 
@@ -38,7 +37,8 @@ def split_pieces(text: str, tokens: str) -> list[str]:
                 starts.append(at)
             at += len(word)
     else:
-        starts = [match.start() for match in (CHARACTER if tokens == "characters" else WORD).finditer(text)]
+        unit = CHARACTER if tokens == "characters" else RUNS_CJK_AND_MARKS
+        starts = [match.start() for match in unit.finditer(text)]
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 

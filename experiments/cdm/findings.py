@@ -3,7 +3,6 @@
 Forward only; every trained model and every sample is a kept stage.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from data.rated import RatedSet
 from data.sets.dialogues import DialogueData
+from data.words import LETTERS
 from experiments.cdm.stages import (
     NegativesPlan,
     PoolerPlan,
@@ -299,15 +299,6 @@ def non_word_share(negatives: Negatives, dialogues: Sequence[Sequence[str]]) -> 
 
     Words are runs of letters, without case; 0 where the negatives have none.
     """
-    known = {word for turns in dialogues for turn in turns for word in letter_words(turn)}
-    written = [word for turns in negatives.negatives for turn in turns for word in letter_words(turn)]
+    known = {word for turns in dialogues for turn in turns for word in LETTERS.findall(turn.casefold())}
+    written = [word for turns in negatives.negatives for turn in turns for word in LETTERS.findall(turn.casefold())]
     return float(np.mean([word not in known for word in written])) if written else 0.0
-
-
-def letter_words(text: str) -> list[str]:
-    """The runs of letters of a text, without case.
-
-    >>> letter_words("It's 5 o'clock!")
-    ['it', 's', 'o', 'clock']
-    """
-    return re.findall(r"[^\W\d_]+", text.casefold())

@@ -13,12 +13,12 @@ from scipy.stats import rankdata
 from core.example import Example
 from core.scores import Scores
 from data.rated import RatedSet
+from data.words import split_words
 from experiments.contracts import AgreementRow
 from experiments.report.evaluation import evaluate
 from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import AugmentedReference
-from mars.words import split_words
 from meta_eval.agreement import Agreement, agreement
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.comparison import difference

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from core.scores import Metric
 from core.signature import MODEL_LIBRARIES, signature
-from data.adversaries import apply_reorder, apply_retrieve
 from data.cleaning import clean_examples
+from data.damage import apply_reorder, apply_retrieve
 from data.rated import RatedSet
 from data.references import ReferenceData
 from experiments.contracts import Outcome, Run, ScoredSet

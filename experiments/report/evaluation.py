@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.word_count import count_words
 from core.scores import Scores
 from data.rated import RatedSet
+from data.words import count_words
 from experiments.contracts import AgreementRow
 from meta_eval.agreement import agreement, correlation_given_length, length_correlation
 from meta_eval.correlation import pearson

@@ -14,16 +14,16 @@ from typing import Protocol
 import numpy as np
 from matplotlib.figure import Figure
 
-from baselines.word_count import count_words
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
 from core.stages import fingerprint
-from data.perturbations import DAMAGES, EDITS, damage_example, edit_example
+from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from data.scored import ScoredFile
 from data.text_files import written_aside
+from data.words import count_words
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
 from experiments.tools.meta_eval_tables import length_table

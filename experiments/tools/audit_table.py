@@ -12,7 +12,7 @@ from typing import Any
 from core.faults import SettingFault
 from core.scores import Metric
 from core.selection import find_lack
-from data.perturbations import DAMAGES
+from data.damage import DAMAGES
 from data.rated import RatedSet
 from data.text_files import written_aside
 from experiments.contracts import Outcome, Run, Table

@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.word_count import count_words
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
 from data.rated import RatedSet
 from data.scored import ScoredFile
+from data.words import count_words
 from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.report.plots import intervals, scores_against_ratings
 from experiments.tools.meta_eval_tables import (

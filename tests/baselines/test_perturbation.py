@@ -68,3 +68,24 @@ def test_words_give_no_discriminator_of_union_away() -> None:
     found = perturb_as_union(TEXTS, 0)
     same = sum(sorted(str(new).split()) == sorted(old.split()) for new, old in zip(found, TEXTS, strict=True))
     assert 0.15 < same / len(found) < 0.3  # reordered alone: 0.5 * 0.4
+
+
+def test_a_seed_gives_the_same_negatives_in_every_version() -> None:
+    texts = [
+        "Ann didn't pay $1,000 to Bob in 1999, can you see? It is  so.\nWe were here!",
+        "明月几时有？把酒问青天。不知天上宫阙。",
+        "&amp; [MALE] is x_y 's. He has 3.5 km.",
+        "One two.",
+    ]
+    assert perturb_as_union(texts, 1) == [
+        "Ann didn't pay $1,000 to Bob in 1999, can you see? One two. We were here!",
+        "&amp; [MALE] is x_y 's. He has 3.5 km. 把酒问青天。 把酒问青天。",
+        "把酒问青天。",
+        "把酒问青天。",
+    ]
+    assert perturb_for_discriminator(texts, 1) == [
+        "We were here! It is  so. Ann didn't pay $1,000 to Bob in 1999, can you see?",
+        "明月几时有？ 把酒问青天。 We were here!",
+        "&amp; [MALE] is x_y One two.",
+        "One here!",
+    ]

@@ -50,3 +50,28 @@ def test_given_turns_stay_as_they_are(rule: Rule) -> None:
 def test_an_unknown_rule_is_refused(dialogues: list[tuple[str, ...]]) -> None:
     with pytest.raises(SettingFault, match="rule must be 'mesgar', 'vakulenko' or 'deam_like', but is 'uni'"):
         rule_negatives(dialogues, "uni", seed=0)  # pyright: ignore[reportArgumentType]
+
+
+KEPT: dict[Rule, tuple[tuple[str, ...], ...]] = {
+    "mesgar": (
+        ("yes indeed", "they are nice people", "you have them ?", "hi there , i like cats ."),
+        ("it was under your table", "thanks again friend", "no problem", "where is my book"),
+    ),
+    "vakulenko": (
+        ("hi there , i like cats .", "they are nice people", "you have them ?", "yes indeed"),
+        ("it was under your table", "no problem", "where is my book", "thanks again friend"),
+    ),
+    "deam_like": (
+        ("hi there", "you", "they are nice people", "yes indeed"),
+        ("where", "it was under your table", "thanks", "no problem"),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+def test_a_seed_gives_the_same_negatives_in_every_version(rule: Rule) -> None:
+    dialogues = [
+        ("hi there , i like cats .", "you have them ?", "they are nice people", "yes indeed"),
+        ("where is my book", "it was under your table", "thanks again friend", "no problem"),
+    ]
+    assert rule_negatives(dialogues, rule, seed=3).negatives == KEPT[rule]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from data.words import RUNS_AND_MARKS
 from discriminators.vocabulary import borrowed_vocabulary, load_vocabulary, train_vocabulary
 from models.tiny import train_tokenizer
 
@@ -17,6 +18,16 @@ def spelled(segment: str, kind: str) -> list[str]:
 
 def test_what_a_token_is():
     assert spelled("don't  go", "words") == ["don", "'", "t", "go"]
+    for text in (
+        "Ann didn’t pay $1,000.50, x_y!",
+        "&amp; [MALE]'s km²",
+        "明月几时有？ab把酒3",
+        "ㄅㄆ ニャー 안녕 café",
+        " \n",
+        "",
+    ):
+        assert spelled(text, "words") == RUNS_AND_MARKS.findall(text)  # two engines of regular expressions
+    assert spelled("हिन्दी", "words") == ["हिन्दी"] != RUNS_AND_MARKS.findall("हिन्दी")
     assert spelled("明月,a b", "characters") == ["明", "月", ",", "a", " ", "b"]
     assert spelled("我们今天去公园", "jieba") == ["我们", "今天", "去", "公园"]
     assert "".join(spelled("stop now", "bpe")) == "stopĠnow"

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from core.faults import ExampleFaults
+from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.cloze import Augmentation, Augmented, Job
 from mars.judging import DOUBT, TIE
 from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
 from mars.planning import plan
-from mars.words import ends_in_word, is_clitic, split_words
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
 from tests.toy_models import refuse_large_batches

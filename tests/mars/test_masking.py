@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
 from core.faults import SettingFault
+from data.words import fold, split_words
 from mars.documents import count_words
 from mars.masking import (
     PAPER,
@@ -33,7 +34,6 @@ from mars.masking import (
     priorities,
 )
 from mars.tagging import NamedTagger, load_tagger
-from mars.words import fold, split_words
 
 BUILTIN = load_tagger("builtin")
 STORY = "Tom had a small brown dog. The dog barked loudly at the old postman, who quickly ran away!"

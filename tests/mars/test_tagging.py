@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core.faults import InputFaults
+from data.words import is_punctuation, split_words
 from mars.english import PartOfSpeech, builtin_tags
 from mars.tagging import load_tagger
-from mars.words import is_punctuation, split_words
 
 TAGGED = Path(__file__).with_name("tagged.txt")
 CLASSES: dict[str, PartOfSpeech] = {"a": "adjective", "r": "adverb", "n": "noun", "": "other"}

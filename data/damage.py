@@ -1,20 +1,24 @@
-"""Perturbations of texts and dialogues: damage of graded strength, and edits that should change nothing.
+"""Damage of texts and dialogues: operations on their units, graded damage and harmless edits, and MARS's adversaries.
 
 An audit asks whether a metric's score falls under damage and stays under edits. `negate`, `swap_entities` and the edits
-work for English only. A perturbation returns a text that it cannot change as it is.
+work for English only. They return a text that they cannot change as it is. The negatives that other metrics learn from
+(`baselines.perturbation`, `cdm.rules`) are made of the same operations. `data.builtin.damage` makes the built-in rated
+sets and stays apart from this module, because code that trains a metric must never call it.
 """
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from core.example import Example
 from data.sentences import split_at_marks
+from data.words import BLEU_SAFE
 
 T = TypeVar("T")
-Units = tuple[str, ...]  # the turns of a dialogue, or the sentences of a text
+Units = tuple[str, ...]  # the turns of a dialogue, or the sentences or words of a text
+Place = tuple[int, re.Match[str]]  # the unit in which a match stands, and the match
 Damage = Callable[[Units, Units, float, random.Random], Units]  # units, units of another example, strength, generator
 
 AUXILIARY = re.compile(r"\b(is|are|was|were|can|could|will|would|should|does|did|has|have|had)\b(?! not\b)", re.I)
@@ -29,37 +33,78 @@ CONTRACTIONS = {
 }
 
 
+def choose_share(items: Sequence[T], share: float, rng: random.Random, at_least: int = 1) -> list[T]:
+    """A random share of the items, at least `at_least` of them where there are so many."""
+    return rng.sample(list(items), min(len(items), max(at_least, round(share * len(items)))))
+
+
+def permute(units: Units, places: Sequence[int], rng: random.Random) -> Units:
+    """The units with those at `places` in a random order, which may be the same one."""
+    moved = list(units)
+    for place, source in zip(places, rng.sample(places, len(places)), strict=True):
+        moved[place] = units[source]
+    return tuple(moved)
+
+
+def replace_unit(units: Units, i: int, unit: str) -> Units:
+    """The units with another one at place `i`."""
+    return (*units[:i], unit, *units[i + 1 :])
+
+
+def replace_ending(units: Units, start: int, other: Units) -> Units:
+    """The units before `start`, then the last units of `other`, as many as are replaced if it has so many.
+
+    >>> replace_ending(("a", "b", "c"), 1, ("x", "y", "z"))
+    ('a', 'y', 'z')
+    """
+    return units[:start] + other[start - len(units) :]
+
+
+def find_places(pattern: re.Pattern[str], units: Units) -> list[Place]:
+    """Where the pattern matches, in the order of the text."""
+    return [(i, match) for i, unit in enumerate(units) for match in pattern.finditer(unit)]
+
+
+def replace_places(units: Units, replacements: Iterable[tuple[Place, str]]) -> Units:
+    """The units with other text in place of each given match.
+
+    >>> replace_places(("so so",), zip(find_places(re.compile("so"), ("so so",)), ("oh", "no"), strict=True))
+    ('oh no',)
+    """
+    changed = list(units)
+    for (i, match), new in sorted(replacements, key=lambda each: -each[0][1].start()):  # from the end: places stay true
+        changed[i] = changed[i][: match.start()] + new + changed[i][match.end() :]
+    return tuple(changed)
+
+
 def reorder(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
     """Exchanges a share of the units among themselves."""
     if len(set(units)) < 2:
         return units
     while True:
-        places = _choose(range(len(units)), strength, rng, at_least=2)
+        places = choose_share(range(len(units)), strength, rng, at_least=2)
         if len({units[place] for place in places}) > 1:
             break
-    moved = list(units)
-    while tuple(moved) == units:
-        for place, source in zip(places, rng.sample(places, len(places)), strict=True):
-            moved[place] = units[source]
-    return tuple(moved)
+    while (moved := permute(units, places, rng)) == units:
+        pass
+    return moved
 
 
 def retrieve(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
     """Replaces the last units by units of another example."""
-    count = len(_choose(units, strength, rng))
-    return units[: len(units) - count] + other[-count:]
+    return replace_ending(units, len(units) - len(choose_share(units, strength, rng)), other)
 
 
 def drop(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
     """Removes a share of the units, but keeps one, or two of more than two, so that a dialogue remains one."""
     kept = 2 if len(units) > 2 else 1
-    gone = set(_choose(range(len(units)), strength, rng)[: max(0, len(units) - kept)])
+    gone = set(choose_share(range(len(units)), strength, rng)[: max(0, len(units) - kept)])
     return tuple(unit for i, unit in enumerate(units) if i not in gone)
 
 
 def repeat(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
     """Repeats a share of the units."""
-    twice = set(_choose(range(len(units)), strength, rng))
+    twice = set(choose_share(range(len(units)), strength, rng))
     return tuple(unit for i, unit in enumerate(units) for _ in range(2 if i in twice else 1))
 
 
@@ -69,7 +114,8 @@ def negate(units: Units, other: Units, strength: float, rng: random.Random) -> U
     >>> negate(("He is here.", "She was not."), (), 1.0, random.Random(0))
     ('He is not here.', 'She was not.')
     """
-    return _replace_matches(AUXILIARY, units, strength, rng, lambda found: f"{found} not")
+    chosen = choose_share(find_places(AUXILIARY, units), strength, rng)
+    return replace_places(units, [(place, f"{place[1][0]} not") for place in chosen])
 
 
 def swap_entities(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
@@ -78,22 +124,24 @@ def swap_entities(units: Units, other: Units, strength: float, rng: random.Rando
     >>> swap_entities(("I met Ann in 1999.",), ("I saw Bob.",), 1.0, random.Random(0))
     ('I met Bob in Bob.',)
     """
-    theirs = [found for unit in other for found in ENTITY.findall(unit)]
+    theirs = [match[0] for _, match in find_places(ENTITY, other)]
     if not theirs:
         return units
-    return _replace_matches(ENTITY, units, strength, rng, lambda _: rng.choice(theirs))
+    chosen = choose_share(find_places(ENTITY, units), strength, rng)
+    in_order = sorted(chosen, key=lambda place: (place[0], place[1].start()))
+    return replace_places(units, [(place, rng.choice(theirs)) for place in in_order])
 
 
 def insert_foreign(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
     """Inserts units of another example after a share of the units."""
-    behind = set(_choose(range(len(units)), strength, rng))
+    behind = set(choose_share(range(len(units)), strength, rng))
     return tuple(u for i, unit in enumerate(units) for u in ((unit, rng.choice(other)) if i in behind else (unit,)))
 
 
 def swap_speakers(units: Units, other: Units, strength: float, rng: random.Random) -> Units:
     """Exchanges a share of the turns with the next turn, so that each is said by the other speaker."""
     swapped = list(units)
-    for i in _choose(range(0, len(units) - 1, 2), strength, rng):
+    for i in choose_share(range(0, len(units) - 1, 2), strength, rng):
         swapped[i : i + 2] = swapped[i + 1], swapped[i]
     return tuple(swapped)
 
@@ -176,16 +224,41 @@ def edit_example(example: Example, name: str) -> Example:
     return replace(example, text=edit(example.text), turns=tuple(map(edit, example.turns)), prefix=prefix)
 
 
-def _choose(items: Sequence[T], strength: float, rng: random.Random, at_least: int = 1) -> list[T]:
-    return rng.sample(list(items), min(len(items), max(at_least, round(strength * len(items)))))
+def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+    """Reorder: exchanges half of the words of each text among themselves; marks and blanks stay.
 
+    An adversary of MARS (Table 4): a bad candidate that shares its words with a good text, so BLEU-1 stays the same.
+    The result for an example does not depend on other examples. A text with fewer than two different words, or without
+    blanks between them, stays as it is.
 
-def _replace_matches(
-    pattern: re.Pattern[str], units: Units, strength: float, rng: random.Random, change: Callable[[str], str]
-) -> Units:
-    found = [(i, match.start()) for i, unit in enumerate(units) for match in pattern.finditer(unit)]
-    chosen = set(_choose(found, strength, rng))
+    >>> apply_reorder([Example("a", text="no, yes!")], seed=0)[0].text
+    'yes, no!'
+    """
     return tuple(
-        pattern.sub(lambda match, i=i: change(match[0]) if (i, match.start()) in chosen else match[0], unit)
-        for i, unit in enumerate(units)
+        replace(example, text=_shuffle(example.text, random.Random(f"{seed} {example.id}"))) for example in examples
     )
+
+
+def apply_retrieve(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+    """Retrieve: replaces each text by a random sentence of its context, another adversary of MARS (Table 4).
+
+    Raises ValueError for an example without context.
+    """
+    found: list[Example] = []
+    for example in examples:
+        if not example.context or not example.context.strip():
+            raise ValueError(f"Retrieve needs a context, but {example.id!r} has none")
+        sentence = random.Random(f"{seed} {example.id}").choice(split_at_marks(example.context))
+        found.append(replace(example, text=sentence))
+    return tuple(found)
+
+
+def _shuffle(text: str, rng: random.Random) -> str:
+    places = [place for place in find_places(BLEU_SAFE, (text,)) if any(map(str.isalnum, place[1][0]))]
+    words = tuple(match[0] for _, match in places)
+    if len(set(words)) < 2:
+        return text
+    half = max(2, len(words) // 2)
+    while (moved := permute(words, rng.sample(range(len(words)), half), rng)) == words:
+        pass
+    return replace_places((text,), zip(places, moved, strict=True))[0]

@@ -1,8 +1,63 @@
-"""Words of a text with their places, so that its white space can be rebuilt exactly (MARS, section 2.1)."""
+"""Words of a text: one rule for each demand, because no rule fits all metrics and a score changes with its rule.
+
+A rule that is a pattern has words as its matches. MARS's rule (`split_words`) knows contractions, scripts and pictures.
+Sentences are in `data.sentences`, jieba's Chinese words in `data.chinese`.
+"""
 
 import re
 import unicodedata
 from dataclasses import dataclass
+
+# Runs of letters, digits and underscores: what a small infilling model of CTRLEval learns to fill in.
+RUNS = re.compile(r"\w+")
+
+# Runs of letters: what UNION replaces, and what the negatives of CDM hold of unknown words.
+LETTERS = re.compile(r"[^\W\d_]+")
+
+# Runs and single other marks: METEOR, and the vocabulary `words`. There, the regular expressions of `tokenizers` keep
+# the combining marks of Devanagari and the like inside words; Python's take them as marks.
+RUNS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
+
+# The same, but each CJK character is a word: units in which OUMG makes texts of different origins equally long.
+CJK = "\u3040-\u30ff\u3400-\u9fff"
+RUNS_CJK_AND_MARKS = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
+
+# ROUGE in scripts other than Latin: runs without underscores; each Chinese character and kana, also rare ones.
+ROUGE_UNICODE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]|[^\W_\u3040-\u9fff]+")
+
+# MARS's adversary Reorder must leave BLEU-1 as it is: the text between blanks without the marks around it. 10,000 and
+# 's stay whole, because BLEU's tokenizer (13a) must split words and marks in the same way at every position. [FEMALE]
+# and &amp; keep their marks.
+OUTER_MARKS = r"!-&(-,./:-@\[-`{-~"
+BLEU_SAFE = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{OUTER_MARKS}](?:\S*[^\s{OUTER_MARKS}])?")
+
+# Letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana and Han.
+UNSPACED = re.compile(
+    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+def plain_words(text: str) -> list[str]:
+    """Words and numbers, apostrophes inside them, without punctuation, as word vectors list them.
+
+    >>> plain_words("It's 3 o'clock, Ann!")
+    ["It's", '3', "o'clock", 'Ann']
+    """
+    return re.findall(r"\w+(?:['’]\w+)*", text)
+
+
+def count_words(text: str) -> int:
+    """The number of words between blanks: the length of a text in every table.
+
+    Scripts without blanks between words, such as Chinese, have each letter counted; marks between them are no words.
+
+    >>> count_words(" Well, I  do.\\n"), count_words("明月几时有？把酒问青天。")
+    (3, 10)
+    """
+    rest, letters = UNSPACED.subn(" ", text)
+    words = rest.split()
+    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
+
 
 APOSTROPHES = frozenset("'’＇׳״")
 HYPHENS = frozenset("-‐‑")
@@ -33,7 +88,7 @@ class Word:
 
 
 class _Shape(dict[int, str]):
-    """A table for `str.translate` that maps a character to the sign of its kind in `PATTERN`.
+    """A table for `str.translate` that maps a character to the sign of its kind in `SHAPED_WORD`.
 
     ASCII letters and punctuation stand for themselves, x and X for other letters, 0 for digits, ◌ for marks that belong
     to the character before, a zero-width joiner for itself, 字 for a character that is a word, ☺ for pictures and ⚑ for
@@ -75,11 +130,11 @@ def _sign(character: str) -> str:
 
 SHAPE = _Shape()
 CLITIC = r"(?i:n't|'(?:s|m|d|re|ve|ll))"
-LETTER = "[A-Za-z0◌\u200d]"
-ENDS = re.compile(rf"(?:{LETTER}['-]?|0[.,:/])\Z")
-BEGINS = re.compile(rf"['-]?{LETTER}|['-]\Z|[.,:/]0")
+INSIDE = "[A-Za-z0◌\u200d]"
+ENDS = re.compile(rf"(?:{INSIDE}['-]?|0[.,:/])\Z")
+BEGINS = re.compile(rf"['-]?{INSIDE}|['-]\Z|[.,:/]0")
 ALNUM = "[A-Za-z0][A-Za-z0◌\u200d]*"
-PATTERN = re.compile(
+SHAPED_WORD = re.compile(
     rf"""
       \[[A-Z]+\]                                                         # a stand-in for a name: [FEMALE]
     | [A-Za-z]\.(?:[A-Za-z]\.)+(?![A-Za-z])                              # U.S.
@@ -96,7 +151,7 @@ PATTERN = re.compile(
 
 
 def split_words(text: str) -> list[Word]:
-    """The words and punctuation marks of a text in order; only white space lies between them.
+    """The words and punctuation marks of a text in order, for MARS (section 2.1); only white space lies between them.
 
     Clitics are separate, as common taggers expect (did n't, Ann 's). Hyphenated words and numbers are whole, and a
     repeated mark (...) is one. Each Chinese character, Japanese kana or emoji is a word. In other scripts without
@@ -107,7 +162,7 @@ def split_words(text: str) -> list[Word]:
     >>> split_words("  早 ok")
     [Word(text='早', start=2, end=3), Word(text='ok', start=4, end=6)]
     """
-    return [Word(text[m.start() : m.end()], m.start(), m.end()) for m in PATTERN.finditer(text.translate(SHAPE))]
+    return [Word(text[m.start() : m.end()], m.start(), m.end()) for m in SHAPED_WORD.finditer(text.translate(SHAPE))]
 
 
 def ends_in_word(text: str) -> bool:

@@ -1,0 +1,232 @@
+"""Words: each rule on nasty texts; MARS's rule on every script, contractions, hyphens, numbers and pictures."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.words import (
+    BLEU_SAFE,
+    LETTERS,
+    ROUGE_UNICODE,
+    RUNS,
+    RUNS_AND_MARKS,
+    RUNS_CJK_AND_MARKS,
+    begins_inside_word,
+    count_words,
+    ends_in_word,
+    fold,
+    is_punctuation,
+    plain_words,
+    split_words,
+)
+
+FAMILY = "👨\u200d👩\u200d👧"
+TEXTS = [
+    "Ann didn't pay $1,000.50 -- well, not \u201cyet\u201d… ",
+    "\t [FEMALE] 's favorite show .\n\nthe end",
+    f"Great {FAMILY} ❤️‍🔥👍🏽🇫🇷🇩🇪!!",
+    "שלום, עולם! צה״ל \u200fמה שלומך?",
+    "السَّلامُ عليكم، كيف حالك؟",
+    "春眠不觉晓,处处闻啼鸟。カタカナ ok",
+    "नमस्ते दुनिया",
+    "naïve cafe\u0301 Ångström",
+]
+
+
+def split(text: str) -> list[str]:
+    return [word.text for word in split_words(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's late, Ann.", "It 's late , Ann ."),
+        ("They couldn't've known; I’ll go.", "They could n't 've known ; I ’ll go ."),
+        ("CAN'T won't cannot", "CA N'T wo n't cannot"),
+        ("the dogs' o'clock 'twas", "the dogs ' o'clock ' twas"),
+        ("a well-known mother-in-law's word--word", "a well-known mother-in-law 's word -- word"),
+        ("[FEMALE] 's dog did n't", "[FEMALE] 's dog did n't"),
+        ("[a] [B", "[ a ] [ B"),
+        ("1,000.50 at 10:30, 9/11; 3rd, 20-year-old (50%)", "1,000.50 at 10:30 , 9/11 ; 3rd , 20-year-old ( 50 % )"),
+        ("In the U.S. at 5 p.m. J. Smith.", "In the U.S. at 5 p.m. J . Smith ."),
+        ("Wait... what?! ``No''", "Wait ... what ? ! `` No ''"),
+        ("春眠不觉晓。ok", "春 眠 不 觉 晓 。 ok"),
+        ("カナ 한국어 말", "カ ナ 한국어 말"),
+        ("שלום, עולם", "שלום , עולם"),
+        ("नमस्ते दुनिया", "नमस्ते दुनिया"),
+        (f"{FAMILY}👍🏽🇫🇷🇩🇪❤️❤️", f"{FAMILY} 👍🏽 🇫🇷 🇩🇪 ❤️ ❤️"),
+        ("cafe\u0301s", "cafe\u0301s"),
+        ("a\u200bb\ufeffc", "a b c"),
+        ("", ""),
+        (" \n\t\u3000", ""),
+    ],
+)
+def test_words_by_hand(text: str, expected: str) -> None:
+    assert split(text) == expected.split()
+
+
+def check_offsets(text: str) -> None:
+    end = 0
+    for word in split_words(text):
+        assert word.text
+        assert text[word.start : word.end] == word.text
+        assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end : word.start])
+        end = word.end
+    assert re.fullmatch(r"[\s\u200b\ufeff]*", text[end:])
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_only_white_space_lies_between_words(text: str) -> None:
+    check_offsets(text)
+
+
+@given(st.text(max_size=40) | st.text(alphabet="aZé0-'’.,/ n t s\u0301\u200d👍🏽🇫字[]", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_only_white_space_lies_between_words_of_any_text(text: str) -> None:
+    check_offsets(text)
+
+
+def test_a_lone_surrogate_is_a_word() -> None:
+    assert split("a \ud83d b") == ["a", "\ud83d", "b"]
+
+
+def test_a_very_long_word_takes_no_time() -> None:
+    assert len(split_words("a" * 50_000 + "-b" * 20_000 + "'" * 20_000)) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("The", "the"), ("n’t", "N'T"), ("ﬁsh", "FISH"), ("שלום\u200f", "שלום"), ("❤️", "❤"), ("cafe\u0301", "CAFÉ")],
+)
+def test_folded_words_are_equal(one: str, other: str) -> None:
+    assert fold(one) == fold(other)
+
+
+def test_what_is_punctuation() -> None:
+    assert [w for w in split("`` No , '' he said : $ 5 + 50% ... 👍🏽 🇫🇷 。") if not is_punctuation(w)] == [
+        *["No", "he", "said", "5", "50", "👍🏽", "🇫🇷"],
+    ]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(alphabet="ab7'-. 字א,", max_size=6), st.text(alphabet="ab7'-. \u0301字א,", min_size=1, max_size=6))
+def test_a_text_that_begins_no_word_inside_leaves_the_words_before_it(before: str, after: str) -> None:
+    """Unless it goes on with a mark, which may be a part of an abbreviation or repeat the mark before it."""
+    if ends_in_word(before) and not begins_inside_word(after) and after[0] not in ".,'-":
+        words = split_words(before)
+        assert split_words(before + after)[: len(words)] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Well , I do .", 5),  # marks between blanks count in scripts with blanks
+        ("明月几时有？把酒问青天。", 10),  # had the length 1
+        ("明月几时有 把酒问青天", 10),
+        ("春が来た。", 4),
+        ("ฉันรัก", 6),
+        ("나는 집에 간다", 3),  # Korean has blanks
+        ("GPT 很好, 3 分", 5),
+    ],
+)
+def test_letters_count_where_words_have_no_blanks(text: str, count: int) -> None:
+    assert count_words(text) == count
+
+
+NASTY = (
+    "Ann didn’t pay $1,000.50, O'Neil's x_y!",
+    "&amp; [MALE]'s <b>km²</b>",
+    "明月几时有？ab把酒3",
+    "ㄅㄆ 𠀀𠀁 ニャー 안녕 café हिन्दी",
+    "well-known... 'yes'--no 1/2",
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (
+            RUNS,
+            (
+                "Ann didn t pay 1 000 50 O Neil s x_y",
+                "amp MALE s b km² b",
+                "明月几时有 ab把酒3",
+                "ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द",
+                "well known yes no 1 2",
+            ),
+        ),
+        (
+            LETTERS,
+            (
+                "Ann didn t pay O Neil s x y",
+                "amp MALE s b km² b",
+                "明月几时有 ab把酒",
+                "ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द",
+                "well known yes no",
+            ),
+        ),
+        (
+            RUNS_AND_MARKS,
+            (
+                "Ann didn ’ t pay $ 1 , 000 . 50 , O ' Neil ' s x_y !",
+                "& amp ; [ MALE ] ' s < b > km² < / b >",
+                "明月几时有 ？ ab把酒3",
+                "ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह ि न ् द ी",
+                "well - known . . . ' yes ' - - no 1 / 2",
+            ),
+        ),
+        (
+            RUNS_CJK_AND_MARKS,
+            (
+                "Ann didn ’ t pay $ 1 , 000 . 50 , O ' Neil ' s x_y !",
+                "& amp ; [ MALE ] ' s < b > km² < / b >",
+                "明 月 几 时 有 ？ ab 把 酒 3",
+                "ㄅㄆ 𠀀𠀁 ニ ャ ー 안녕 café ह ि न ् द ी",
+                "well - known . . . ' yes ' - - no 1 / 2",
+            ),
+        ),
+        (
+            ROUGE_UNICODE,
+            (
+                "Ann didn t pay 1 000 50 O Neil s x y",
+                "amp MALE s b km² b",
+                "明 月 几 时 有 ab 把 酒 3",
+                "𠀀 𠀁 ニ ャ ー 안녕 café ह न द",
+                "well known yes no 1 2",
+            ),
+        ),
+        (
+            BLEU_SAFE,
+            (
+                "Ann didn’t pay 1,000.50 O'Neil's x_y",
+                "&amp; MALE]'s b>km²</b",
+                "明月几时有？ab把酒3",
+                "ㄅㄆ 𠀀𠀁 ニャー 안녕 café हिन्दी",
+                "well-known 'yes'--no 1/2",
+            ),
+        ),
+    ],
+)
+def test_words_by_rule(rule: re.Pattern[str], expected: tuple[str, ...]) -> None:
+    assert tuple(" ".join(rule.findall(text)) for text in NASTY) == expected
+    assert rule.findall("") == rule.findall(" \n\t") == []
+
+
+def test_words_by_function() -> None:
+    assert [" ".join(plain_words(text)) for text in NASTY] == [
+        "Ann didn’t pay 1 000 50 O'Neil's x_y",
+        "amp MALE s b km² b",
+        "明月几时有 ab把酒3",
+        "ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द",
+        "well known yes no 1 2",
+    ]
+    assert [" ".join(split(text)) for text in NASTY] == [
+        "Ann did n’t pay $ 1,000.50 , O'Neil 's x _ y !",
+        "& amp ; [MALE] 's < b > km² < / b >",
+        "明 月 几 时 有 ？ ab 把 酒 3",
+        "ㄅ ㄆ 𠀀 𠀁 ニ ャ ー 안녕 café हिन्दी",
+        "well-known ... ' yes ' -- no 1/2",
+    ]
+    assert [count_words(text) for text in ("", " \n\t", *NASTY)] == [0, 0, 6, 3, 9, 9, 3]
