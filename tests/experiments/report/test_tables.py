@@ -54,8 +54,9 @@ def test_an_interval_that_is_missing_has_its_reason_below_the_table() -> None:
     console = Console(width=100, file=None)
     with console.capture() as captured:
         console.print(table)
-    assert "bleu 12 0.500 – 0.500" in " ".join(captured.get().split())
-    assert captured.get().count("–: an interval over examples needs at least 30 of them, but there are 12") == 1
+    shown = " ".join(captured.get().split())
+    assert "bleu 12 0.500 – 0.500" in shown
+    assert shown.count("–: an interval over examples needs at least 30 of them, but there are 12") == 1
 
 
 def test_a_long_text_does_not_squeeze_the_numbers_out_of_a_terminal() -> None:
