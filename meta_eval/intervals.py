@@ -106,12 +106,11 @@ def grouped_estimate(
         return Grouped(Estimate.undefined(reason), len(x), 0, 0)
     groups, undefined = undefined_groups(x, y, present, grouping)
     settings = resampling or Resampling()
-    is_mean = grouping in ("per_system", "per_input") and settings.over != "both"
 
     def of(systems: Floats, inputs: Floats) -> Floats:
         return group(statistic, x, y, present, grouping, systems, inputs)
 
-    if settings.method == "auto" and is_mean:
+    if settings.method == "auto" and settings.over != "both" and grouping in ("per_system", "per_input"):
         estimate = _jackknife_estimate(of, present, settings.over, settings.confidence)
         ends = np.clip([estimate.low, estimate.high], -1.0, 1.0)
         estimate = replace(estimate, low=float(ends[0]), high=float(ends[1]))

@@ -285,6 +285,10 @@ def test_bad_arrays():
         grouped_estimate(spearman, [1, 2, math.inf], [1, 2, 3], lay_out(3))
 
 
+def rho(x, y) -> float:
+    return float(np.asarray(stats.spearmanr(x, y))[0])
+
+
 def test_a_mean_of_correlations_has_a_jackknife_interval():
     """Within inputs it is Student's t of their correlations; within systems, a loop leaves out each input."""
     rng = np.random.default_rng(0)
@@ -292,12 +296,12 @@ def test_a_mean_of_correlations_has_a_jackknife_interval():
     scores = ratings + rng.normal(size=(30, 8))
     layout = lay_out(240, list(range(8)) * 30, np.repeat(range(30), 8).tolist())
     found = grouped_estimate(spearman, scores.ravel(), ratings.ravel(), layout, grouping="per_input").estimate
-    each = [stats.spearmanr(x, y)[0] for x, y in zip(scores, ratings, strict=True)]
+    each = [rho(x, y) for x, y in zip(scores, ratings, strict=True)]
     low, high = stats.ttest_1samp(each, 0).confidence_interval(0.95)
     assert (found.value, found.low, found.high) == pytest.approx((np.mean(each), low, high))
 
     def within_systems(inputs):
-        return np.mean([stats.spearmanr(scores[inputs, s], ratings[inputs, s])[0] for s in range(8)])
+        return float(np.mean([rho(scores[inputs, s], ratings[inputs, s]) for s in range(8)]))
 
     found = grouped_estimate(spearman, scores.ravel(), ratings.ravel(), layout, grouping="per_system").estimate
     left_out = np.array([within_systems(np.delete(np.arange(30), i)) for i in range(30)])
@@ -316,7 +320,7 @@ def test_the_interval_of_high_correlations_within_systems_covers_the_truth():
         return ratings + 0.25 * (rng.normal(size=(inputs, 1)) + rng.normal(size=(inputs, 8))), ratings
 
     many = draw(100_000)
-    truth = np.mean([stats.spearmanr(many[0][:, s], many[1][:, s])[0] for s in range(8)])
+    truth = float(np.mean([rho(many[0][:, s], many[1][:, s]) for s in range(8)]))
     covered = 0
     for _ in range(400):
         x, y = draw(30)
