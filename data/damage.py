@@ -34,7 +34,7 @@ CONTRACTIONS = {
 
 
 def choose_share(items: Sequence[T], share: float, rng: random.Random, at_least: int = 1) -> list[T]:
-    """A random share of the items, at least `at_least` of them where there are so many."""
+    """A random share of the items, but `at_least` items if the share is smaller (or all, if there are fewer)."""
     return rng.sample(list(items), min(len(items), max(at_least, round(share * len(items)))))
 
 

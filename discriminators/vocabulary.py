@@ -91,7 +91,7 @@ def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...
     [('abc',), ('b',), ('x', 'ab')]
     """
     distinct = list(dict.fromkeys(texts))
-    by_length = sorted(distinct, key=lambda text: (len(text), text))  # what a text begins comes right behind it
+    by_length = sorted(distinct, key=lambda text: (len(text), text))  # the texts that begin with a text follow it
     begun = {
         text
         for text, following in pairwise(by_length)

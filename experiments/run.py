@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _run(arguments, folders)
     except SettingFault as fault:
-        print(redact(printable(f"{fault}\n`python experiments/run.py --help` lists the settings")), file=sys.stderr)
+        print(printable(redact(f"{fault}\n`python experiments/run.py --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
