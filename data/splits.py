@@ -9,13 +9,14 @@ from typing import TypeAlias
 from core.example import Example
 from core.faults import SettingFault
 
+HELD_OUT_FRACTION = 0.1  # of the texts of a public set or of a user's own file
+
 Content: TypeAlias = str | tuple[str, ...] | None
 Key: TypeAlias = Callable[[Example], Content]
+Parts: TypeAlias = tuple[tuple[Example, ...], tuple[Example, ...]]
 
 
-def split_by(
-    examples: Sequence[Example], key: Key, held_out: int, seed: int
-) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+def split_by(examples: Sequence[Example], key: Key, held_out: int, seed: int) -> Parts:
     """The training and the held-out part; the `held_out` keys with the smallest hashes of seed and key are held out.
 
     Examples with the same key (a text, turns, a context, an input) are on the same side, for any order of the examples.
@@ -35,11 +36,11 @@ def split_by(
     )
 
 
-def share(examples: Sequence[Example], key: Key, fraction: float) -> int:
-    """The number of keys that a fraction of all different keys is, rounded up.
+def split_share(examples: Sequence[Example], key: Key, fraction: float, seed: int) -> Parts:
+    """Like `split_by`, with a fraction of all different keys held out, rounded up.
 
     Raises SettingFault for a fraction outside [0, 1).
     """
     if not 0 <= fraction < 1:
         raise SettingFault(f"held_out_fraction must be at least 0 and below 1, but is {fraction}")
-    return math.ceil(fraction * len({key(example) for example in examples}))
+    return split_by(examples, key, math.ceil(fraction * len({key(example) for example in examples})), seed)

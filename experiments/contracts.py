@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
 
     from core.scores import Scores
     from core.stages import Stages
-    from data.rated import RatedSet
+    from data.corpus import RatedSet
     from meta_eval.bootstrap import Estimate
 
 

@@ -3,46 +3,22 @@
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, read_all, shown, suggestion
+from core.faults import InputFaults, SettingFault, fault, shown, suggestion
 from core.settings import Size, check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
+from data.corpus import Corpus, RatedSet, read_own
 from data.download import require_file
 from data.files import located_examples
-from data.rated import RatedSet
 from data.records import Identified, Text, read_records, require_none
-from data.splits import share, split_by
-
-
-@dataclass(frozen=True)
-class LabelledData:
-    """The data of an experiment on labelled texts: texts to train on, held-out texts of the same kind, rated texts.
-
-    Attributes:
-        name: the name in tables.
-        train: texts with `label`; empty if none are read.
-        held_out: like `train`, for the held-out loss.
-        rated: texts with `prefix`, `label` (the wanted one) and ratings.
-        synthetic: whether the texts are generated and the ratings known by construction.
-        labels: the possible labels in alphabetical order.
-        iwf: finds the table of word frequencies that was released with the texts, for CTRLEval; None where none was.
-            Raises InputFaults, with instructions, if it is missing.
-    """
-
-    name: str
-    train: tuple[Example, ...]
-    held_out: tuple[Example, ...]
-    rated: tuple[RatedSet, ...]
-    synthetic: bool
-    labels: tuple[str, ...]
-    iwf: Callable[[], Path] | None = None
+from data.splits import HELD_OUT_FRACTION, split_share
 
 
 @dataclass(frozen=True)
@@ -61,7 +37,7 @@ class LabelledText(Identified):
     group: Text | None = None
 
 
-HELD_OUT_FRACTION = 0.1
+TEXT = attrgetter("text")
 SENTIMENTS = REVIEWS.labels
 TOPICS = NEWS.labels
 SETS: Mapping[str, LabelledSet] = {
@@ -74,7 +50,7 @@ SETS: Mapping[str, LabelledSet] = {
 
 def builtin_reviews(
     train: int = 8000, held_out: int = 400, rated: int = 400, verdicts: float = 0.5, seed: int = 0
-) -> LabelledData:
+) -> Corpus:
     """Generated reviews, positive and negative: no network, no files; the ratings are known by construction.
 
     Args:
@@ -89,20 +65,20 @@ def builtin_reviews(
 
 def builtin_news(
     train: int = 8000, held_out: int = 400, rated: int = 400, verdicts: float = 0.5, seed: int = 0
-) -> LabelledData:
+) -> Corpus:
     """Generated news of four topics; arguments as in `builtin_reviews`."""
     return _generated_data("builtin_news", NEWS, train, held_out, rated, verdicts, seed)
 
 
 def _generated_data(
     name: str, world: World, train: int, held_out: int, rated: int, verdicts: float, seed: int
-) -> LabelledData:
+) -> Corpus:
     """Texts of a built-in world; without a rated set if `rated` is 0."""
     check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet(name, rated_texts(world, rated, seed), synthetic=True),) if rated else ()
     known = {example.text for each in rated_sets for example in each.examples}
     texts = generate_texts(world, train + held_out, seed, verdicts, known)
-    return LabelledData(name, texts[:train], texts[train:], rated_sets, synthetic=True, labels=world.labels)
+    return Corpus(name, texts[:train], texts[train:], rated_sets, synthetic=True)
 
 
 def own_texts(
@@ -110,7 +86,7 @@ def own_texts(
     held_out_path: Path | str | None = None,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
-) -> LabelledData:
+) -> Corpus:
     """A user's own labelled texts: .jsonl, .csv or .tsv files with `text`, `label` and perhaps `prefix`.
 
     A label is any line of text; blanks around it are removed.
@@ -124,28 +100,23 @@ def own_texts(
     Raises InputFaults with all faults of the files: a line without text or label, fewer than two labels, a held-out
     text that is also a training text, or a held-out label that no training text has.
     """
-    held_out_paths = [] if held_out_path is None else [Path(held_out_path)]
-    located, *apart = read_all([partial(_located_texts, each) for each in (Path(path), *held_out_paths)])
-    first_line: dict[str, int] = {}
-    for line, example in located:
-        first_line.setdefault(example.full_text, line)
+    located, apart, shared = read_own(
+        path, held_out_path, (_located_texts, _located_texts), attrgetter("full_text"), "a held-out text"
+    )
     labels = sorted({example.label or "" for _, example in located})
     faults: list[str] = []
     if len(labels) < 2:
         faults.append(fault(path, 0, f"the texts need at least two labels, found only {shown(labels[0])}"))
-    for held_out_file, texts in zip(held_out_paths, apart, strict=True):
-        for line, example in texts:
-            if at := first_line.get(example.full_text):
-                what = f"a held-out text must not be one to train on too, found it at {path}:{at}"
-                faults.append(fault(held_out_file, line, what))
-            if example.label not in labels:
-                what = f'"label" must be that of a text to train on, found {shown(example.label)}'
-                faults.append(fault(held_out_file, line, f"{what}{suggestion(example.label, labels)}"))
-    examples = require_none([example for _, example in located], faults)
-    held_out = tuple(example for texts in apart for _, example in texts)
-    if held_out_path is None:
-        examples, held_out = split_labelled([examples], held_out_fraction, seed)
-    return LabelledData(Path(path).stem, examples, held_out, (), synthetic=False, labels=tuple(labels))
+    for line, example in apart or ():
+        if example.label not in labels:
+            what = f'"label" must be that of a text to train on, found {shown(example.label)}'
+            faults.append(fault(held_out_path or "", line, f"{what}{suggestion(example.label or '', labels)}"))
+    train = require_none([example for _, example in located], faults + shared)
+    if apart is None:
+        train, held_out = split_share(train, TEXT, held_out_fraction, seed)
+    else:
+        held_out = tuple(example for _, example in apart)
+    return Corpus(Path(path).stem, train, held_out, (), synthetic=False)
 
 
 def _located_texts(path: Path) -> list[tuple[int, Example]]:
@@ -185,12 +156,3 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
             faults.append(fault(path, line, f'"label" must be one of {", ".join(labels)}, found {shown(record.label)}'))
         examples.append(Example(record.id, text=record.text, label=record.label, group=record.group))
     return require_none(examples, faults)
-
-
-def split_labelled(
-    sets: Sequence[Sequence[Example]], held_out_fraction: float, seed: int
-) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Splits sets of labelled texts together into a training and a held-out part; copies of a text stay together."""
-    examples = [example for each in sets for example in each]
-    held_out = share(examples, lambda example: example.text, held_out_fraction)
-    return split_by(examples, lambda example: example.text, held_out, seed)

@@ -10,13 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from core.example import Example
-from core.faults import SettingFault, read_all
+from core.faults import read_all
 from core.settings import Count, Number, Size, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
+from data.corpus import Corpus, RatedSet, refuse_shared
 from data.download import require_file
-from data.rated import RatedSet
 from data.records import Identified, NonEmpty, Text, read_records, require_none
-from data.sets.dialogues import DialogueData
 
 TRAIN, DEV = "commongen_train/train.jsonl", "commongen_train/dev.jsonl"
 TRINITY = "commongen_trinity/trinity.jsonl"
@@ -46,15 +45,15 @@ class TrinitySentence(Identified):
     geval_vicuna_7b: Number
 
 
-def builtin_concepts(train: int = 6000, held_out: int = 300, rated: int = 399, seed: int = 0) -> DialogueData:
+def builtin_concepts(train: int = 6000, held_out: int = 300, rated: int = 399, seed: int = 0) -> Corpus:
     """Generated concept sentences: no network, no files; their quality is known by construction."""
     check(Size, train=train, held_out=held_out, rated=rated)
     rated_sets = (RatedSet("builtin_concepts", rated_concept_sentences(rated, seed), synthetic=True),) if rated else ()
     sentences = generate_concept_sentences(train + held_out, seed)
-    return DialogueData("builtin_concepts", sentences[:train], sentences[train:], rated_sets, synthetic=True)
+    return Corpus("builtin_concepts", sentences[:train], sentences[train:], rated_sets, synthetic=True)
 
 
-def commongen(root: Path | str, download: bool = False, train: int | None = None) -> DialogueData:
+def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:
     """CommonGen (Lin et al. 2020) to train on, rated by CommonGen-trinity (CDM, Tables 8 and 10).
 
     Two rated sets with the same sentences: `trinity_raw` (good 1, medium 0.5, bad 0) and `trinity_binarized` (good 1,
@@ -76,12 +75,11 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
             partial(load_trinity, root, download),
         ]
     )
-    known = {_same(example) for each in rated for example in each.examples}
-    both = [example.id for example in (*sentences, *development) if _same(example) in known]
-    if both:
-        raise SettingFault(f"a rated concept set must not be one to train on too, but {', '.join(both[:5])} are")
+    named = [(example.id, _same(example)) for example in (*sentences, *development)]
+    rated_concepts = (_same(example) for each in rated for example in each.examples)
+    refuse_shared("a rated concept set must not be one to train on too, but {} are", named, rated_concepts)
     held_out = {example.group: example for example in reversed(development)}
-    return DialogueData("commongen", sentences[:train], tuple(reversed(held_out.values())), rated, synthetic=False)
+    return Corpus("commongen", sentences[:train], tuple(reversed(held_out.values())), rated, synthetic=False)
 
 
 def load_references(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:

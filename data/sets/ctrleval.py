@@ -12,18 +12,11 @@ from typing import Literal
 from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
 from core.settings import Several, check, one_of
+from data.corpus import Corpus, RatedSet
 from data.download import require_file
-from data.rated import RatedSet
 from data.records import require_none
-from data.sets.attributes import (
-    HELD_OUT_FRACTION,
-    SENTIMENTS,
-    SETS,
-    TOPICS,
-    LabelledData,
-    load_labelled,
-    split_labelled,
-)
+from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
+from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines
 
 Part = Literal["sentiment", "topic"]
@@ -47,7 +40,7 @@ def ctrleval(
     sets: Sequence[str] | None = None,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
-) -> LabelledData:
+) -> Corpus:
     """Texts rated by people (CTRLEval, Tables 3-4); if asked for, labelled texts to train a discriminator on.
 
     Args:
@@ -69,9 +62,8 @@ def ctrleval(
     check(Several[one_of([name for name, each in SETS.items() if each.labels == labels])], sets=names)
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
     rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
-    train, held_out = split_labelled(labelled, held_out_fraction, seed)
-    released = partial(require_file, root, IWF, download)
-    return LabelledData(f"ctrleval_{part}", train, held_out, (rated,), synthetic=False, labels=labels, iwf=released)
+    texts = [example for each in labelled for example in each]
+    return Corpus(rated.name, *split_share(texts, TEXT, held_out_fraction, seed), (rated,), synthetic=False)
 
 
 def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_system_order: bool = False) -> RatedSet:
@@ -115,7 +107,8 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
         )
         for i, (_, (label, prefix, text, *ratings)) in enumerate(rows)
     ]
-    return RatedSet(f"ctrleval_{part}", require_none(examples, faults), synthetic=False)
+    released = partial(require_file, root, IWF, download)
+    return RatedSet(f"ctrleval_{part}", require_none(examples, faults), synthetic=False, iwf=released)
 
 
 def _labels(part: str) -> tuple[str, ...]:

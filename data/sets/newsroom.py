@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +15,11 @@ from core.example import Example
 from core.faults import fault, read_all, shown
 from core.settings import Number, Several, check
 from core.settings import Text as Name
+from data.corpus import Corpus, RatedSet
 from data.download import find_file, require_file
-from data.rated import RatedSet
 from data.records import Identified, Record, Text, read_records, require_none
-from data.references import ReferenceData
-from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
+from data.sets.stories import load_roc_plain
+from data.splits import HELD_OUT_FRACTION, split_share
 
 FULL = "newsroom/newsroom.jsonl"
 SAMPLE = "newsroom/newsroom_sample.jsonl"
@@ -52,7 +53,7 @@ def newsroom(
     plain_stories: bool = False,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
-) -> ReferenceData:
+) -> Corpus:
     """Rated summaries (MARS, Tables 3-5).
 
     Args:
@@ -67,8 +68,10 @@ def newsroom(
     """
     stories = [partial(load_roc_plain, root, download)] if plain_stories else []
     rated, *plain = read_all([partial(load_newsroom, root, systems, download), *stories])
-    train, held_out = split_plain([story for part in plain for story in part], held_out_fraction, seed)
-    return ReferenceData("newsroom", train, held_out, (rated,), synthetic=False)
+    texts = [story for part in plain for story in part]
+    return Corpus(
+        "newsroom", *split_share(texts, attrgetter("text"), held_out_fraction, seed), (rated,), synthetic=False
+    )
 
 
 def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEMS, download: bool = False) -> RatedSet:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
+from data.corpus import RatedSet
 from data.dialogue_files import located_utt_lines, parse_finite, read_utt_lines
 from data.download import find_file, require_file
 from data.originals import ORIGINS
-from data.rated import RatedSet
 from data.text_files import iterate_lines
 
 log = logging.getLogger(__name__)

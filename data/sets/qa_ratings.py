@@ -5,16 +5,17 @@
 
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from core.example import Example
 from core.faults import fault, read_all, shown
 from core.settings import Number, Several, check, one_of
+from data.corpus import Corpus, RatedSet
 from data.download import require_file
-from data.rated import RatedSet
 from data.records import Identified, NonEmpty, Text, read_records, require_none
-from data.references import ReferenceData
-from data.sets.stories import HELD_OUT_FRACTION, load_roc_plain, split_plain
+from data.sets.stories import load_roc_plain
+from data.splits import HELD_OUT_FRACTION, split_share
 
 SETS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
 
@@ -38,7 +39,7 @@ def qa_ratings(
     plain_stories: bool = False,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
-) -> ReferenceData:
+) -> Corpus:
     """Rated answers (a substitute for the question answering of MARS, Table 3), one rated set for each data set.
 
     Args:
@@ -55,8 +56,8 @@ def qa_ratings(
     stories = [partial(load_roc_plain, root, download)] if plain_stories else []
     parts = read_all([*(partial(load_qa_ratings, root, name, download) for name in sets), *stories])
     plain = [story for part in parts[len(sets) :] for story in part]
-    train, held_out = split_plain(plain, held_out_fraction, seed)
-    return ReferenceData("qa_ratings", train, held_out, tuple(parts[: len(sets)]), synthetic=False)
+    sides = split_share(plain, attrgetter("text"), held_out_fraction, seed)
+    return Corpus("qa_ratings", *sides, tuple(parts[: len(sets)]), synthetic=False)
 
 
 def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> RatedSet:

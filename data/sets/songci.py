@@ -4,35 +4,22 @@
 """
 
 import logging
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from core.example import Example
 from core.faults import fault, shown
 from core.settings import Size, check
 from data.builtin.verse import generate_verse
+from data.corpus import Corpus
 from data.download import require_file
 from data.records import Identified, NonEmpty, Text, read_records, require_none
-from data.splits import share, split_by
+from data.splits import HELD_OUT_FRACTION, split_by, split_share
 
 log = logging.getLogger(__name__)
 
-HELD_OUT_FRACTION = 0.1
 FILE = "songci/songci.jsonl"
 MARKS = "，。、！？；："
-
-
-@dataclass(frozen=True)
-class VerseData:
-    """The data of an experiment on verse: poems to train on and held-out poems; `group` is the tune of a poem.
-
-    `synthetic` says whether the poems are generated.
-    """
-
-    name: str
-    train: tuple[Example, ...]
-    held_out: tuple[Example, ...]
-    synthetic: bool
 
 
 class Poem(Identified):
@@ -42,17 +29,16 @@ class Poem(Identified):
     lines: NonEmpty[Text]
 
 
-def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> VerseData:
+def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> Corpus:
     """Generated verse: no network, no files. The held-out poems are new, but have the same twelve tunes."""
     check(Size, train=train, held_out=held_out)
     poems = generate_verse(train + held_out, seed=seed)
-    kept, out = split_by(poems, lambda poem: poem.text, held_out, seed)
-    return VerseData("builtin_verse", kept, out, synthetic=True)
+    return Corpus("builtin_verse", *split_by(poems, attrgetter("text"), held_out, seed), (), synthetic=True)
 
 
 def songci(
     root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
-) -> VerseData:
+) -> Corpus:
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem.
 
     Args:
@@ -64,8 +50,7 @@ def songci(
     Raises InputFaults if the file is missing or faulty, DownloadFault if it cannot be fetched.
     """
     poems = load_songci(root, download)
-    train, held_out = split_by(poems, _tune, share(poems, _tune, held_out_fraction), seed)
-    return VerseData("songci", train, held_out, synthetic=False)
+    return Corpus("songci", *split_share(poems, attrgetter("group"), held_out_fraction, seed), (), synthetic=False)
 
 
 def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]:
@@ -89,7 +74,3 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
     if dropped:
         log.info("%s: left out %d poems whose form is unclear", path, dropped)
     return require_none(poems, faults)
-
-
-def _tune(poem: Example) -> str | None:
-    return poem.group

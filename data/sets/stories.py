@@ -3,24 +3,21 @@
 `root` is the folder that holds `roc_stories/`, or this folder itself.
 """
 
-from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 
 from core.example import Example
-from core.faults import SettingFault, fault, read_all, shown
+from core.faults import fault, read_all, shown
 from core.settings import Number, Size, check
 from data.builtin.stories import generate_stories, rated_stories
+from data.corpus import Corpus, RatedSet, fold_text, refuse_shared
 from data.download import require_file
-from data.rated import RatedSet
 from data.records import Identified, NonEmpty, Text, read_records, require_none
-from data.references import ReferenceData
 from data.sentences import split_at_marks
-from data.splits import share, split_by
+from data.splits import HELD_OUT_FRACTION, split_by, split_share
 from data.text_files import iterate_lines
-
-HELD_OUT_FRACTION = 0.1
 
 RATED = "roc_stories/mans_roc.jsonl"
 PLAIN = "roc_stories/roc_plain.txt"
@@ -37,7 +34,7 @@ class Continuation(Identified):
     mean_rating: Number
 
 
-def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> ReferenceData:
+def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, seed: int = 0) -> Corpus:
     """Generated stories: no network, no files; the quality of the rated endings is known by construction.
 
     `train` + `held_out` stories are generated; the stories of `held_out` contexts are held out (few contexts have a
@@ -47,13 +44,13 @@ def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, s
     rated_sets = (RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True),) if rated else ()
     known = {str(example.context) for each in rated_sets for example in each.examples}
     generated = generate_stories(train + held_out, seed=seed, exclude=known)
-    kept, out = split_by(generated, lambda example: example.context, held_out, seed)
-    return ReferenceData("builtin_stories", kept, out, rated_sets, synthetic=True)
+    parts = split_by(generated, attrgetter("context"), held_out, seed)
+    return Corpus("builtin_stories", *parts, rated_sets, synthetic=True)
 
 
 def roc_stories(
     root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
-) -> ReferenceData:
+) -> Corpus:
     """Plain ROC stories to train on, rated by MANS (a substitute for the stories of MARS, Table 3).
 
     Args:
@@ -68,12 +65,12 @@ def roc_stories(
     rated, plain = read_all(
         [partial(load_mans_roc, root, download=download), partial(load_roc_plain, root, download=download)]
     )
-    references = {_words(f"{e.context} {reference}"): e.id for e in rated.examples for reference in e.references}
-    both = [references[text] for text in (_words(example.text) for example in plain) if text in references]
-    if both:
-        raise SettingFault(f"a reference must not be a story to train on too, but those of {', '.join(both)} are")
-    train, held_out = split_plain(plain, held_out_fraction, seed)
-    return ReferenceData("roc_stories", train, held_out, (rated,), synthetic=False)
+    references = {fold_text(f"{e.context} {reference}"): e.id for e in rated.examples for reference in e.references}
+    named = ((name, text) for text, name in references.items())
+    stories = (fold_text(story.text) for story in plain)
+    refuse_shared("a reference must not be a story to train on too, but those of {} are", named, stories)
+    parts = split_share(plain, attrgetter("text"), held_out_fraction, seed)
+    return Corpus("roc_stories", *parts, (rated,), synthetic=False)
 
 
 def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
@@ -115,20 +112,3 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
         beginning = split_at_marks(text)[:-1]
         examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))
     return require_none(examples, faults)
-
-
-def split_plain(
-    stories: Sequence[Example], held_out_fraction: float, seed: int
-) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """Splits plain stories into a training and a held-out part; copies of a story stay together."""
-    held_out = share(stories, _text, held_out_fraction)
-    return split_by(stories, _text, held_out, seed)
-
-
-def _text(example: Example) -> str:
-    return example.text
-
-
-def _words(text: str) -> str:
-    """The text without case and blanks, in which copies of a story may differ."""
-    return " ".join(text.split()).casefold()

@@ -1,13 +1,13 @@
 """CDM on sentences about given concepts, against labels of commonsense (CDM, section 4.2, Tables 8 and 10)."""
 
-from data.sets.dialogues import DialogueData
+from data.corpus import Corpus
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import present
 from experiments.contracts import Outcome, Run
 from experiments.report.evaluation import published_scores
 
 
-def cdm_commongen(run: Run, data: DialogueData, plan: CdmPlan) -> Outcome:
+def cdm_commongen(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """The whole of CDM on concept sentences, beside the published scores of G-Eval.
 
     Args:

@@ -15,9 +15,8 @@ from core.example import Example
 from core.faults import SettingFault
 from core.settings import Count, Several, Size, check
 from core.stages import fingerprint
+from data.corpus import Corpus, RatedSet
 from data.files import read_examples, write_examples
-from data.rated import RatedSet
-from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
 from experiments.cdm.presentation import present
 from experiments.contracts import Outcome, Run
@@ -47,7 +46,7 @@ class DevelopmentPlan:
             raise SettingFault(f"turns must hold a number above 0, so that quality differs, but is {list(self.turns)}")
 
 
-def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
+def cdm_development(run: Run, data: Corpus, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
     """CDM as in `cdm_dialogue`, on a development set in the place of the rated sets.
 
     Args:
@@ -60,7 +59,7 @@ def cdm_development(run: Run, data: DialogueData, plan: CdmPlan, development: De
     return present(run, data, plan, find_cdm(run, data, plan), lambda _: {})
 
 
-def development_set(run: Run, data: DialogueData, plan: DevelopmentPlan, device: str, dtype: str) -> RatedSet:
+def development_set(run: Run, data: Corpus, plan: DevelopmentPlan, device: str, dtype: str) -> RatedSet:
     """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number.
 
     Raises SettingFault for fewer than three held-out dialogues.

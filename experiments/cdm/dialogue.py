@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 
 from core.scores import Scores
-from data.rated import RatedSet
-from data.sets.dialogues import DialogueData
+from data.corpus import Corpus, RatedSet
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import present
 from experiments.contracts import Outcome, Run
 from experiments.report.evaluation import published_scores
 
 
-def cdm_dialogue(run: Run, data: DialogueData, plan: CdmPlan) -> Outcome:
+def cdm_dialogue(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
     """The whole of CDM on one collection of dialogues.
 
     Args:

@@ -32,8 +32,7 @@ from cdm.spelling import spell
 from core.faults import SettingFault
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
-from data.rated import RatedSet
-from data.sets.dialogues import DialogueData
+from data.corpus import Corpus, RatedSet
 from data.words import LETTERS
 from experiments.cdm.stages import (
     NegativesPlan,
@@ -112,7 +111,7 @@ class HeldOut:
     developing: Sequence[tuple[str, ...]]
 
     @classmethod
-    def of(cls, data: DialogueData) -> "HeldOut":
+    def of(cls, data: Corpus) -> "HeldOut":
         """Every third held-out dialogue for each purpose.
 
         Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
@@ -155,7 +154,7 @@ class CdmFindings:
     rated: tuple[RatedDialogues, ...]
 
 
-def find_cdm(run: Run, data: DialogueData, plan: CdmPlan) -> CdmFindings:
+def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
     """Trains the pair, samples negatives, learns them, and scores the rated dialogues."""
     train, held_out = turns_of(data.train), HeldOut.of(data)
     weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cdm.discriminative import Steps
-from data.rated import RatedSet
+from data.corpus import RatedSet
 
 
 def plot_momentum(rated: RatedSet, steps: Sequence[Steps]) -> Figure:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
-from data.rated import RatedSet
-from data.sets.dialogues import DialogueData
+from data.corpus import Corpus, RatedSet
 from experiments.cdm.findings import CdmFindings, CdmPlan, word_count_auc
 from experiments.cdm.plots import plot_momentum
 from experiments.cdm.systems import system_tables
@@ -22,7 +21,7 @@ NON_WORD_TOLERANCE = 0.01  # of the words in negatives
 
 def present(
     run: Run,
-    data: DialogueData,
+    data: Corpus,
     plan: CdmPlan,
     found: CdmFindings,
     further: Callable[[RatedSet], Mapping[str, Scores]],

@@ -7,7 +7,7 @@ import numpy as np
 
 from cdm.discriminative import Steps
 from cdm.momentum import distribution_quality
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.contracts import Table
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 

@@ -13,7 +13,7 @@ from baselines.word_count import WordCount
 from core.example import Example
 from core.scores import Metric, Scores, fields
 from ctrl_eval.metric import CTRLEval
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.data_module import LabelledText
 from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
@@ -56,7 +56,7 @@ class DisScore:
         )
 
 
-def train_judges(run: Run, plan: DiscriminatorPlan, data: LabelledData) -> Judges:
+def train_judges(run: Run, plan: DiscriminatorPlan, data: Corpus) -> Judges:
     """All discriminators of the baselines, which learn the labelled texts.
 
     The negatives are perturbed here; the code that damages the built-in rated sets has no part in it.

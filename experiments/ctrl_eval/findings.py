@@ -12,7 +12,7 @@ from core.scores import Scores
 from core.settings import Count, Several, Size, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import Aspect, CTRLEval, Evaluations, Weights
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.report.evaluation import aspect_values, plain_pearson
 from meta_eval.agreement import agreement
 from meta_eval.bootstrap import Estimate

@@ -15,8 +15,8 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.frequency import VERSION, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
+from data.corpus import Corpus
 from data.sentences import split_english
-from data.sets.attributes import LabelledData
 from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.ctrl_eval.baselines import Judges, make_baselines, train_judges
 from experiments.ctrl_eval.findings import Analyses, CtrlEvalFindings, analyse, score_weightings
@@ -40,7 +40,7 @@ COUNT = "count"  # instead of the file of a table
 
 def ctrleval(
     run: Run,
-    data: LabelledData,
+    data: Corpus,
     infiller: LanguageModelPlan | Pretrained,
     metric: partial[CTRLEval],
     causal: LanguageModelPlan | Pretrained,
@@ -99,7 +99,7 @@ def ctrleval(
 
 
 def choose_table(
-    data: LabelledData, iwf: str | None, iwf_tokenizer: str | None, infiller: LanguageModelPlan | Pretrained
+    data: Corpus, iwf: str | None, iwf_tokenizer: str | None, infiller: LanguageModelPlan | Pretrained
 ) -> str | None:
     """The file of the IWF table: the named one, or the one that was released with the data; None to count texts.
 
@@ -111,19 +111,20 @@ def choose_table(
                 f"model.iwf=count needs texts to train on, but {data.name} has none; set data.attributes"
             )
         return None
-    if iwf is not None or data.iwf is None:
+    released = next((rated.iwf for rated in data.rated if rated.iwf is not None), None)
+    if iwf is not None or released is None:
         return iwf
     if iwf_tokenizer is None and isinstance(infiller, LanguageModelPlan):
         raise SettingFault(
             f"the word frequencies that were released with {data.name} are those of PEGASUS's tokens, but the backbone "
             "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
         )
-    return str(data.iwf())
+    return str(released())
 
 
 def _find(
     run: Run,
-    data: LabelledData,
+    data: Corpus,
     metric: CTRLEval,
     exchanged: Mapping[str, CTRLEval],
     baselines: Mapping[str, Callable[[], Metric]],
@@ -151,7 +152,7 @@ def _find(
 
 def _outcome(
     run: Run,
-    data: LabelledData,
+    data: Corpus,
     findings: Sequence[CtrlEvalFindings],
     models: Mapping[str, Trained],
     judges: Judges | None,

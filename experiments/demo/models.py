@@ -1,9 +1,7 @@
 """A tiny model of each kind on built-in text (`+exp=models`, `make models`): what the examples and the demo use."""
 
 from core.signature import MODEL_LIBRARIES, signature
-from data.references import ReferenceData
-from data.sets.attributes import LabelledData
-from data.sets.dialogues import DialogueData
+from data.corpus import Corpus
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import cdm_models
 from experiments.contracts import Outcome, Run
@@ -18,9 +16,9 @@ from experiments.training.trained import folders_of
 
 def models(
     run: Run,
-    dialogues: DialogueData,
-    reviews: LabelledData,
-    stories: ReferenceData,
+    dialogues: Corpus,
+    reviews: Corpus,
+    stories: Corpus,
     cdm: CdmPlan,
     infiller: LanguageModelPlan,
     language_model: LanguageModelPlan,

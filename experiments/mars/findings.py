@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from core.example import Example
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from data.words import split_words
 from experiments.contracts import AgreementRow
 from experiments.report.evaluation import evaluate

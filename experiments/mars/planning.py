@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from core.settings import Count, Positive, Several, Share, Size, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from data.rated import RatedSet
-from data.references import ReferenceData
+from data.corpus import Corpus, RatedSet
 from experiments.contracts import AgreementRow, Outcome, Run, Table
 from experiments.mars.findings import Gain, ScoredTexts, list_references, mean_altered, measure_altered, measure_gain
 from experiments.mars.variants import MetricPlan
@@ -71,8 +70,8 @@ class SettingEffect:
 
 def mars_planning(
     run: Run,
-    data: ReferenceData,
-    development: ReferenceData,
+    data: Corpus,
+    development: Corpus,
     language_model: LanguageModelPlan | Pretrained,
     metric: MetricPlan,
     varied: VariedSettings,

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from core.scores import Metric
 from core.signature import MODEL_LIBRARIES, signature
 from data.cleaning import clean_examples
+from data.corpus import Corpus, RatedSet
 from data.damage import apply_reorder, apply_retrieve
-from data.rated import RatedSet
-from data.references import ReferenceData
 from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.mars.findings import (
     MarsFindings,
@@ -45,7 +44,7 @@ from models.causal import CausalLM
 
 def mars(
     run: Run,
-    data: ReferenceData,
+    data: Corpus,
     language_model: LanguageModelPlan | Pretrained,
     masked: LanguageModelPlan | Pretrained | None,
     metric: MetricPlan,

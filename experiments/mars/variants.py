@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.scores import Scores
 from core.settings import AscendingRatios, Count, Positive, checked_dataclass
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.mars.findings import name_ratio_row
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import Augmentation

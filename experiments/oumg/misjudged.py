@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from discriminators.discriminator import Discriminator
 from discriminators.explanations import explain_sentences
 from experiments.contracts import ScoredSet

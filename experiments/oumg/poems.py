@@ -14,8 +14,8 @@ from core.example import Example
 from core.faults import SettingFault
 from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
+from data.corpus import Corpus
 from data.files import read_examples, write_examples
-from data.sets.songci import VerseData
 from data.splits import split_by
 from experiments.contracts import Run
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
@@ -150,13 +150,13 @@ class Poet:
         return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
 
 
-def find_or_train_songnet(run: Run, plan: GeneratorPlan, data: VerseData) -> Trained:
+def find_or_train_songnet(run: Run, plan: GeneratorPlan, data: Corpus) -> Trained:
     """The generator, which learns every poem that fits."""
     held_out = plan.choose_fitting(data.held_out)[: plan.checked]
     return find_or_train_language_model(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
 
 
-def find_characters(data: VerseData, plan: GeneratorPlan) -> set[str]:
+def find_characters(data: Corpus, plan: GeneratorPlan) -> set[str]:
     """The characters that the generator will be able to write, marks apart."""
     tokenizer = character_tokenizer(spell_poems(plan.choose_fitting(data.train)), plan.model.min_count)
     return {*tokenizer.get_vocab()} - {*tokenizer.all_special_tokens, *MARKS}
@@ -169,7 +169,7 @@ def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
 
 
 def choose_poems(
-    data: VerseData, plan: GeneratorPlan, inputs: PoemInputs, known: Collection[str], fewest: int
+    data: Corpus, plan: GeneratorPlan, inputs: PoemInputs, known: Collection[str], fewest: int
 ) -> tuple[tuple[Example, ...], list[str]]:
     """The human poems whose forms the generators get, with their input as the group, and notes on them.
 

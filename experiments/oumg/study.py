@@ -8,7 +8,7 @@ from typing import Any
 from core.example import Example
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
-from data.sets.songci import VerseData
+from data.corpus import Corpus
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import forms, tables
 from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
@@ -53,7 +53,7 @@ class PoemStudy:
         device: where trained models generate and judge.
     """
 
-    data: VerseData
+    data: Corpus
     generator: GeneratorPlan
     discriminators: DiscriminatorGrid
     pairs: PairSettings

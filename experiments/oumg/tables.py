@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.contracts import ScoredSet
 from experiments.oumg.findings import KindFindings, SystemFindings
 from experiments.training.trained import Trained, folders_of

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from data.words import count_words
 from experiments.contracts import AgreementRow
 from meta_eval.agreement import agreement, correlation_given_length, length_correlation

@@ -11,7 +11,7 @@ from rich.text import Text as ColoredText
 from core.faults import InputFaults, printable
 from core.settings import Count, Positive, Seed, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.bilstm_guide import TokenMismatchError
 from experiments.contracts import Outcome, Run, Table
 from experiments.steering.generation import check_candidates
@@ -61,7 +61,7 @@ class Demonstration:
 
 def guided_demo(
     run: Run,
-    data: LabelledData,
+    data: Corpus,
     generator: LanguageModelPlan | Pretrained,
     guide: GuidePlan,
     show: Demonstration,
@@ -141,7 +141,7 @@ def guided_demo(
     )
 
 
-def choose_label(data: LabelledData, asked: str | int | float | None, guide_folder: str | None) -> str:
+def choose_label(data: Corpus, asked: str | int | float | None, guide_folder: str | None) -> str:
     """The label asked for; else the name of a guide's folder, or the last label of the data.
 
     Raises InputFaults for a label that the data lacks, where the guide learns the data.

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
 from experiments.contracts import Run
@@ -218,7 +218,7 @@ def is_above_chance(wanted: Sequence[str | None], found: Sequence[str]) -> bool:
     return float(np.mean([np.mean(each) for each in hits])) - 2 * error > 1 / len(labels)
 
 
-def held_out_accuracies(data: LabelledData, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> dict[str, float]:
+def held_out_accuracies(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> dict[str, float]:
     """The accuracy of judges and guides on held-out texts, which no model has learned."""
     if not data.held_out:
         return {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.example import Example
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from experiments.contracts import Run
 from experiments.steering.parts import label_texts, name_file
@@ -59,7 +59,7 @@ def load_generator(
     run: Run,
     plan: LanguageModelPlan | Pretrained,
     texts: Sequence[Example],
-    data: LabelledData,
+    data: Corpus,
     device: str,
     dtype: str = "float32",
 ) -> TextGenerator:

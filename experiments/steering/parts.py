@@ -4,13 +4,14 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from core.example import Example
 from core.faults import InputFaults
-from data.sets.attributes import LabelledData
-from data.splits import share, split_by
+from data.corpus import Corpus
+from data.splits import split_share
 from discriminators.data_module import LabelledText
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
@@ -26,7 +27,7 @@ class TextParts:
     judge: tuple[Example, ...] = ()
 
 
-def split_parts(data: LabelledData, generator_share: float, seed: int) -> TextParts:
+def split_parts(data: Corpus, generator_share: float, seed: int) -> TextParts:
     """A share of the training texts for the generator, half of the others for guides and half for judges.
 
     Raises InputFaults without training texts, and where guides or judges would get fewer than ten different texts of a
@@ -35,18 +36,16 @@ def split_parts(data: LabelledData, generator_share: float, seed: int) -> TextPa
     if not data.train:
         raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
 
-    def text(example: Example) -> str:
-        return example.full_text
-
-    rest, generator = split_by(data.train, text, share(data.train, text, generator_share), seed)
-    guide, judge = split_by(rest, text, share(rest, text, 0.5), seed + 1)
+    text = attrgetter("full_text")
+    rest, generator = split_share(data.train, text, generator_share, seed)
+    guide, judge = split_share(rest, text, 0.5, seed + 1)
     found = TextParts(generator, guide, judge)
     if faults := [fault for label in data.labels if (fault := _too_few(data, found, label))]:
         raise InputFaults(faults)
     return found
 
 
-def _too_few(data: LabelledData, found: TextParts, label: str) -> str | None:
+def _too_few(data: Corpus, found: TextParts, label: str) -> str | None:
     """The fault of a label with too few texts for its guide or its judge."""
     whole, generator, guide, judge = (
         len({e.full_text for e in part if e.label == label})

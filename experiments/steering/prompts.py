@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from core.example import Example
 from core.faults import InputFaults
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from experiments.steering.settings import TextSampling
 from models.causal import CausalLM
 from models.model import plain_token_ids
 from oumg.pieces import normalise_text, split_pieces
 
 
-def choose_prompts(data: LabelledData, sampling: TextSampling) -> tuple[list[str], bool]:
+def choose_prompts(data: Corpus, sampling: TextSampling) -> tuple[list[str], bool]:
     """The prompts, and whether they are the first words of held-out texts.
 
     They come from the first of these sources that has any: `sampling.prompts`, the different prefixes of the rated

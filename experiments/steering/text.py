@@ -2,7 +2,7 @@
 
 from core.faults import InputFaults
 from core.signature import MODEL_LIBRARIES, signature
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from experiments.contracts import Outcome, Run, Table
 from experiments.report import plots
@@ -27,7 +27,7 @@ from experiments.training.trained import folders_of
 
 def guided_text(
     run: Run,
-    data: LabelledData,
+    data: Corpus,
     generator: LanguageModelPlan | Pretrained,
     guide: GuidePlan,
     judge: DiscriminatorPlan,
@@ -110,7 +110,7 @@ def guided_text(
     )
 
 
-def _notes(data: LabelledData, judges: LabelJudges, prompts_from_texts: bool, prompt_words: int) -> list[str]:
+def _notes(data: Corpus, judges: LabelJudges, prompts_from_texts: bool, prompt_words: int) -> list[str]:
     notes: list[str] = []
     if prompts_from_texts:
         notes.append(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -19,8 +18,8 @@ from core.faults import ExampleFaults
 from core.scores import Metric
 from core.settings import Count, Fraction, Several, check
 from core.stages import fingerprint
+from data.corpus import Corpus, RatedSet
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
-from data.rated import RatedSet
 from data.scored import ScoredFile
 from data.text_files import written_aside
 from data.words import count_words
@@ -40,13 +39,6 @@ from meta_eval.grouping import lay_out
 from meta_eval.intervals import Grouped, Resampling, grouped_estimate, restrict
 
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
-
-
-class HasRated(Protocol):
-    """The data of an experiment that has rated sets."""
-
-    @property
-    def rated(self) -> Sequence[RatedSet]: ...
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,7 @@ class MetricAudit:
 
 def audit(
     run: Run,
-    data: ScoredFile | HasRated,
+    data: ScoredFile | Corpus,
     metric: Metric,
     texts: int,
     strengths: Sequence[float],
@@ -99,7 +91,7 @@ def audit(
     """Audits a metric on at most `texts` texts, drawn by the seed.
 
     Args:
-        data: a file, whose scores are ignored, or the data of an experiment, whose first rated set is used.
+        data: a file, whose scores are ignored, or a corpus, whose first rated set is used.
         strengths: the shares of a text to damage, weakest first.
         card: a Markdown file to write with what the metric measures and what fools it.
 

@@ -12,13 +12,12 @@ from typing import Any
 from core.faults import SettingFault
 from core.scores import Metric
 from core.selection import find_lack
+from data.corpus import Corpus, RatedSet
 from data.damage import DAMAGES
-from data.rated import RatedSet
 from data.text_files import written_aside
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.exports import to_markdown
 from experiments.tools.audit import (
-    HasRated,
     MetricAudit,
     audit_metric,
     audit_tables,
@@ -50,7 +49,7 @@ class Unaudited:
 
 def audit_table(
     run: Run,
-    sets: Mapping[str, HasRated],
+    sets: Mapping[str, Corpus],
     metrics: Mapping[str, Metric],
     texts: int,
     strengths: Sequence[float],

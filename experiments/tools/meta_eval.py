@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from data.scored import ScoredFile
 from data.words import count_words
 from experiments.contracts import Outcome, Run, ScoredSet

@@ -37,7 +37,8 @@ from data.builtin.controlled import (
 from data.builtin.news import NEWS
 from data.builtin.reserved import is_reserved
 from data.builtin.reviews import REVIEWS
-from data.sets.attributes import LabelledData, builtin_news, builtin_reviews
+from data.corpus import Corpus
+from data.sets.attributes import builtin_news, builtin_reviews
 
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 WORLDS = pytest.mark.parametrize("world", [REVIEWS, NEWS], ids=["reviews", "news"])
@@ -365,7 +366,7 @@ def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> 
 
 
 @pytest.mark.parametrize("build", [builtin_reviews, builtin_news])
-def test_what_an_experiment_reads(build: Callable[..., LabelledData]) -> None:
+def test_what_an_experiment_reads(build: Callable[..., Corpus]) -> None:
     made = build(train=300, held_out=40, rated=40, seed=2)
     assert (len(made.train), len(made.held_out), len(made.rated[0].examples)) == (300, 40, 40)
     assert made.synthetic

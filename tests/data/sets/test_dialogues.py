@@ -1,4 +1,4 @@
-"""Dialogues: lines of utterances, the public sets, a user's own, and the split."""
+"""Dialogues: lines of utterances, the public sets, and a user's own."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ from scipy.stats import spearmanr
 import data.sets.dialogues
 from core.example import Example
 from core.faults import InputFaults
+from data.corpus import RatedSet
 from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import DownloadFault
 from data.files import write_examples
 from data.originals import ORIGINALS, ORIGINS, Origin
-from data.rated import RatedSet
-from data.sets.dialogues import builtin_dialogues, own_dialogues, public_dialogues, split
+from data.sets.dialogues import builtin_dialogues, own_dialogues, public_dialogues
 from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
 
 
@@ -247,22 +247,6 @@ def test_a_failed_download_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
 
 def talks(n: int) -> tuple[Example, ...]:
     return tuple(Example(f"e{i}", turns=(f"Number {i}?", "Yes.")) for i in range(n))
-
-
-def test_split_depends_on_content_and_seed_only():
-    train, held_out = split(talks(100), 10, seed=0)
-    assert (len(train), len(held_out)) == (90, 10)
-    backwards, kept = split(talks(100)[::-1], 10, seed=0)
-    assert (set(backwards), set(kept)) == (set(train), set(held_out))
-    assert set(split(talks(100), 10, seed=1)[1]) != set(held_out)
-    assert train == tuple(e for e in talks(100) if e in set(train))  # in their order
-
-
-def test_a_repeated_dialogue_never_stands_on_both_sides():
-    twice = [Example(f"{e.id}-{copy}", turns=e.turns) for e in talks(50) for copy in "ab"]
-    train, held_out = split(twice, 10, seed=0)
-    assert (len(train), len(held_out)) == (80, 20)
-    assert not {e.turns for e in train} & {e.turns for e in held_out}
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".txt"])

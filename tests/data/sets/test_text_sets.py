@@ -20,7 +20,6 @@ from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import builtin_verse, load_songci, songci
 from data.sets.stories import builtin_stories, load_mans_roc, load_roc_plain, roc_stories
-from data.splits import share, split_by
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -275,7 +274,7 @@ def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
     assert faults == [f'{path}:2: "n" must be a valid number, found true']
 
 
-# ---- the built-in sets and the split -------------------------------------------------------------------------------
+# ---- the built-in sets ---------------------------------------------------------------------------------------------
 
 
 def test_builtin_stories_keep_contexts_apart() -> None:
@@ -305,16 +304,3 @@ def test_builtin_verse_is_split_by_poem() -> None:
     assert (verse.name, verse.synthetic, len(verse.train), len(verse.held_out)) == ("builtin_verse", True, 240, 60)
     assert not {e.text for e in verse.train} & {e.text for e in verse.held_out}
     assert len({e.group for e in verse.train}) == 12
-
-
-def test_a_split_depends_on_content_and_seed_only() -> None:
-    examples = [Example(str(i), text=f"t{i}", group=f"g{i // 3}") for i in range(60)]
-    train, held_out = split_by(examples, lambda e: e.group, held_out=4, seed=0)
-    assert (len(train), len(held_out)) == (48, 12)
-    assert not {e.group for e in train} & {e.group for e in held_out}
-    backwards, kept = split_by(examples[::-1], lambda e: e.group, held_out=4, seed=0)
-    assert (set(backwards), set(kept)) == (set(train), set(held_out))
-    assert set(split_by(examples, lambda e: e.group, held_out=4, seed=1)[1]) != set(held_out)
-    assert share(examples, lambda e: e.group, 0.11) == 3
-    with pytest.raises(ValueError, match="at least 0 and below 1, but is 10"):
-        share(examples, lambda e: e.group, 10)

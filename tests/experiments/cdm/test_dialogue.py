@@ -14,8 +14,8 @@ from omegaconf import OmegaConf
 from cdm.infilling import Gaps, Windows, tokenise
 from cdm.negatives import Negatives
 from data.builtin.dialogues import rated_dialogues
+from data.corpus import Corpus
 from data.files import read_examples, write_examples
-from data.sets.dialogues import DialogueData
 from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word_count_auc
 from experiments.cdm.stages import windows as windows_of
 from experiments.training.language_models import LanguageModelPlan
@@ -162,7 +162,7 @@ def test_too_few_dialogues_are_refused_before_training(
 
 def test_every_held_out_dialogue_has_one_purpose() -> None:
     examples = rated_dialogues(9, seed=0)
-    parts = HeldOut.of(DialogueData("mine", examples[:2], examples[2:], (), synthetic=True))
+    parts = HeldOut.of(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
     assert [len(part) for part in (parts.choosing, parts.checking, parts.developing)] == [3, 2, 2]
     assert {*parts.choosing, *parts.checking, *parts.developing} == {example.turns for example in examples[2:]}
 

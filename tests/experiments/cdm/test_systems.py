@@ -5,7 +5,7 @@ import pytest
 
 from cdm.discriminative import Steps
 from core.example import Example
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.cdm.systems import system_tables
 
 

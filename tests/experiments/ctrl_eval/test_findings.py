@@ -5,7 +5,7 @@ import pytest
 
 from core.example import Example
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.ctrl_eval.findings import agreement_by_quality, agreement_by_system, pick_cases
 
 

@@ -23,7 +23,7 @@ from core.faults import SettingFault
 from ctrl_eval.frequency import load_frequencies
 from ctrl_eval.gaps import TextGaps
 from ctrl_eval.prompts import load_prompts
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus, RatedSet
 from experiments.ctrl_eval.sentiment import choose_table
 from experiments.runner.configuration import compose_run
 from experiments.training.language_models import LanguageModelPlan, Pretrained
@@ -121,13 +121,12 @@ def test_the_discriminators_of_the_paper_are_berts() -> None:
     assert model.causal.name == "openai-community/gpt2"
 
 
-RELEASED = LabelledData(
-    "released", (), (), (), synthetic=False, labels=("a", "b"), iwf=lambda: Path("sets/iwf_full.txt")
-)
+RATED = RatedSet("released", (), synthetic=False, iwf=lambda: Path("sets/iwf_full.txt"))
+RELEASED = Corpus("released", (), (), (RATED,), synthetic=False)
 
 
 def test_the_released_table_goes_with_the_released_data() -> None:
-    backbone, none = Pretrained("google/pegasus-large"), replace(RELEASED, iwf=None)
+    backbone, none = Pretrained("google/pegasus-large"), replace(RELEASED, rated=())
     assert choose_table(RELEASED, None, None, backbone) == "sets/iwf_full.txt"
     assert choose_table(RELEASED, "mine.json", None, backbone) == "mine.json"
     assert choose_table(none, None, None, backbone) is None

@@ -12,7 +12,7 @@ import pytest
 
 from core.example import Example
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.contracts import ScoredSet
 from experiments.mars.findings import (
     MarsFindings,

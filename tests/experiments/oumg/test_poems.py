@@ -1,7 +1,7 @@
 """Which human poems the generators get the forms of."""
 
 from core.example import Example
-from data.sets.songci import VerseData
+from data.corpus import Corpus
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, choose_poems, find_characters, limit_tunes
 from models.training import Schedule
 from oumg.songnet import SongNetPlan
@@ -15,7 +15,7 @@ def poem(number: int, tune: str, text: str) -> Example:
 
 TRAIN = tuple(poem(i, "甲", text) for i, text in enumerate(("春花。", "春月。", "花月。", "春楼。")))
 HELD_OUT = tuple(poem(4 + i, "乙", text) for i, text in enumerate(("花春。", "月春。", "楼春。")))
-DATA = VerseData("toy", TRAIN, HELD_OUT, synthetic=True)
+DATA = Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True)
 
 
 def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:

@@ -9,7 +9,7 @@ from scipy import stats
 
 from core.example import Example
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.report.evaluation import evaluate, published_scores
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.contracts import AgreementRow, Outcome, ScoredSet, Table
 from experiments.report.page import write_report
 from experiments.report.results import Circumstances, write_plots

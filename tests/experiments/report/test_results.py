@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.contracts import AgreementRow, Outcome, ScoredSet, Table
 from experiments.report import results
 from experiments.report.disagreements import find_disagreements

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.example import Example
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.causal_guide import CausalGuide
 from discriminators.causal_lstm import CausalLSTM
 from models.causal import CausalLM
@@ -33,11 +33,11 @@ def guide(lm: CausalLM) -> CausalGuide:
 
 
 @pytest.fixture(scope="session")
-def own_data() -> Callable[..., LabelledData]:
+def own_data() -> Callable[..., Corpus]:
     """Makes data of texts and their labels."""
 
-    def own(texts: Sequence[str], labels: Sequence[str], held_out: Sequence[Example] = ()) -> LabelledData:
+    def own(texts: Sequence[str], labels: Sequence[str], held_out: Sequence[Example] = ()) -> Corpus:
         examples = tuple(Example(f"e{i}", text=t, label=x) for i, (t, x) in enumerate(zip(texts, labels, strict=True)))
-        return LabelledData("mine", examples, tuple(held_out), (), synthetic=False, labels=tuple(sorted(set(labels))))
+        return Corpus("mine", examples, tuple(held_out), (), synthetic=False)
 
     return own

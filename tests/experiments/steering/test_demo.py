@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from core.faults import InputFaults
-from data.sets.attributes import LabelledData
+from data.corpus import Corpus
 from discriminators.causal_guide import CausalGuide
 from experiments.steering.demo import choose_label, print_colored, step_rows
 from experiments.steering.prompts import encode_prompts
@@ -50,7 +50,7 @@ def test_tokens_are_coloured_on_a_terminal_and_printed_nowhere_else() -> None:
         assert bool(shown) == on_terminal
 
 
-def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., LabelledData]) -> None:
+def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., Corpus]) -> None:
     data = own_data(["t", "u"], ["x", "y"])
     assert [choose_label(data, None, folder) for folder in (None, "run/models/guide_polite")] == ["y", "polite"]
     assert [choose_label(data, "x", folder) for folder in (None, "run/models/guide_polite")] == ["x", "x"]

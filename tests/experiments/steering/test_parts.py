@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from core.faults import InputFaults
-from data.sets.attributes import LabelledData, builtin_news, builtin_reviews
+from data.corpus import Corpus
+from data.sets.attributes import builtin_news, builtin_reviews
 from discriminators.data_module import split_by_group
 from experiments.steering.parts import label_texts, name_file, split_parts
 
@@ -21,7 +22,7 @@ def test_no_text_is_learned_by_two_parts() -> None:
     assert [len(side) for side in (pretrained.generator, pretrained.guide, pretrained.judge)] == [0, 60, 60]
 
 
-def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Callable[..., LabelledData]) -> None:
+def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Callable[..., Corpus]) -> None:
     frequent, rare = [f"text {i}" for i in range(200)], [f"rare {i}" for i in range(9)]
     data = own_data([*frequent, *rare, *rare], ["frequent"] * 200 + ["rare"] * 18)  # each rare one stands twice
     with pytest.raises(InputFaults) as found:
@@ -47,7 +48,7 @@ def test_a_label_has_as_many_texts_as_the_others_together() -> None:
 
 
 def test_few_texts_are_validated_on_both_classes_and_repeated_ones_count_once(
-    own_data: Callable[..., LabelledData],
+    own_data: Callable[..., Corpus],
 ) -> None:
     data = own_data([f"text {i % 24}" for i in range(48)], ["a" if i % 24 < 12 else "b" for i in range(48)])
     texts = label_texts(data.train, "a", most=1000, seed=0)

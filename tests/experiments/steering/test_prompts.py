@@ -6,7 +6,8 @@ import pytest
 
 from core.example import Example
 from core.faults import InputFaults
-from data.sets.attributes import LabelledData, builtin_reviews
+from data.corpus import Corpus
+from data.sets.attributes import builtin_reviews
 from experiments.steering.prompts import choose_prompts
 from experiments.steering.settings import TextSampling
 
@@ -20,7 +21,7 @@ def test_prompts_come_from_the_settings_or_the_data() -> None:
     assert set(found) <= {e.prefix for e in data.rated[0].examples}
 
 
-def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: Callable[..., LabelledData]) -> None:
+def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: Callable[..., Corpus]) -> None:
     held_out = [Example(f"h{i}", text=f"{word} is a word.", label="xy"[i // 3]) for i, word in enumerate("abcdef")]
     data = own_data(["t", "u"], ["x", "y"], [*held_out, Example("short", text="g is", label="y")])
     assert choose_prompts(data, TextSampling(3, 1, 4, 4, (0,), prompt_words=2)) == (["a is", "c is", "e is"], True)

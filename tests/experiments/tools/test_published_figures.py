@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from data.sets.commongen import load_trinity
 from data.sets.public_dialogues import load_dstc9, load_fed
 from data.words import count_words

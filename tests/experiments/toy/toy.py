@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
-from data.rated import RatedSet
+from data.corpus import RatedSet
 from experiments.contracts import Outcome, Run, ScoredSet
 from experiments.report.evaluation import evaluate
 

@@ -1,0 +1,119 @@
+"""Corpus: the texts of an experiment, to train on, held out and rated; checks that no rated text is a training text."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from core.example import Example
+from core.faults import SettingFault, fault, read_all
+
+Located: TypeAlias = Sequence[tuple[int, Example]]  # the examples of a file with their line numbers
+Reader: TypeAlias = Callable[[Path], Located]
+
+
+@dataclass(frozen=True)
+class RatedSet:
+    """Texts or dialogues that people rated, or whose quality is known because they were damaged on purpose.
+
+    Attributes:
+        name: the name in tables.
+        examples: with ratings, higher is better.
+        synthetic: whether the ratings are known by construction and not given by people.
+        published: published scores of other metrics: metric name -> example id -> score, higher is better.
+        iwf: finds the table of word frequencies that was released with the set, for CTRLEval; None where none was.
+            Raises InputFaults, with instructions, if it is missing.
+    """
+
+    name: str
+    examples: tuple[Example, ...]
+    synthetic: bool
+    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
+    iwf: Callable[[], Path] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The texts of an experiment.
+
+    Attributes:
+        name: the name in tables.
+        train: texts or dialogues to train on; empty if the set has none. Labelled texts have `label`, whole texts to
+            continue have their beginning as `context`, and poems have their tune as `group`.
+        held_out: others of the same kind, for the held-out loss.
+        rated: sets of rated texts, which are not among the others.
+        synthetic: whether the texts are generated and the ratings known by construction.
+    """
+
+    name: str
+    train: tuple[Example, ...]
+    held_out: tuple[Example, ...]
+    rated: tuple[RatedSet, ...]
+    synthetic: bool
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of all texts in alphabetical order."""
+        rated = [example for each in self.rated for example in each.examples]
+        labels = {example.label for example in (*self.train, *self.held_out, *rated)}
+        return tuple(sorted(label for label in labels if label is not None))
+
+
+def fold_text(text: str) -> str:
+    """The text without case and blanks, in which copies of a text may differ.
+
+    >>> fold_text(" Hi,  Ann")
+    'hi, ann'
+    """
+    return " ".join(text.split()).casefold()
+
+
+def fold_turns(example: Example) -> tuple[str, ...]:
+    """The turns without case and blanks."""
+    return tuple(map(fold_text, example.turns))
+
+
+def refuse_shared(rule: str, named: Iterable[tuple[str, Hashable]], others: Iterable[Hashable]) -> None:
+    """Raises SettingFault where a text is both rated and one to train on.
+
+    Args:
+        rule: the message, with {} for the names of what is shared, at most five.
+        named: the name and the content of each text of one side.
+        others: the contents of the other side.
+    """
+    known = set(others)
+    if both := [name for name, content in named if content in known]:
+        raise SettingFault(rule.format(", ".join(both[:5])))
+
+
+def read_own(
+    train: Path | str,
+    apart: Path | str | None,
+    readers: tuple[Reader, Reader],
+    content: Callable[[Example], Hashable],
+    what: str,
+) -> tuple[Located, Located | None, list[str]]:
+    """A user's texts to train on, those of a second file (None without one), and a fault for each text in both.
+
+    Args:
+        train: the file of texts to train on.
+        apart: a file of other texts: held-out or rated ones.
+        readers: of the first and of the second file.
+        content: what two copies of a text have in common.
+        what: a text of the second file, for the message.
+
+    Raises InputFaults with all faults of both files.
+    """
+    paths = [Path(train)] if apart is None else [Path(train), Path(apart)]
+    located, *rest = read_all(partial(read, path) for read, path in zip(readers, paths, strict=False))
+    first_line: dict[Hashable, int] = {}
+    for line, example in located:
+        first_line.setdefault(content(example), line)
+    faults = [
+        fault(path, line, f"{what} must not be one to train on too, found it at {train}:{at}")
+        for path, others in zip(paths[1:], rest, strict=True)
+        for line, example in others
+        if (at := first_line.get(content(example)))
+    ]
+    return located, rest[0] if rest else None, faults

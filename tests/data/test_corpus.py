@@ -1,0 +1,41 @@
+"""Corpus: the split by content, its labels, and texts that are on two sides."""
+
+from operator import attrgetter
+
+import pytest
+
+from core.example import Example
+from core.faults import SettingFault
+from data.corpus import Corpus, RatedSet, refuse_shared
+from data.splits import Key, split_by, split_share
+
+EXAMPLES = [Example(str(i), text=f"t{i}", turns=(f"u{i // 3}", "v"), group=f"g{i // 3}") for i in range(60)]
+
+
+@pytest.mark.parametrize("key", [attrgetter("group"), attrgetter("turns")])
+def test_a_split_depends_on_content_and_seed_only(key: Key) -> None:
+    train, held_out = split_by(EXAMPLES, key, held_out=4, seed=0)
+    assert (len(train), len(held_out)) == (48, 12)
+    assert not set(map(key, train)) & set(map(key, held_out))
+    assert train == tuple(e for e in EXAMPLES if e in set(train))  # in their order
+    backwards, kept = split_by(EXAMPLES[::-1], key, held_out=4, seed=0)
+    assert (set(backwards), set(kept)) == (set(train), set(held_out))
+    assert set(split_by(EXAMPLES, key, held_out=4, seed=1)[1]) != set(held_out)
+
+
+def test_a_share_of_the_keys_is_rounded_up() -> None:
+    assert split_share(EXAMPLES, attrgetter("group"), 0.11, seed=0) == split_by(EXAMPLES, attrgetter("group"), 3, 0)
+    assert split_share((), attrgetter("group"), 0.5, seed=0) == ((), ())
+    with pytest.raises(SettingFault, match="at least 0 and below 1, but is 10"):
+        split_share(EXAMPLES, attrgetter("group"), 10, seed=0)
+
+
+def test_labels_are_those_of_all_texts() -> None:
+    a, b, c, none = (Example(x or "-", text="t", label=x) for x in ("a", "b", "c", None))
+    assert Corpus("x", (c, none), (a, a), (RatedSet("y", (b,), True),), True).labels == ("a", "b", "c")
+
+
+def test_shared_texts_are_named() -> None:
+    refuse_shared("{} are shared", [("a", 1)], [2])
+    with pytest.raises(SettingFault, match=r"^0, 1, 2, 3, 4 are shared$"):
+        refuse_shared("{} are shared", [(str(i), i) for i in range(9)], range(8))
