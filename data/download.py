@@ -2,14 +2,14 @@
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import pooch
 
 from core.faults import InputFaults, fault
-from data.originals import LICENCES, NEEDED_FIRST, ORIGINALS, ORIGINS, Origin
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +17,35 @@ TIMEOUT_SECONDS = 30.0  # without an answer or another byte
 
 
 MOST_BYTES = 2**30  # of a download; the largest public file here has less
+GITHUB = "https://raw.githubusercontent.com"
+
+Line: TypeAlias = str | Mapping[str, Any]  # a mapping is written as JSON
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A file of a public set, and how to get it. It is fetched, placed by hand, or made by `python -m data.prepare`.
+
+    Attributes:
+        name: its folder and its own name, such as `fed/fed_test_overall.txt`.
+        licence: of its content.
+        originals: the addresses of the published files, by the name to save them under.
+        sha256: the checksum of the file if it can be fetched; `originals` then has its address alone.
+        prepare: makes the lines of the file from a folder with the originals; None if the file is itself published.
+        first: a file that `prepare` reads as well, to leave out its texts.
+    """
+
+    name: str
+    licence: str
+    originals: Mapping[str, str] = field(default_factory=dict, hash=False)
+    sha256: str | None = None
+    prepare: Callable[[Path], Iterable[Line]] | None = None
+    first: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """The folder of the set."""
+        return self.name.partition("/")[0]
 
 
 class DownloadFault(Exception):  # noqa: N818, named as InputFaults is
@@ -29,45 +58,43 @@ def find_file(root: Path | str, name: str) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def require_file(root: Path | str, name: str, download: bool = False) -> Path:
+def require_file(root: Path | str, file: PublicFile, download: bool = False) -> Path:
     """The path of a file of a public set; a missing file is fetched if `download` is true.
 
     Raises InputFaults, with instructions, if the file is missing; DownloadFault if it cannot be fetched.
     """
-    found = find_file(root, name)
+    found = find_file(root, file.name)
     if found is not None:
         return found
     if download:
-        return fetch(name, root)
-    raise InputFaults([fault(Path(root) / name, 0, f"no such file. {explain_download(name, root)}")])
+        return fetch(file, root)
+    raise InputFaults([fault(Path(root) / file.name, 0, f"no such file. {explain_download(file, root)}")])
 
 
-def fetch(
-    name: str, root: Path | str, origins: Mapping[str, Origin] = ORIGINS, timeout: float = TIMEOUT_SECONDS
-) -> Path:
-    """The file `root/name`, downloaded from its public origin if it does not exist yet.
+def fetch(file: PublicFile, root: Path | str, timeout: float = TIMEOUT_SECONDS) -> Path:
+    """The file under `root`, downloaded from its address if it does not exist yet.
 
     The download gets its final name only if its checksum is right, so a failure leaves no file of that name. A progress
     bar is shown on a terminal.
 
-    Raises DownloadFault for an unknown origin, an unreachable server, an error such as 404, an interrupted transfer, a
-    file of more than `MOST_BYTES` and a wrong checksum.
+    Raises DownloadFault for a file without a checksum, an unreachable server, an error such as 404, an interrupted
+    transfer, a file of more than `MOST_BYTES` and a wrong checksum.
     """
     import requests  # slow to import, and only needed to fetch something
 
-    target = Path(root) / name
+    target = Path(root) / file.name
     if target.is_file():
         return target
-    if name not in origins:
-        raise DownloadFault(f"{name} has no origin with a known checksum.\n{explain_download(name, root)}")
-    origin = origins[name]
+    if file.sha256 is None:
+        raise DownloadFault(f"{file.name} has no origin with a known checksum.\n{explain_download(file, root)}")
+    [url] = file.originals.values()
     downloader = _LimitedDownloader(progressbar=sys.stderr.isatty(), timeout=timeout)
     pooch.get_logger().setLevel("WARNING")  # this module logs the same
-    log.info("fetching %s to %s (licence: %s)", origin.url, target, LICENCES[name.split("/")[0]])
+    log.info("fetching %s to %s (licence: %s)", url, target, file.licence)
     try:
         pooch.retrieve(
-            origin.url,
-            f"sha256:{origin.sha256}",
+            url,
+            f"sha256:{file.sha256}",
             fname=target.name,
             path=target.parent,
             downloader=downloader,  # pyright: ignore[reportArgumentType]
@@ -91,7 +118,7 @@ def fetch(
     else:
         return target
     raise DownloadFault(
-        f"{origin.url} could not be fetched: {cause}.\n"
+        f"{url} could not be fetched: {cause}.\n"
         f"Run again later with data.download=true, or place the file by hand at {target} and leave data.download out."
     )
 
@@ -124,25 +151,24 @@ class _LimitedDownloader(pooch.HTTPDownloader):
             return super().__call__(url, _LimitedFile(file), pooch, check_only)
 
 
-def explain_download(name: str, root: Path | str) -> str:
-    """Instructions to get `root/name`: a setting that fetches it, or commands to place it by hand.
+def explain_download(file: PublicFile, root: Path | str) -> str:
+    """Instructions to get a file: a setting that fetches it, or commands to place it by hand under `root`.
 
-    >>> print(explain_download("fed/fed_test_overall.txt", "sets"))
+    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"fed.txt": "https://a.org"}, sha256="0" * 64), "sets"))
     Fetch it with data.download=true, or name the folder that holds fed/ with data.root=FOLDER.
-    >>> print(explain_download("dialogue/dailydialog_test.txt", "sets").splitlines()[-1])
-    python -m data.prepare dialogue/dailydialog_test.txt sets/dialogue
+    >>> print(explain_download(PublicFile("fed/fed.txt", "MIT", {"a.json": "https://a.org"}), "sets").splitlines()[-1])
+    python -m data.prepare fed/fed.txt sets/fed
     """
-    folder, _, file = name.partition("/")
-    setting = "data.attributes" if folder == "attributes" else "data.root"
-    if name in ORIGINS:
-        return f"Fetch it with data.download=true, or name the folder that holds {folder}/ with {setting}=FOLDER."
-    place = Path(root) / folder
-    first = f" It needs {NEEDED_FIRST[name]} first." if name in NEEDED_FIRST else ""
+    setting = "data.attributes" if file.folder == "attributes" else "data.root"
+    if file.sha256 is not None:
+        return f"Fetch it with data.download=true, or name the folder that holds {file.folder}/ with {setting}=FOLDER."
+    place = Path(root) / file.folder
+    first = f" It needs {file.first} first." if file.first else ""
     lines = [
-        f"Name the folder that holds {folder}/ with {setting}=FOLDER, or place the file by hand (data.download=true "
-        f"does not fetch it: no checksum of its original is known; licence: {LICENCES[folder]}).{first}",
-        *(f"curl -L --create-dirs -o '{place / saved}' '{url}'" for saved, url in ORIGINALS[name].items()),
+        f"Name the folder that holds {file.folder}/ with {setting}=FOLDER, or place the file by hand (data.download="
+        f"true does not fetch it: no checksum of its original is known; licence: {file.licence}).{first}",
+        *(f"curl -L --create-dirs -o '{place / saved}' '{url}'" for saved, url in file.originals.items()),
     ]
-    if file not in ORIGINALS[name]:
-        lines.append(f"python -m data.prepare {name} {place}")
+    if Path(file.name).name not in file.originals:
+        lines.append(f"python -m data.prepare {file.name} {place}")
     return "\n".join(lines)

@@ -3,10 +3,16 @@
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
 
-from collections.abc import Mapping
+import html
+import json
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import TextIOWrapper
 from operator import attrgetter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, shown, suggestion
@@ -15,18 +21,21 @@ from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
 from data.corpus import Corpus, RatedSet, read_own
-from data.download import require_file
+from data.download import GITHUB, PublicFile, require_file
 from data.files import located_examples
 from data.records import Identified, Text, read_records, require_none
 from data.splits import HELD_OUT_FRACTION, split_share
 
-
-@dataclass(frozen=True)
-class LabelledSet:
-    """A public set of labelled texts: its file and its labels."""
-
-    file: str
-    labels: tuple[str, ...]
+TEXT = attrgetter("text")
+AG_NEWS_LABELS = ("business", "sci/tech", "sports", "world")
+GROUP_LABELS: Mapping[str, str] = {
+    "comp": "computers",
+    "talk.politics": "politics",
+    "soc.religion": "religion",
+    "talk.religion": "religion",
+    "alt.atheism": "religion",
+    "sci": "science",
+}
 
 
 class LabelledText(Identified):
@@ -35,17 +44,6 @@ class LabelledText(Identified):
     text: Text
     label: Text
     group: Text | None = None
-
-
-TEXT = attrgetter("text")
-SENTIMENTS = REVIEWS.labels
-TOPICS = NEWS.labels
-SETS: Mapping[str, LabelledSet] = {
-    "rt_polarity": LabelledSet("attributes/sentiment_rt_polarity.jsonl", SENTIMENTS),
-    "sst2_dev": LabelledSet("attributes/sentiment_sst2_dev.jsonl", SENTIMENTS),
-    "newsgroups": LabelledSet("attributes/topic_newsgroups.jsonl", TOPICS),
-    "ag_news": LabelledSet("attributes/topic_ag_news.jsonl", ("business", "sci/tech", "sports", "world")),
-}
 
 
 def builtin_reviews(
@@ -156,3 +154,100 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
             faults.append(fault(path, line, f'"label" must be one of {", ".join(labels)}, found {shown(record.label)}'))
         examples.append(Example(record.id, text=record.text, label=record.label, group=record.group))
     return require_none(examples, faults)
+
+
+def read_rt_polarity(folder: Path) -> Iterator[dict[str, Any]]:
+    """The distinct sentences of `rt-polarity.pos` and `.neg` that are not in `sentiment_sst2_dev.jsonl`.
+
+    Both sets come from the same reviews.
+    """
+    with (folder / "sentiment_sst2_dev.jsonl").open(encoding="utf-8") as file:
+        seen = {_remove_blanks(json.loads(line)["text"]) for line in file}
+    for label in ("positive", "negative"):
+        lines = (folder / f"rt-polarity.{label[:3]}").read_bytes().decode("utf-8").split("\n")
+        for i, line in enumerate(lines):
+            words = _remove_blanks(line)
+            if words and words not in seen:
+                seen.add(words)
+                yield {"id": f"rt-{label[:3]}-{i:04d}", "text": line.strip(), "label": label}
+
+
+def read_sst2(folder: Path) -> Iterator[dict[str, Any]]:
+    """The sentences of `test.tsv`, which is the SST-2 development set."""
+    for i, line in enumerate((folder / "test.tsv").read_text("utf-8").splitlines()[1:]):
+        text, number = line.rsplit("\t", 1)
+        yield {"id": f"sst2-{i:04d}", "text": text.strip(), "label": ("negative", "positive")[int(number)]}
+
+
+def read_ag_news(folder: Path) -> Iterator[dict[str, Any]]:
+    """The news of `dev.tsv` of 8 to 80 words, without markup."""
+    number = 0
+    for line in (folder / "dev.tsv").read_text("utf-8").splitlines():
+        text, label = line.rsplit("\t", 1)
+        text = re.sub(r"(?<![&\w])(#\d+|quot|amp|lt|gt);", r"&\1;", text.replace("\\", " "))
+        words = re.sub("<[^>]*>", " ", html.unescape(text)).split()
+        if 8 <= len(words) <= 80 and label.lower() in AG_NEWS_LABELS:
+            yield {"id": f"ag-{number:04d}", "text": " ".join(words), "label": label.lower()}
+            number += 1
+
+
+def read_newsgroups(folder: Path) -> Iterator[dict[str, Any]]:
+    """The first 200 words of each post of `newsgroups.tar.gz`, without headers, quotations, signature and addresses."""
+    with tarfile.open(folder / "newsgroups.tar.gz") as archive:
+        members = [m for m in archive.getmembers() if m.isfile() and "/mini_newsgroups/" in m.name]
+        for member in sorted(members, key=lambda member: PurePosixPath(member.name)):
+            path = PurePosixPath(member.name)
+            group = path.parent.name
+            label = next((label for start, label in GROUP_LABELS.items() if group.startswith(start)), None)
+            file = archive.extractfile(member)
+            if label is None or file is None:
+                continue
+            body = TextIOWrapper(file, encoding="latin-1").read().partition("\n\n")[2].partition("\n-- \n")[0]
+            lines = [line for line in body.splitlines() if not re.match(r"\s*[>|:]", line)]
+            words = [re.sub(r"\S+@\S+", "<email>", word) for line in lines for word in line.split()][:200]
+            if len(words) >= 20:
+                yield {"id": f"ng-{group}-{path.name}", "text": " ".join(words), "label": label, "group": group}
+
+
+def _remove_blanks(text: str) -> str:
+    return "".join(text.split()).casefold()
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """A public set of labelled texts: its file and its labels."""
+
+    file: PublicFile
+    labels: tuple[str, ...]
+
+
+LICENCE = "reviews: none stated, SST-2 copy MIT; AG News: not for commercial use; newsgroups: none stated"
+ALPS = f"{GITHUB}/forest-snow/alps/43232f234087cdbb4b06cd0e3997460610a0dbfd/data"
+RT_POLARITY = f"{GITHUB}/dennybritz/cnn-text-classification-tf/a0d0e9742b3dc42194955e78858f7be93027c75e/data"
+NEWSGROUPS = "https://codeload.github.com/vaishnavivisweswaraiah/IR_TextMining/tar.gz/HEAD"
+
+SENTIMENTS = REVIEWS.labels
+TOPICS = NEWS.labels
+RT_POLARITY_FILE = PublicFile(
+    "attributes/sentiment_rt_polarity.jsonl",
+    LICENCE,
+    {name: f"{RT_POLARITY}/rt-polaritydata/{name}" for name in ("rt-polarity.pos", "rt-polarity.neg")},
+    prepare=read_rt_polarity,
+    first="attributes/sentiment_sst2_dev.jsonl",
+)
+SST2 = PublicFile(
+    "attributes/sentiment_sst2_dev.jsonl", LICENCE, {"test.tsv": f"{ALPS}/SST-2/test.tsv"}, prepare=read_sst2
+)
+AG_NEWS = PublicFile(
+    "attributes/topic_ag_news.jsonl", LICENCE, {"dev.tsv": f"{ALPS}/agnews/dev.tsv"}, prepare=read_ag_news
+)
+NEWSGROUPS_FILE = PublicFile(
+    "attributes/topic_newsgroups.jsonl", LICENCE, {"newsgroups.tar.gz": NEWSGROUPS}, prepare=read_newsgroups
+)
+SETS: Mapping[str, LabelledSet] = {
+    "rt_polarity": LabelledSet(RT_POLARITY_FILE, SENTIMENTS),
+    "sst2_dev": LabelledSet(SST2, SENTIMENTS),
+    "newsgroups": LabelledSet(NEWSGROUPS_FILE, TOPICS),
+    "ag_news": LabelledSet(AG_NEWS, AG_NEWS_LABELS),
+}
+FILES = tuple(each.file for each in SETS.values())

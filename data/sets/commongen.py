@@ -4,21 +4,23 @@
 concepts and the sentence, in lower case and without a final full stop: the training sentences are captions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from core.example import Example
 from core.faults import read_all
 from core.settings import Count, Number, Size, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
 from data.corpus import Corpus, RatedSet, refuse_shared
-from data.download import require_file
+from data.download import GITHUB, PublicFile, require_file
 from data.records import Identified, NonEmpty, Text, read_records, require_none
 
-TRAIN, DEV = "commongen_train/train.jsonl", "commongen_train/dev.jsonl"
-TRINITY = "commongen_trinity/trinity.jsonl"
+KINDS = ("index", "src_alpha", "tgt")  # of the original files
+LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
+JUDGES = {"geval_gpt4": "", "geval_flan_t5_xxl": "_t5", "geval_vicuna_7b": "_vicuna"}
 G_EVAL: Mapping[str, str] = {
     "g_eval_gpt4": "geval_gpt4",
     "g_eval_flan_t5": "geval_flan_t5_xxl",
@@ -82,9 +84,9 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
     return Corpus("commongen", sentences[:train], tuple(reversed(held_out.values())), rated, synthetic=False)
 
 
-def load_references(root: Path | str, name: str, download: bool = False) -> tuple[Example, ...]:
+def load_references(root: Path | str, file: PublicFile, download: bool = False) -> tuple[Example, ...]:
     """The references of every concept set of a file; `group` is the id of the set."""
-    path = require_file(root, name, download)
+    path = require_file(root, file, download)
     faults: list[str] = []
     examples = [
         _example(f"{record.id}-{k}", record.concepts, reference, group=record.id)
@@ -126,3 +128,70 @@ def _example(name: str, concepts: tuple[str, ...], sentence: str, group: str) ->
 def _same(example: Example) -> tuple[str, ...]:
     """The concepts without their order."""
     return tuple(sorted(example.turns[0].split(", ")))
+
+
+def read_concept_sets(folder: Path, part: str) -> Iterator[dict[str, Any]]:
+    """Every concept set of a part (train, dev) with its references."""
+    files = (f"commongen.{part}.{kind}.txt" for kind in KINDS)
+    columns = [(folder / name).read_text("utf-8").splitlines() for name in files]
+    sets: dict[str, dict[str, Any]] = {}
+    for index, concepts, sentence in zip(*columns, strict=True):
+        found = {"id": f"commongen-{part}-{index}", "concepts": concepts.split(), "references": []}
+        sets.setdefault(index, found)["references"].append(sentence)
+    yield from sets.values()
+
+
+def read_trinity(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every sentence of CommonGen-trinity with its label and the three scores of G-Eval.
+
+    Block k of a file belongs to line k of the keys; most blocks have two sentences.
+    """
+    keys = (folder / "commongen_keys.txt").read_text("utf-8").splitlines()
+    blocks = {(level, judge): _blocks(folder / _name_file(level, judge)) for level in LEVELS for judge in JUDGES}
+    for i, concepts in enumerate(keys):
+        for level, (_, label) in LEVELS.items():
+            scored = [blocks[level, judge][i] for judge in JUDGES]
+            for k, rows in enumerate(zip(*scored, strict=True)):
+                scores = {judge: float(row.split("\t")[-1]) for judge, row in zip(JUDGES, rows, strict=True)}
+                yield {
+                    "id": f"trinity-{i:04d}-{level}-{k}",
+                    "concepts": concepts.split(", "),
+                    "label_raw": label,
+                    "label_binary": float(label == 1.0),
+                    "sentence": rows[0].split("\t")[0],
+                    **scores,
+                }
+
+
+def _name_file(level: str, judge: str) -> str:
+    return f"commongen_test{LEVELS[level][0]}{JUDGES[judge]}.txt"
+
+
+def _blocks(path: Path) -> list[list[str]]:
+    return [block.splitlines() for block in path.read_text("utf-8").strip().split("\n\n")]
+
+
+ORIGINAL = f"{GITHUB}/INK-USC/CommonGen/f5a4d0140876cf862cb41ffc9aefa834d0d6d0f7/dataset/final_data/commongen"
+ORIGINAL_TRINITY = f"{GITHUB}/PlusLabNLP/CDM/b555ddf049409d142a19bf5289444ce244b5e36d/data/commongen-trinity"
+DEV, TRAIN = (
+    PublicFile(
+        f"commongen_train/{part}.jsonl",
+        "MIT",
+        {name: f"{ORIGINAL}/{name}" for name in (f"commongen.{part}.{kind}.txt" for kind in KINDS)},
+        prepare=partial(read_concept_sets, part=part),
+    )
+    for part in ("dev", "train")
+)
+TRINITY = PublicFile(
+    "commongen_trinity/trinity.jsonl",
+    "MIT",
+    {
+        "commongen_keys.txt": f"{ORIGINAL_TRINITY}/commongen_keys.txt",
+        **{
+            name: f"{ORIGINAL_TRINITY}/annotated/{name}"
+            for name in [_name_file(level, judge) for level in LEVELS for judge in JUDGES]
+        },
+    },
+    prepare=read_trinity,
+)
+FILES = (DEV, TRAIN, TRINITY)

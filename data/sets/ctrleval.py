@@ -13,18 +13,34 @@ from core.example import Example
 from core.faults import SettingFault, fault, read_all, shown
 from core.settings import Several, check, one_of
 from data.corpus import Corpus, RatedSet
-from data.download import require_file
+from data.download import GITHUB, PublicFile, require_file
 from data.records import require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines
 
 Part = Literal["sentiment", "topic"]
-FILES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "sentiment": ("ctrleval/data_senti.txt", SENTIMENTS),
-    "topic": ("ctrleval/data_topic.txt", TOPICS),
+LICENCE = "none stated: for research, not to be passed on"
+CTRLEVAL = f"{GITHUB}/thu-coai/CTRLEval"
+DATA = f"{CTRLEVAL}/33639daedc376bd322f976f3feee5690a1de669e/data"
+SENTIMENT = PublicFile(
+    "ctrleval/data_senti.txt",
+    LICENCE,
+    {"data_senti.txt": f"{DATA}/data_senti.txt"},
+    sha256="df5614b2fa7f199407b40613fcdb15b9061111718de7fcaa203a9a87af4ba382",
+)
+TOPIC = PublicFile("ctrleval/data_topic.txt", LICENCE, {"data_topic.txt": f"{DATA}/data_topic.txt"})
+IWF = PublicFile(
+    "ctrleval/iwf_full.txt",
+    LICENCE,
+    {"iwf_full.txt": f"{CTRLEVAL}/ba0b25fde064080a7ab93134c7e57f876aa0a6a7/iwf_full.txt"},
+    sha256="d88a4385a6a8471ce62b318bde7fee07093093555705aa1b46f429f7a2067728",
+)
+FILES = (SENTIMENT, TOPIC, IWF)
+PARTS: Mapping[str, tuple[PublicFile, tuple[str, ...]]] = {
+    "sentiment": (SENTIMENT, SENTIMENTS),
+    "topic": (TOPIC, TOPICS),
 }
-IWF = "ctrleval/iwf_full.txt"
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 COLUMNS = ("label", "prefix", "text", *ASPECTS)
 LOWEST, HIGHEST = 1.0, 5.0
@@ -81,7 +97,7 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     twelve consecutive rows.
     """
     labels = _labels(part)
-    path = require_file(root, FILES[part][0], download)
+    path = require_file(root, PARTS[part][0], download)
     faults: list[str] = []
     rows: list[tuple[int, list[str]]] = []
     for line, content in iterate_lines(path, faults):
@@ -112,9 +128,9 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
 
 
 def _labels(part: str) -> tuple[str, ...]:
-    if part not in FILES:
+    if part not in PARTS:
         raise SettingFault(f"the part of the CTRLEval set is sentiment or topic, but is {part!r}; set data.part")
-    return FILES[part][1]
+    return PARTS[part][1]
 
 
 def _problems(cells: list[str], labels: tuple[str, ...]) -> list[str]:

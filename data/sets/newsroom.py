@@ -3,11 +3,12 @@
 `root` is the folder that holds `newsroom/` (and `roc_stories/`), or this folder itself.
 """
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -16,12 +17,11 @@ from core.faults import fault, read_all, shown
 from core.settings import Number, Several, check
 from core.settings import Text as Name
 from data.corpus import Corpus, RatedSet
-from data.download import find_file, require_file
+from data.download import GITHUB, PublicFile, find_file, require_file
 from data.records import Identified, Record, Text, read_records, require_none
 from data.sets.stories import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 
-FULL = "newsroom/newsroom.jsonl"
 SAMPLE = "newsroom/newsroom_sample.jsonl"
 ASPECTS = ("coherence", "fluency", "informativeness", "relevance")
 PAPER_SYSTEMS = ("textrank", "abstractive", "pointer_n")
@@ -82,7 +82,7 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
     """
     if systems is not None:
         check(Several[Name], systems=systems)
-    path = find_file(root, FULL) or find_file(root, SAMPLE) or require_file(root, FULL, download)
+    path = find_file(root, FULL.name) or find_file(root, SAMPLE) or require_file(root, FULL, download)
     faults: list[str] = []
     examples: list[Example] = []
     for line, article in read_records(path, Article, faults):
@@ -106,3 +106,38 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
                 )
             )
     return RatedSet("newsroom", require_none(examples, faults), synthetic=False)
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Reads dictionaries, lists, texts and numbers; refuses everything else, because a pickle may run code."""
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Raises UnpicklingError for any class or function."""
+        raise pickle.UnpicklingError(f"refused: {module_name}.{global_name}")
+
+
+def read_articles(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every article of `data.pkl` with the summaries of its systems."""
+    with (folder / "data.pkl").open("rb") as file:
+        articles: dict[str, Any] = PlainUnpickler(file).load()
+    for key, article in articles.items():
+        systems: dict[str, Any] = {}
+        for name, summary in article["sys_summs"].items():
+            ratings = {aspect: summary["scores"][aspect] for aspect in ASPECTS}
+            systems[name] = {"text": summary["sys_summ"], **ratings, "mean": sum(ratings.values()) / len(ASPECTS)}
+        yield {
+            "id": f"newsroom-{key}",
+            "source": article["src"],
+            "reference": article["ref_summ"],
+            "systems": systems,
+        }
+
+
+ORIGINAL = f"{GITHUB}/neulab/BARTScore/40c658fb5c8686cfef852bb73777439beb7d44ef/SUM/Newsroom/data.pkl"
+FULL = PublicFile(
+    "newsroom/newsroom.jsonl",
+    "repository: Apache-2.0; the articles belong to their publishers: for research",
+    {"data.pkl": ORIGINAL},
+    prepare=read_articles,
+)
+FILES = (FULL,)

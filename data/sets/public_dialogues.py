@@ -4,8 +4,10 @@ A file has one dialogue per line, every utterance followed by `</UTT>`; a rated 
 `root` is the folder that holds `fed/`, `dstc9/` and `dialogue/`, or one of these folders itself.
 """
 
+import json
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +16,14 @@ from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
 from data.corpus import RatedSet
 from data.dialogue_files import located_utt_lines, parse_finite, read_utt_lines
-from data.download import find_file, require_file
-from data.originals import ORIGINS
+from data.download import GITHUB, PublicFile, find_file, require_file
+from data.files import UTTERANCE_END
 from data.text_files import iterate_lines
 
 log = logging.getLogger(__name__)
 
 ASPECTS = ("coherence", "overall")
+TOPICAL_CHAT_PARTS = ("test_freq.json", "test_rare.json")
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class _RatedFiles:
 
     Attributes:
         name: of the set.
-        dialogues: the files of dialogues, with {} for the aspect.
+        dialogues: the files of dialogues with the ratings of each aspect.
         scores: the file of the published scores.
         column: that of `scores` with the line of the dialogue, counted from 0.
         digits: of this line in an id.
@@ -38,26 +41,12 @@ class _RatedFiles:
     """
 
     name: str
-    dialogues: str
+    dialogues: tuple[PublicFile, ...]
     scores: str
     column: str
     digits: int
     drop_empty: bool = False
     is_sample: bool = False
-
-
-_FED = _RatedFiles("fed", "fed/fed_test_{}.txt", "fed/deam_scores.tsv", column="line", digits=3)
-_DSTC9 = _RatedFiles(
-    "dstc9",
-    "dstc9/dstc9_test_{}_averaged.txt",
-    "dstc9/deam_scores.tsv",
-    column="orig_line",
-    digits=4,
-    drop_empty=True,
-)
-_DSTC9_SAMPLE = replace(
-    _DSTC9, dialogues="dstc9/dstc9_sample_{}.txt", scores="dstc9/deam_scores_sample.tsv", is_sample=True
-)
 
 
 def load_fed(root: Path | str, download: bool = False) -> RatedSet:
@@ -77,23 +66,23 @@ def load_dstc9(root: Path | str, download: bool = False) -> RatedSet:
     utterances, which 119 of the 2200 dialogues have, are dropped. Where `deam_scores.tsv` is beside the files
     (`deam_scores_sample.tsv` for the sample, which needs it for the ids), the published scores of DEAM.
     """
-    full, sample = (find_file(root, files.dialogues.format("coherence")) for files in (_DSTC9, _DSTC9_SAMPLE))
+    full, sample = (find_file(root, files.dialogues[0].name) for files in (_DSTC9, _DSTC9_SAMPLE))
     return _rated(_DSTC9_SAMPLE if sample and not full else _DSTC9, root, download)
 
 
 def load_topical_chat(root: Path | str) -> tuple[Example, ...]:
     """Topical-Chat (Gopalakrishnan et al. 2019), validation and test part: people on given facts, 20 turns and more."""
-    return _plain(root, "dialogue/topicalchat_valid.txt", "dialogue/topicalchat_test.txt")
+    return _plain(root, TOPICAL_CHAT_VALID, TOPICAL_CHAT_TEST)
 
 
 def load_persona_chat(root: Path | str) -> tuple[Example, ...]:
     """PersonaChat (Zhang et al. 2018), validation part: people who play a given character; lower-cased."""
-    return _plain(root, "dialogue/personachat_valid.txt")
+    return _plain(root, PERSONA_CHAT)
 
 
 def load_daily_dialog(root: Path | str) -> tuple[Example, ...]:
     """DailyDialog (Li et al. 2017), validation and test part: everyday talk of language learners' books; tokenised."""
-    return _plain(root, "dialogue/dailydialog_validation.txt", "dialogue/dailydialog_test.txt")
+    return _plain(root, *DAILY_DIALOG)
 
 
 RATED_LOADERS: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {"fed": load_fed, "dstc9": load_dstc9}
@@ -129,9 +118,8 @@ def _rated(files: _RatedFiles, root: Path | str, download: bool) -> RatedSet:
 
 def _rated_twice(files: _RatedFiles, root: Path | str, download: bool) -> list[Example]:
     """The dialogues of the two files that rate the same dialogues, with both ratings."""
-    names = [files.dialogues.format(aspect) for aspect in ASPECTS]
-    # A file without an origin is named together with all others that are missing.
-    find = [partial(require_file, root, name, download and name in ORIGINS) for name in names]
+    # A file without a checksum is named together with all others that are missing.
+    find = [partial(require_file, root, file, download and file.sha256 is not None) for file in files.dialogues]
     coherence, overall = paths = read_all(find)
     first, second = read_all(
         partial(located_utt_lines, path, scored=True, aspect=aspect, drop_empty=files.drop_empty)
@@ -167,8 +155,115 @@ def _published_scores(path: Path, column: str, n: int) -> dict[int, float]:
     return scores
 
 
-def _plain(root: Path | str, *names: str) -> tuple[Example, ...]:
+def _plain(root: Path | str, *files: PublicFile) -> tuple[Example, ...]:
     """The unrated dialogues of some files, one after the other; each knows its file as `group`."""
-    paths: list[Path] = read_all(partial(require_file, root, name) for name in names)
+    paths: list[Path] = read_all(partial(require_file, root, file) for file in files)
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
     return tuple(replace(example, group=path.name) for path, part in zip(paths, parts, strict=True) for example in part)
+
+
+def read_part(folder: Path, start: int, stop: int) -> Iterator[str]:
+    """Lines of `clean_valid.txt`, where Topical-Chat comes first and PersonaChat follows."""
+    yield from _read_lines(folder / "clean_valid.txt")[start:stop]
+
+
+def read_topical_chat(folder: Path) -> Iterator[str]:
+    """The dialogues of `test_freq.json` and `test_rare.json`."""
+    for name in TOPICAL_CHAT_PARTS:
+        for dialogue in json.loads((folder / name).read_text("utf-8")).values():
+            turns = (turn["message"].strip().replace("\n", " ") for turn in dialogue["content"])
+            yield "".join(f"{turn}{UTTERANCE_END}" for turn in turns)
+
+
+def read_daily_dialog(folder: Path, original: str) -> Iterator[str]:
+    """The dialogues of a file of DailyDialog, where utterances end with `__eou__`."""
+    for line in _read_lines(folder / original):
+        yield re.sub(r"\s*__eou__\s*", UTTERANCE_END, line, flags=re.ASCII)
+
+
+def read_deam_scores(folder: Path, original: str, column: str) -> Iterator[str]:
+    """The scores at the ends of the lines of a file of predictions, by line number from 0."""
+    yield f"{column}\tdeam_score"
+    for number, line in enumerate(_read_lines(folder / original)):
+        yield f"{number}\t{line.split(UTTERANCE_END)[-1]}"
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+
+
+def _scores_of_deam(folder: str, original: str, column: str) -> PublicFile:
+    return PublicFile(
+        f"{folder}/deam_scores.tsv",
+        RATED_LICENCE,
+        {original: f"{DEAM}/coh_models/{original}"},
+        prepare=partial(read_deam_scores, original=original, column=column),
+    )
+
+
+DEAM = f"{GITHUB}/PlusLabNLP/DEAM/3e01d63f81b17fd76ffabd899d82cc5b47d953f9"
+CDM = f"{GITHUB}/PlusLabNLP/CDM/b555ddf049409d142a19bf5289444ce244b5e36d/data/dialogue"
+LAED = f"{GITHUB}/snakeztc/NeuralDialog-LAED/7eea42ac3f88dd4db467222eda5469d63502ffb8/data/daily_dialog"
+TOPICAL_CHAT = f"{GITHUB}/alexa/Topical-Chat/8a485f76337a40dfab842426caeaa94fd8212db4/conversations"
+RATED_LICENCE = "none stated: for research, not to be passed on"
+LICENCE = "CDM: MIT; Topical-Chat: CDLA-Sharing 1.0; DailyDialog: CC BY-NC-SA 4.0, not for commercial use"
+
+FED_COHERENCE = PublicFile(
+    "fed/fed_test_coherence.txt",
+    RATED_LICENCE,
+    {"fed_test_coherence.txt": f"{DEAM}/data/fed/fed_test_coherence.txt"},
+    sha256="03799ae6a76d986026df8e0905fea6fbc8a2c245687860ed93dc601c34d944af",
+)
+FED_OVERALL = PublicFile(
+    "fed/fed_test_overall.txt",
+    RATED_LICENCE,
+    {"fed_test_overall.txt": f"{DEAM}/data/fed/fed_test_overall.txt"},
+    sha256="2d8630328ad0b8d67e8e3213a708979a30cfac858b6bf819b87448b1b160fd11",
+)
+FED_SCORES = _scores_of_deam("fed", "fed_test_overall_orig_preds.txt", column="line")
+DSTC9_COHERENCE, DSTC9_OVERALL = (
+    PublicFile(f"dstc9/{name}", RATED_LICENCE, {name: f"{DEAM}/data/dstc9/{name}"})
+    for name in ("dstc9_test_coherence_averaged.txt", "dstc9_test_overall_averaged.txt")
+)
+DSTC9_SCORES = _scores_of_deam("dstc9", "dstc9_test_coherence_orig_preds.txt", column="orig_line")
+_FED = _RatedFiles("fed", (FED_COHERENCE, FED_OVERALL), FED_SCORES.name, column="line", digits=3)
+_DSTC9 = _RatedFiles(
+    "dstc9", (DSTC9_COHERENCE, DSTC9_OVERALL), DSTC9_SCORES.name, column="orig_line", digits=4, drop_empty=True
+)
+_DSTC9_SAMPLE = replace(
+    _DSTC9,
+    dialogues=tuple(PublicFile(f"dstc9/dstc9_sample_{aspect}.txt", RATED_LICENCE) for aspect in ASPECTS),
+    scores="dstc9/deam_scores_sample.tsv",
+    is_sample=True,
+)
+DAILY_DIALOG = tuple(
+    PublicFile(
+        f"dialogue/dailydialog_{part}.txt",
+        LICENCE,
+        {f"dialogues_{part}.txt": f"{LAED}/{part}/dialogues.txt"},
+        prepare=partial(read_daily_dialog, original=f"dialogues_{part}.txt"),
+    )
+    for part in ("validation", "test")
+)
+PERSONA_CHAT = PublicFile(
+    "dialogue/personachat_valid.txt",
+    LICENCE,
+    {"clean_valid.txt": f"{CDM}/clean_valid.txt"},
+    prepare=partial(read_part, start=1078, stop=2078),
+)
+TOPICAL_CHAT_VALID = PublicFile(
+    "dialogue/topicalchat_valid.txt",
+    LICENCE,
+    {"clean_valid.txt": f"{CDM}/clean_valid.txt"},
+    prepare=partial(read_part, start=0, stop=1078),
+)
+TOPICAL_CHAT_TEST = PublicFile(
+    "dialogue/topicalchat_test.txt",
+    LICENCE,
+    {name: f"{TOPICAL_CHAT}/{name}" for name in TOPICAL_CHAT_PARTS},
+    prepare=read_topical_chat,
+)
+FILES = (
+    *(FED_COHERENCE, FED_OVERALL, FED_SCORES, DSTC9_COHERENCE, DSTC9_OVERALL, DSTC9_SCORES),
+    *(*DAILY_DIALOG, PERSONA_CHAT, TOPICAL_CHAT_VALID, TOPICAL_CHAT_TEST),
+)

@@ -3,22 +3,27 @@
 `root` is the folder that holds `songci/`, or this folder itself.
 """
 
+import json
 import logging
+import re
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from core.example import Example
 from core.faults import fault, shown
 from core.settings import Size, check
 from data.builtin.verse import generate_verse
 from data.corpus import Corpus
-from data.download import require_file
+from data.download import GITHUB, PublicFile, require_file
 from data.records import Identified, NonEmpty, Text, read_records, require_none
 from data.splits import HELD_OUT_FRACTION, split_by, split_share
 
 log = logging.getLogger(__name__)
 
-FILE = "songci/songci.jsonl"
+CHINESE = re.compile("[\u3400-\u9fff\U00020000-\U0003ffff]+")
+SHORTEST, LONGEST = 16, 240  # characters without marks
 MARKS = "，。、！？；："
 
 
@@ -74,3 +79,39 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
     if dropped:
         log.info("%s: left out %d poems whose form is unclear", path, dropped)
     return require_none(poems, faults)
+
+
+def read_poems(folder: Path) -> Iterator[dict[str, Any]]:
+    """The distinct complete poems of `ci.song.*.json`; tunes in `cipai.txt` get the names from there."""
+    known = set((folder / "cipai.txt").read_text("utf-8").split())
+    seen: set[str] = set()
+    paths = sorted(folder.glob("ci.song.*.json"), key=lambda path: int(path.name.split(".")[2]))
+    poems = [poem for path in paths for poem in json.loads(path.read_text("utf-8"))]
+    for number, poem in enumerate(poems):
+        text, tune = "".join(poem["paragraphs"]), poem["rhythmic"]
+        bare = re.sub("[，。、]", "", text)
+        is_whole = SHORTEST <= len(bare) <= LONGEST and text.endswith("。") and tune.strip()
+        if is_whole and bare not in seen and CHINESE.fullmatch(bare):
+            seen.add(bare)
+            names = tune.split("・")
+            yield {
+                "id": f"ci-{number:05d}",
+                "author": poem["author"],
+                "rhythmic": tune,
+                "cipai": next((name for name in names if name in known), names[0]),
+                "lines": poem["paragraphs"],
+            }
+
+
+POETRY = f"{GITHUB}/chinese-poetry/chinese-poetry/44ce55cd3c1c42298be4551e22a1179e6563eb06/%E5%AE%8B%E8%AF%8D"
+SONGNET = f"{GITHUB}/lipiji/SongNet/f5305c5f7de7c6fb0d288d216fabf32de7d191c2/data"
+FILE = PublicFile(
+    "songci/songci.jsonl",
+    "MIT",
+    {
+        "ci.song.#1.json": f"{POETRY}/ci.song.[0-21000:1000].json",  # curl fetches the whole range
+        "cipai.txt": f"{SONGNET}/cipai.txt",
+    },
+    prepare=read_poems,
+)
+FILES = (FILE,)

@@ -3,24 +3,24 @@
 `root` is the folder that holds `roc_stories/`, or this folder itself.
 """
 
+import json
+from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from core.example import Example
 from core.faults import fault, read_all, shown
 from core.settings import Number, Size, check
 from data.builtin.stories import generate_stories, rated_stories
 from data.corpus import Corpus, RatedSet, fold_text, refuse_shared
-from data.download import require_file
+from data.download import GITHUB, PublicFile, require_file
 from data.records import Identified, NonEmpty, Text, read_records, require_none
 from data.sentences import split_at_marks
 from data.splits import HELD_OUT_FRACTION, split_by, split_share
 from data.text_files import iterate_lines
-
-RATED = "roc_stories/mans_roc.jsonl"
-PLAIN = "roc_stories/roc_plain.txt"
 
 
 class Continuation(Identified):
@@ -112,3 +112,44 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
         beginning = split_at_marks(text)[:-1]
         examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))
     return require_none(examples, faults)
+
+
+def read_rated(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every continuation of `mans_roc.json` with its ratings."""
+    for key, story in json.loads((folder / "mans_roc.json").read_text("utf-8")).items():
+        for system, continuation in story["gen"].items():
+            yield {
+                "id": f"mans-roc-{key}-{system}",
+                "prompt": story["prompt"],
+                "reference": story["gold_response"],
+                "system": system,
+                "text": continuation["text"],
+                "ratings": continuation["score"],
+                "mean_rating": fmean(continuation["score"]),
+            }
+
+
+def read_plain(folder: Path) -> Iterator[str]:
+    """The distinct stories of `reference.txt` that are not references in `mans_roc.jsonl`, the rated set."""
+    with (folder / "mans_roc.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    rated = {fold_text(f"{row['prompt']} {row['reference']}") for row in rows}
+    with (folder / "reference.txt").open(encoding="utf-8") as file:
+        stories = dict.fromkeys(line.strip() for line in file)
+    return (story for story in stories if story and fold_text(story) not in rated)
+
+
+LICENCE = "none stated: for research, not to be passed on"
+MANS = f"{GITHUB}/Boran-lucas/NLP_project/HEAD/data/mans_data"  # a copy whose commit is not known
+UNION = f"{GITHUB}/thu-coai/UNION/f675d7bb57454b70bdaf1e62f45834f08e80d613/Data/ROCStories/ant_data"
+RATED = PublicFile(
+    "roc_stories/mans_roc.jsonl", LICENCE, {"mans_roc.json": f"{MANS}/mans_roc.json"}, prepare=read_rated
+)
+PLAIN = PublicFile(
+    "roc_stories/roc_plain.txt",
+    LICENCE,
+    {"reference.txt": f"{UNION}/reference.txt"},
+    prepare=read_plain,
+    first=RATED.name,
+)
+FILES = (RATED, PLAIN)

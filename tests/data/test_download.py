@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from data.download import DownloadFault, explain_download, fetch
-from data.originals import CDM, LICENCES, NEEDED_FIRST, ORIGINALS, ORIGINS, Origin
-from data.prepare.__main__ import PREPARE
+from data.download import DownloadFault, PublicFile, explain_download, fetch
+from data.prepare import PREPARE, PUBLIC_FILES, SETS
+from data.sets.public_dialogues import CDM, PERSONA_CHAT
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -49,14 +49,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     made.server_close()
 
 
-def origins(url: str, sha256: str = SHA256) -> dict[str, Origin]:
-    return {NAME: Origin(url, sha256)}
+def published(url: str, sha256: str = SHA256) -> PublicFile:
+    return PublicFile(NAME, "MIT", {"x.txt": url}, sha256)
 
 
 def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) -> str:
     """The message of a failed fetch that left no file behind."""
     with pytest.raises(DownloadFault) as found:
-        fetch(NAME, root, origins(url, sha256), timeout=timeout)
+        fetch(published(url, sha256), root, timeout=timeout)
     assert not [each for each in root.rglob("*") if each.is_file()]
     message = str(found.value)
     assert url in message
@@ -65,16 +65,16 @@ def fault_of(root: Path, url: str, sha256: str = SHA256, timeout: float = 10) ->
 
 
 def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: Path):
-    assert fetch(NAME, tmp_path, origins(f"{server}/x")) == tmp_path / NAME
+    assert fetch(published(f"{server}/x"), tmp_path) == tmp_path / NAME
     assert (tmp_path / NAME).read_bytes() == BODY
     assert [each.name for each in (tmp_path / "fed").iterdir()] == ["x.txt"]
-    assert fetch(NAME, tmp_path, origins(f"{server}/missing")) == tmp_path / NAME
+    assert fetch(published(f"{server}/missing"), tmp_path) == tmp_path / NAME
 
 
 def test_a_file_placed_by_hand_is_left_alone(server: str, tmp_path: Path):
     (tmp_path / "fed").mkdir()
     (tmp_path / NAME).write_text("my own", encoding="utf-8")
-    fetch(NAME, tmp_path, origins(f"{server}/x"))
+    fetch(published(f"{server}/x"), tmp_path)
     assert (tmp_path / NAME).read_text(encoding="utf-8") == "my own"
 
 
@@ -114,7 +114,7 @@ def test_server_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
     with pytest.raises(DownloadFault, match=r"no origin with a known checksum") as found:
-        fetch("dialogue/personachat_valid.txt", tmp_path)
+        fetch(PERSONA_CHAT, tmp_path)
     assert str(found.value).splitlines()[-2:] == [
         f"curl -L --create-dirs -o '{tmp_path}/dialogue/clean_valid.txt' '{CDM}/clean_valid.txt'",
         f"python -m data.prepare dialogue/personachat_valid.txt {tmp_path}/dialogue",
@@ -122,17 +122,20 @@ def test_what_has_no_known_checksum_is_placed_by_hand(tmp_path: Path):
 
 
 def test_every_public_file_says_how_to_get_it():
-    assert not set(ORIGINS) & set(ORIGINALS)
-    for name in (*ORIGINS, *ORIGINALS):
-        assert name.split("/")[0] in LICENCES
-        assert "=FOLDER" in explain_download(name, "sets")
-    assert {name for name, files in ORIGINALS.items() if Path(name).name not in files} == set(PREPARE)
-    assert set(NEEDED_FIRST) | set(NEEDED_FIRST.values()) <= set(PREPARE)
-    for origin in ORIGINS.values():
-        assert origin.url.startswith("https://")
-        assert len(bytes.fromhex(origin.sha256)) == 32
+    for name, file in PUBLIC_FILES.items():
+        assert file.licence
+        assert "=FOLDER" in explain_download(file, "sets")
+        assert all(url.startswith("https://") for url in file.originals.values())
+        is_published = Path(name).name in file.originals
+        assert (name in PREPARE) is not is_published
+        assert file.first is None or file.first in PREPARE
+        if file.sha256 is not None:
+            assert is_published
+            assert len(bytes.fromhex(file.sha256)) == 32
+    assert len(PUBLIC_FILES) == sum(len(each.FILES) for each in SETS)
 
 
 def test_checksums_are_those_of_the_public_files(shared_data: Path):
-    for name, origin in ORIGINS.items():
-        assert hashlib.sha256((shared_data / name).read_bytes()).hexdigest() == origin.sha256
+    for name, file in PUBLIC_FILES.items():
+        if file.sha256 is not None:
+            assert hashlib.sha256((shared_data / name).read_bytes()).hexdigest() == file.sha256

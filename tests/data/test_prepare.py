@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.example import Example
-from data.prepare.__main__ import PREPARE, prepare
+from data.prepare import PREPARE, prepare
 from data.sets.attributes import load_labelled
 from data.sets.newsroom import load_newsroom
 from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from core.faults import InputFaults, SettingFault
-from data.prepare.__main__ import prepare
+from data.prepare import prepare
 from data.sets.commongen import builtin_concepts, commongen, load_trinity
 
 FIGURES = {"g_eval_gpt4": (0.8117, 0.6781), "g_eval_flan_t5": (0.6081, 0.5228), "g_eval_vicuna": (0.3699, 0.3273)}

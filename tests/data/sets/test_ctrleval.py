@@ -12,8 +12,7 @@ from scipy.stats import f_oneway
 
 from core.example import Example
 from core.faults import InputFaults
-from data.download import DownloadFault
-from data.originals import ORIGINS
+from data.download import DownloadFault, PublicFile
 from data.sets.attributes import SETS, load_labelled
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
 
@@ -78,7 +77,7 @@ def test_what_an_experiment_reads(shared_data: Path) -> None:
     assert alone.labels == ("negative", "positive")
     [rated] = alone.rated
     assert rated.iwf is not None
-    assert rated.iwf() == shared_data / IWF
+    assert rated.iwf() == shared_data / IWF.name
     trained = ctrleval(shared_data / "ctrleval", "sentiment", attributes=shared_data, sets=["sst2_dev"])
     assert trained.rated == alone.rated
     assert (len(trained.train), len(trained.held_out)) == (784, 88)
@@ -186,15 +185,14 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> Non
 def test_ratings_and_iwf_table_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[str] = []
 
-    def fetch(name: str, root: Path) -> Path:
-        fetched.append(name)
-        return write(Path(root) / name, ROW)
+    def fetch(file: PublicFile, root: Path) -> Path:
+        fetched.append(file.name)
+        return write(Path(root) / file.name, ROW)
 
     monkeypatch.setattr("data.download.fetch", fetch)
     data = ctrleval(tmp_path, "sentiment", download=True)
     assert fetched == ["ctrleval/data_senti.txt"]
     [rated] = data.rated
     assert rated.iwf is not None
-    assert rated.iwf() == tmp_path / IWF  # fetched when it is needed
-    assert fetched == ["ctrleval/data_senti.txt", IWF]
-    assert set(fetched) <= set(ORIGINS)
+    assert rated.iwf() == tmp_path / IWF.name  # fetched when it is needed
+    assert fetched == ["ctrleval/data_senti.txt", IWF.name]

@@ -12,11 +12,19 @@ from core.example import Example
 from core.faults import InputFaults
 from data.corpus import RatedSet
 from data.dialogue_files import located_dialogues, read_utt_lines
-from data.download import DownloadFault
+from data.download import DownloadFault, PublicFile
 from data.files import write_examples
-from data.originals import ORIGINALS, ORIGINS, Origin
+from data.prepare import PUBLIC_FILES
 from data.sets.dialogues import builtin_dialogues, own_dialogues, public_dialogues
-from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
+from data.sets.public_dialogues import (
+    FED_COHERENCE,
+    FED_OVERALL,
+    load_daily_dialog,
+    load_dstc9,
+    load_fed,
+    load_persona_chat,
+    load_topical_chat,
+)
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -130,7 +138,7 @@ def public(root: Path) -> Path:
     for aspect, score in {"coherence": 1, "overall": 2}.items():
         write(root / f"fed/fed_test_{aspect}.txt", f"f</UTT>g</UTT>{score}\nh</UTT>i</UTT>{score}\n")
         write(root / f"dstc9/dstc9_test_{aspect}_averaged.txt", f"j</UTT></UTT>k</UTT>{score}\n")
-    for i, name in enumerate(name for name in ORIGINALS if name.startswith("dialogue/")):
+    for i, name in enumerate(sorted(name for name in PUBLIC_FILES if name.startswith("dialogue/"))):
         write(root / name, f"a{i}</UTT>b</UTT>\nc{i}</UTT>d</UTT>\n")
     return root
 
@@ -209,9 +217,9 @@ def test_an_unknown_training_set_names_the_known_ones(tmp_path: Path):
 def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fetched: list[str] = []
 
-    def fetch(name: str, root: Path) -> Path:
-        fetched.append(name)
-        return write(root / name, content)
+    def fetch(file: PublicFile, root: Path) -> Path:
+        fetched.append(file.name)
+        return write(root / file.name, content)
 
     monkeypatch.setattr("data.download.fetch", fetch)
     root = public(tmp_path)
@@ -238,11 +246,13 @@ def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
 
 def test_a_failed_download_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name, origin in ORIGINS.items():
-        closed = Origin("http://127.0.0.1:1/x", origin.sha256)
-        monkeypatch.setitem(ORIGINS, name, closed)  # pyright: ignore[reportArgumentType]
+    for file in (FED_COHERENCE, FED_OVERALL):
+        monkeypatch.setitem(file.originals, Path(file.name).name, CLOSED)  # pyright: ignore[reportArgumentType]
     with pytest.raises(DownloadFault, match=r"http://127.0.0.1:1/x could not be fetched: the server cannot be reached"):
         public_dialogues("fed", tmp_path, download=True)
+
+
+CLOSED = "http://127.0.0.1:1/x"
 
 
 def talks(n: int) -> tuple[Example, ...]:

@@ -14,12 +14,12 @@ import data.sets.stories
 from core.example import Example
 from core.faults import InputFaults
 from core.settings import Number
-from data.download import DownloadFault, find_file, require_file
+from data.download import DownloadFault, PublicFile, find_file, require_file
 from data.records import Record, Text, read_records
 from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import builtin_verse, load_songci, songci
-from data.sets.stories import builtin_stories, load_mans_roc, load_roc_plain, roc_stories
+from data.sets.stories import RATED, builtin_stories, load_mans_roc, load_roc_plain, roc_stories
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -251,15 +251,15 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: 
 def test_a_file_is_fetched_only_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[str] = []
 
-    def fetch(name: str, root: Path) -> Path:
-        fetched.append(name)
-        return write(Path(root) / name, MANS)
+    def fetch(file: PublicFile, root: Path) -> Path:
+        fetched.append(file.name)
+        return write(Path(root) / file.name, MANS)
 
     monkeypatch.setattr("data.download.fetch", fetch)
-    name = "roc_stories/mans_roc.jsonl"
-    assert find_file(tmp_path, name) is None
-    assert require_file(tmp_path, name, download=True) == require_file(tmp_path, name, download=True) == tmp_path / name
-    assert fetched == [name]
+    assert find_file(tmp_path, RATED.name) is None
+    for _ in range(2):
+        assert require_file(tmp_path, RATED, download=True) == tmp_path / RATED.name
+    assert fetched == [RATED.name]
 
 
 class Counted(Record):
