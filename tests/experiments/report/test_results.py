@@ -12,21 +12,23 @@ from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores
 from data.rated import RatedSet
-from experiments.contracts import AgreementRow, Outcome, ScoredSet, Table
+from experiments.contracts import Outcome, Table
 from experiments.report import results
 from experiments.report.disagreements import find_disagreements
 from experiments.report.exports import write_tables
 from experiments.report.page import duration, render
-from experiments.report.tables import flat_cells, group_rows, row_cells, shown_columns, terminal_tables
+from experiments.report.tables import agreement_cells, flat_cells, group_rows, shown_columns, terminal_tables
 from experiments.runner.sweep import show
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
+from meta_eval.scored_set import ScoredSet
 
 NAN = math.nan
 
 
-def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> AgreementRow:
+def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Agreement:
     estimates = Estimate(0.5, NAN, NAN), Estimate(spearman, -0.25, 0.75), Estimate(NAN, NAN, NAN)
-    return AgreementRow(metric, set, aspect, 3, *estimates, 0.1, 0.2, 1, 0, True)
+    return Agreement(metric, set, aspect, 3, *estimates, 0.1, 0.2, 1, 0, True)
 
 
 def circumstances() -> results.Circumstances:
@@ -53,7 +55,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
     intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall")}
-    assert set(read["table"][0]) == set(AgreementRow.__dataclass_fields__) | intervals
+    assert set(read["table"][0]) == set(AGREEMENT_CELLS) | intervals
 
 
 def test_numbers_of_numpy_are_written_as_python_s() -> None:
@@ -62,7 +64,7 @@ def test_numbers_of_numpy_are_written_as_python_s() -> None:
 
 
 def test_columns_are_flat_and_in_the_order_of_the_cells() -> None:
-    flat = flat_cells(row_cells(row("a", 0.5)))
+    flat = flat_cells(agreement_cells(row("a", 0.5)))
     assert tuple(flat)[:7] == ("metric", "set", "aspect", "n", "pearson", "pearson_low", "pearson_high")
     assert (flat["spearman"], flat["spearman_low"], flat["spearman_high"]) == (0.5, -0.25, 0.75)
 
@@ -73,7 +75,7 @@ def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
         "m": Scores({"q": np.array([NAN, 2.0])}, "m", ["too long", None], [0, 3], [{}, {"low": 1}]),
         "k": Scores({"q": np.array([1.0, 2.0]), "r": np.array([0.5, 0.25])}, "k"),
     }
-    outcome = Outcome("sig", scored=[ScoredSet(RatedSet("toys", examples, synthetic=True), scores)])
+    outcome = Outcome("sig", scored=[ScoredSet("toys", examples, scores, synthetic=True)])
     results.write_scores(outcome, tmp_path)
     first, second = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert first == {
@@ -227,7 +229,7 @@ def test_the_worst_disagreements_of_each_metric_come_first() -> None:
         ),
         "constant": Scores({"q": np.zeros(4)}, "constant"),
     }
-    aspect, found = find_disagreements(ScoredSet(RatedSet("toys", examples, synthetic=True), scores), count=2)
+    aspect, found = find_disagreements(ScoredSet("toys", examples, scores, synthetic=True), count=2)
     assert aspect == "q"
     assert {metric: [each.id for each in rows] for metric, rows in found.items()} == {
         "good": ["e2", "e3"],

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.example import count_words
 from data.rated import RatedSet
 from data.sets.commongen import load_trinity
 from data.sets.public_dialogues import load_dstc9, load_fed
-from data.words import count_words
 from experiments.tools.meta_eval import Comparison, Sample, agree, compare_metrics, rank_metrics
 from meta_eval.correlation import spearman
 from meta_eval.grouping import lay_out
