@@ -15,7 +15,7 @@ import pytest
 
 from meta_eval.auditing import audit_damage, audit_edit, audit_length
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate
-from meta_eval.correlation import Floats, pearson
+from meta_eval.correlation import Floats, kendall, pearson, spearman
 from meta_eval.grouping import Grouping, lay_out
 from meta_eval.intervals import Drawn, Resampling, grouped_estimate
 from meta_eval.prediction_powered import powered_win_rate
