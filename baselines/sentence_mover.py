@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from core.example import Example
+from core.example import Example, count_words
 from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from data.sentences import split_at_marks
-from data.words import count_words
 from models.embedders import Embedder, load_embedder
 from models.truncation import Truncation
 

@@ -1,7 +1,13 @@
 """Example: one judged text and what is known about it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+# Letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana and Han.
+UNSPACED = re.compile(
+    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 
 
 def refuse_surrogates(text: str) -> str:
@@ -16,6 +22,19 @@ def refuse_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         raise ValueError("must be Unicode text, but holds half of a surrogate pair") from None
     return text
+
+
+def count_words(text: str) -> int:
+    """The number of words between blanks: the length of a text in every table.
+
+    Scripts without blanks between words, such as Chinese, have each letter counted; marks between them are no words.
+
+    >>> count_words(" Well, I  do.\\n"), count_words("明月几时有？把酒问青天。")
+    (3, 10)
+    """
+    rest, letters = UNSPACED.subn(" ", text)
+    words = rest.split()
+    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
 
 
 @dataclass(frozen=True)
@@ -70,3 +89,8 @@ class Example:
         'Hi!\\nHello.'
         """
         return self.text or "\n".join(self.turns)
+
+    @property
+    def word_count(self) -> int:
+        """The words of `full_text`, as `count_words` counts them."""
+        return count_words(self.full_text)

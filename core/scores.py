@@ -66,6 +66,17 @@ class Scores:
     def __len__(self) -> int:
         return len(self.reasons)
 
+    def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
+        """The scores of the examples at these indices."""
+        kept = [int(i) for i in at]
+        return Scores(
+            {aspect: values[kept] for aspect, values in self.values.items()},
+            self.signature,
+            [self.reasons[i] for i in kept],
+            [self.dropped_tokens[i] for i in kept],
+            [self.explanations[i] for i in kept] if self.explanations else (),
+        )
+
     @property
     def unscored(self) -> int:
         """The number of examples with a NaN in some aspect."""

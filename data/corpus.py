@@ -1,13 +1,17 @@
 """Corpus: the texts of an experiment, to train on, held out and rated; checks that no rated text is a training text."""
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from core.example import Example
 from core.faults import SettingFault, fault, read_all
+from core.scores import Scores
 
 Located: TypeAlias = Sequence[tuple[int, Example]]  # the examples of a file with their line numbers
 Reader: TypeAlias = Callable[[Path], Located]
@@ -31,6 +35,15 @@ class RatedSet:
     synthetic: bool
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
     iwf: Callable[[], Path] | None = field(default=None, compare=False)
+
+    def published_scores(self) -> dict[str, Scores]:
+        """The published scores by metric; an example without one is NaN with a reason."""
+        found: dict[str, Scores] = {}
+        for metric, by_id in self.published.items():
+            values = [by_id.get(example.id, math.nan) for example in self.examples]
+            reasons = ["no published score" if math.isnan(value) else None for value in values]
+            found[metric] = Scores({"published": np.array(values)}, f"{metric}|published beside {self.name}", reasons)
+        return found
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,6 @@ ROUGE_UNICODE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-
 OUTER_MARKS = r"!-&(-,./:-@\[-`{-~"
 BLEU_SAFE = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{OUTER_MARKS}](?:\S*[^\s{OUTER_MARKS}])?")
 
-# Letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana and Han.
-UNSPACED = re.compile(
-    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-
 
 def plain_words(text: str) -> list[str]:
     """Words and numbers, apostrophes inside them, without punctuation, as word vectors list them.
@@ -44,19 +39,6 @@ def plain_words(text: str) -> list[str]:
     ["It's", '3', "o'clock", 'Ann']
     """
     return re.findall(r"\w+(?:['’]\w+)*", text)
-
-
-def count_words(text: str) -> int:
-    """The number of words between blanks: the length of a text in every table.
-
-    Scripts without blanks between words, such as Chinese, have each letter counted; marks between them are no words.
-
-    >>> count_words(" Well, I  do.\\n"), count_words("明月几时有？把酒问青天。")
-    (3, 10)
-    """
-    rest, letters = UNSPACED.subn(" ", text)
-    words = rest.split()
-    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
 
 
 APOSTROPHES = frozenset("'’＇׳״")

@@ -18,10 +18,9 @@ if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     from matplotlib.figure import Figure
     from pytorch_lightning.loggers import Logger
 
-    from core.scores import Scores
     from core.stages import Stages
-    from data.corpus import RatedSet
-    from meta_eval.bootstrap import Estimate
+    from meta_eval.agreement import Agreement
+    from meta_eval.scored_set import ScoredSet
 
 
 class Progress(Protocol):
@@ -70,37 +69,6 @@ class Run:
 
 
 @dataclass(frozen=True)
-class AgreementRow:
-    """The agreement of one metric with ratings, on one aspect of one rated set.
-
-    Correlations lie in [-1, 1]; higher is better; an undefined one is NaN. An interval is [low, high] at 95 %.
-
-    Attributes:
-        metric, set, aspect: what was compared.
-        n: number of examples with a score and a rating; the correlations use these.
-        word_count_spearman: Spearman between the metric's scores and the number of words: what length alone explains.
-        spearman_given_length: Spearman's partial correlation with the ratings given the number of words: agreement that
-            length does not explain.
-        unscored: number of examples that the metric could not score.
-        truncated: number of examples that lost tokens.
-        synthetic: whether this project generated the set and its ratings.
-    """
-
-    metric: str
-    set: str
-    aspect: str
-    n: int
-    pearson: Estimate
-    spearman: Estimate
-    kendall: Estimate
-    word_count_spearman: float
-    spearman_given_length: float
-    unscored: int
-    truncated: int
-    synthetic: bool
-
-
-@dataclass(frozen=True)
 class Table:
     """A table other than agreement with ratings.
 
@@ -114,14 +82,6 @@ class Table:
     title: str
     caption: str
     rows: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class ScoredSet:
-    """A rated set and the scores of its examples by metric."""
-
-    rated: RatedSet
-    scores: Mapping[str, Scores]
 
 
 @dataclass(frozen=True)
@@ -144,7 +104,7 @@ class Outcome:
     """
 
     signature: str
-    rows: Sequence[AgreementRow] = ()
+    rows: Sequence[Agreement] = ()
     tables: Sequence[Table] = ()
     scored: Sequence[ScoredSet] = ()
     shown: Sequence[ScoredSet] = ()

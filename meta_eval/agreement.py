@@ -1,74 +1,101 @@
-"""Agreement of a metric with people: correlations with bootstrap intervals, and the part that text length explains."""
+"""Agreement of a metric with the ratings of a set: correlations with intervals, and the part that length explains."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
-from meta_eval.correlation import correlations, partial_spearman, spearman
+from meta_eval.bootstrap import Estimate
+from meta_eval.correlation import explain_undefined, keep_scored, kendall, partial_spearman, pearson, spearman
+from meta_eval.grouping import Grouping, undefined_groups
+from meta_eval.intervals import Resampling, grouped_estimate, restrict
+
+if TYPE_CHECKING:
+    from meta_eval.scored_set import ScoredSet
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well scores agree with ratings. Correlations lie in [-1, 1], higher is better.
+    """The agreement of one metric with the ratings of one aspect of a set.
+
+    Correlations lie in [-1, 1]; higher is better; an undefined one is NaN, with a reason.
 
     Attributes:
-        n: number of scored examples; the correlations use these.
+        metric, set, aspect: what was compared.
+        n: number of examples with a score and a rating; the correlations use these.
         pearson, spearman, kendall: Pearson's r, Spearman's rho, Kendall's tau-b.
-        unscored: number of examples that were left out because their score is NaN.
+        word_count_spearman: Spearman between the metric's scores and the number of words: what length alone explains.
+        spearman_given_length: Spearman's partial correlation with the ratings given the number of words: agreement that
+            length does not explain.
+        unscored: number of rated examples that the metric could not score.
+        truncated: number of rated examples that lost tokens.
+        synthetic: whether this project generated the set and its ratings.
+        grouping: over all examples, within systems or inputs, or between systems.
+        groups: number of groups whose correlations are averaged.
+        further: other statistics by name.
     """
 
+    metric: str
+    set: str
+    aspect: str
     n: int
     pearson: Estimate
     spearman: Estimate
     kendall: Estimate
+    word_count_spearman: float
+    spearman_given_length: float
     unscored: int
+    truncated: int
+    synthetic: bool
+    grouping: Grouping = "global"
+    groups: int = 1
+    further: Mapping[str, Estimate | float] = field(default_factory=dict)
 
 
-def agreement(
-    scores: ArrayLike,
-    ratings: ArrayLike,
-    *,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-    groups: Sequence[Hashable] | None = None,
+def agree(
+    scored: ScoredSet, metric: str, aspect: str, *, grouping: Grouping = "global", resampling: Resampling | None = None
 ) -> Agreement:
-    """Correlations of `scores` with human `ratings`, both of shape (n,), with percentile bootstrap intervals.
+    """The agreement of a metric with the ratings of an aspect.
 
-    Examples with a NaN score are left out and counted. The bootstrap draws examples with replacement. With `groups`
-    (one name per example, such as the input that it answers) it draws whole groups, because examples of one group are
-    not independent. The same seed gives the same intervals.
+    Examples without a rating do not count; those without a score are counted and left out. Intervals draw inputs with
+    all their examples, unless `resampling` says otherwise.
 
-    Intervals are percentile and not BCa intervals: they exist for a perfect correlation and need no jackknife, which
-    would cost n further resamples. They are expanded for the number of examples or groups (`meta_eval.bootstrap`) and
-    need 30 of them. Simulated at 30, nominally 95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
-
-    A correlation is undefined on a resample with only one value. Such resamples are left out. If their share exceeds
-    1 - confidence, the interval is NaN with that reason.
-
-    Raises ValueError for arrays of wrong shapes or different lengths, infinite scores, ratings that are not finite, and
-    a confidence outside (0, 1).
+    Percentile intervals exist for a perfect correlation and need no jackknife, which would cost n further resamples.
+    They are expanded for the number of inputs (`meta_eval.bootstrap`) and need 30 of them. Simulated at 30, nominally
+    95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
     """
-    (x, y), kept = keep_scored(scores=scores, ratings=ratings)
-    units = number_groups(len(kept), groups)[kept]
-    unscored = int((~kept).sum())
-    reason = explain_undefined(scores=x, ratings=y)
-    if reason is not None:
-        none = Estimate.undefined(reason)
-        return Agreement(len(x), none, none, none, unscored)
-    estimates = bootstrap(
-        lambda weights: correlations(x, y, weights),
-        units,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-        fewest=FEWEST_UNITS,
+    rated = scored.rated(aspect)
+    x, y, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
+    kept, lengths = rated.scored(metric, aspect=aspect), rated.word_counts
+    estimates = {
+        name: grouped_estimate(statistic, x, y, layout, grouping=grouping, resampling=resampling)
+        for name, statistic in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
+    }
+    groups = 0
+    if not math.isnan(estimates["spearman"].value):
+        number, undefined = undefined_groups(x[kept], y[kept], restrict(layout, kept), grouping)
+        groups = number - undefined
+    return Agreement(
+        metric=metric,
+        set=scored.name,
+        aspect=aspect,
+        n=int(kept.sum()),
+        pearson=estimates["pearson"],
+        spearman=estimates["spearman"],
+        kendall=estimates["kendall"],
+        word_count_spearman=length_correlation(x, lengths),
+        spearman_given_length=correlation_given_length(x, y, lengths),
+        unscored=int((~kept).sum()),
+        truncated=rated.scores[metric].truncated,
+        synthetic=scored.synthetic,
+        grouping=grouping,
+        groups=groups,
     )
-    return Agreement(n=len(x), unscored=unscored, **estimates)
 
 
 def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
@@ -100,41 +127,3 @@ def correlation_given_length(scores: ArrayLike, ratings: ArrayLike, word_counts:
     weights = np.ones((1, len(x)))
     found = spearman(x, y, weights) if z.min() == z.max() else partial_spearman(x, y, z, weights)
     return float(found[0])
-
-
-def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
-    """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
-
-    The last column holds the ratings, each other column the scores of one metric; all have the shape (n,).
-
-    Raises ValueError for different shapes, infinite scores, and ratings that are not finite.
-    """
-    *metrics, ratings = columns
-    *scores, y = (np.asarray(values, dtype=np.float64) for values in columns.values())
-    for name, x in zip(metrics, scores, strict=True):
-        if x.ndim != 1 or x.shape != y.shape:
-            raise ValueError(
-                f"{name} and {ratings} must be two arrays of one shape (n,), but have shapes {x.shape} and {y.shape}"
-            )
-        if (infinite := np.flatnonzero(np.isinf(x))).size:
-            raise ValueError(
-                f"{name} must be finite, or NaN where there is none, but {name}[{infinite[0]}] is {x[infinite[0]]}"
-            )
-    if (bad := np.flatnonzero(~np.isfinite(y))).size:
-        raise ValueError(
-            f"{ratings} must be finite, but {ratings}[{bad[0]}] is {y[bad[0]]} ({bad.size} of {len(y)} are not "
-            "finite): leave these examples out"
-        )
-    kept = np.asarray(~np.isnan(scores).any(axis=0))
-    return [values[kept] for values in (*scores, y)], kept
-
-
-def explain_undefined(**columns: Floats) -> str | None:
-    """The reason why no correlation of these columns is defined, or None."""
-    n = min(map(len, columns.values()))
-    if n < 3:
-        return f"a correlation needs at least 3 scored examples, but there are {n}"
-    for name, values in columns.items():
-        if values.min() == values.max():
-            return f"all {n} {name} are {values[0]:g}: a constant has no correlation"
-    return None

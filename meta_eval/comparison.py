@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from meta_eval.agreement import explain_undefined, keep_scored
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
-from meta_eval.correlation import pearson, spearman
+from meta_eval.correlation import explain_undefined, keep_scored, pearson, spearman
 from meta_eval.grouping import Statistic
 
 
@@ -51,7 +50,7 @@ def difference(
 
     Positive where metric a agrees better. Both correlations are computed on the same resamples, so that what makes
     examples easy for both cancels; an interval without 0 is a difference beyond chance. Only examples that both metrics
-    scored count. Intervals, groups and errors as in `agreement`. `statistic` may be another correlation.
+    scored count. Intervals draw whole groups, and need 30. `statistic` may be another correlation.
     """
     (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     units = number_groups(len(kept), groups)[kept]
@@ -84,7 +83,7 @@ def williams_test(
     differences where it found .59 on Pearson's r), so for them it is undefined. It takes the examples as independent,
     so it is also undefined if several share a group: use `difference` or `permutation_test` then.
 
-    Raises ValueError as `agreement` does.
+    Raises ValueError as `keep_scored` does.
     """
     (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     n, independent = len(y), len(np.unique(number_groups(len(kept), groups)[kept]))

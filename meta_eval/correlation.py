@@ -7,8 +7,10 @@ The weights are whole numbers. A correlation lies in [-1, 1], and is NaN if the 
 or of `y`.
 """
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Floats
 
@@ -17,6 +19,44 @@ Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
 SIGN_BLOCK = 8_000_000  # signs of pairs held at once by `kendall`: 32 MB
+
+
+def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
+    """Removes the examples that lack a score; returns the columns, and a mask of the examples that are kept.
+
+    The last column holds the ratings, each other column the scores of one metric; all have the shape (n,).
+
+    Raises ValueError for different shapes, infinite scores, and ratings that are not finite.
+    """
+    *metrics, ratings = columns
+    *scores, y = (np.asarray(values, dtype=np.float64) for values in columns.values())
+    for name, x in zip(metrics, scores, strict=True):
+        if x.ndim != 1 or x.shape != y.shape:
+            raise ValueError(
+                f"{name} and {ratings} must be two arrays of one shape (n,), but have shapes {x.shape} and {y.shape}"
+            )
+        if (infinite := np.flatnonzero(np.isinf(x))).size:
+            raise ValueError(
+                f"{name} must be finite, or NaN where there is none, but {name}[{infinite[0]}] is {x[infinite[0]]}"
+            )
+    if (bad := np.flatnonzero(~np.isfinite(y))).size:
+        raise ValueError(
+            f"{ratings} must be finite, but {ratings}[{bad[0]}] is {y[bad[0]]} ({bad.size} of {len(y)} are not "
+            "finite): leave these examples out"
+        )
+    kept = np.asarray(~np.isnan(scores).any(axis=0))
+    return [values[kept] for values in (*scores, y)], kept
+
+
+def explain_undefined(**columns: Floats) -> str | None:
+    """The reason why no correlation of these columns is defined, or None."""
+    n = min(map(len, columns.values()))
+    if n < 3:
+        return f"a correlation needs at least 3 scored examples, but there are {n}"
+    for name, values in columns.items():
+        if values.min() == values.max():
+            return f"all {n} {name} are {values[0]:g}: a constant has no correlation"
+    return None
 
 
 def pearson(x: Column, y: Column, weights: Weights) -> Correlations:
@@ -64,13 +104,9 @@ def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     return _ratio(balance, np.sqrt(x_untied * y_untied))
 
 
-def correlations(x: Column, y: Column, weights: Weights) -> dict[str, Correlations]:
-    """All three correlations by name."""
-    return {
-        "pearson": pearson(x, y, weights),
-        "spearman": spearman(x, y, weights),
-        "kendall": kendall(x, y, weights),
-    }
+def plain_pearson(x: Column, y: Column) -> float:
+    """Pearson's r without weights; NaN for fewer than two pairs, or if one side does not vary."""
+    return float(pearson(x, y, np.ones((1, len(x))))[0]) if len(x) > 1 else math.nan
 
 
 def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:

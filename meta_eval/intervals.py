@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from meta_eval.agreement import keep_scored
 from meta_eval.bootstrap import (
     BATCH,
     FEWEST_UNITS,
@@ -34,6 +33,7 @@ from meta_eval.bootstrap import (
     percentile_interval,
     resample,
 )
+from meta_eval.correlation import keep_scored
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
 Drawn = Literal["inputs", "systems", "both"]
@@ -69,22 +69,6 @@ class Resampling:
             raise ValueError("BCa intervals need over=inputs or over=systems: use method=percentile for both")
 
 
-@dataclass(frozen=True)
-class Grouped:
-    """A grouped statistic of scores and ratings.
-
-    Attributes:
-        n: number of scored and rated examples.
-        groups: number of groups that they form (1 for `global` and `system_means`).
-        undefined: number of groups in which the statistic is undefined; they are left out of the mean.
-    """
-
-    estimate: Estimate
-    n: int
-    groups: int
-    undefined: int
-
-
 def grouped_estimate(
     statistic: Statistic,
     scores: ArrayLike,
@@ -93,18 +77,18 @@ def grouped_estimate(
     *,
     grouping: Grouping = "global",
     resampling: Resampling | None = None,
-) -> Grouped:
+) -> Estimate:
     """A statistic of `scores` with `ratings`, both of shape (n,), and its interval.
 
-    Examples with a NaN score are left out. Raises ValueError for arrays that do not have the layout's shape, infinite
+    Examples with a NaN score are left out. A group in which the statistic is undefined is left out of the mean. The
+    same seed gives the same interval. Raises ValueError for arrays that do not have the layout's shape, infinite
     scores, and ratings that are not finite.
     """
     (x, y), kept = keep_scored(scores=scores, ratings=ratings)
     present = restrict(layout, kept)
     reason = explain_undefined_groups(x, y, present, grouping)
     if reason is not None:
-        return Grouped(Estimate.undefined(reason), len(x), 0, 0)
-    groups, undefined = undefined_groups(x, y, present, grouping)
+        return Estimate.undefined(reason)
     settings = resampling or Resampling()
 
     def of(systems: Floats, inputs: Floats) -> Floats:
@@ -113,10 +97,8 @@ def grouped_estimate(
     if settings.method == "auto" and settings.over != "both" and grouping in ("per_system", "per_input"):
         estimate = _jackknife_estimate(of, present, settings.over, settings.confidence)
         ends = np.clip([estimate.low, estimate.high], -1.0, 1.0)
-        estimate = replace(estimate, low=float(ends[0]), high=float(ends[1]))
-    else:
-        estimate, _ = grouped_bootstrap(of, present, settings)
-    return Grouped(estimate, len(x), groups, undefined)
+        return replace(estimate, low=float(ends[0]), high=float(ends[1]))
+    return grouped_bootstrap(of, present, settings)[0]
 
 
 def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:

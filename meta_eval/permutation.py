@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meta_eval import correlation
-from meta_eval.agreement import keep_scored
-from meta_eval.correlation import Floats
+from meta_eval.correlation import Floats, keep_scored
 from meta_eval.grouping import Grouping, Layout, system_means
 from meta_eval.intervals import Drawn, explain_undefined_groups, restrict
 

@@ -10,8 +10,8 @@ from matplotlib import rcParams
 
 from baselines.word_count import WordCount
 from data.sets.public_dialogues import load_dstc9, load_fed
-from experiments.report.evaluation import evaluate, published_scores
 from experiments.report.plots import intervals
+from meta_eval.scored_set import ScoredSet
 
 NAMES = {"deam": "DEAM (its published scores)", "word_count": "word count"}
 
@@ -20,7 +20,8 @@ def draw_agreement(root: Path, picture: Path) -> None:
     """Writes the picture; prints the figures."""
     estimates = {}
     for rated in (load_fed(root), load_dstc9(root)):
-        for row in evaluate({**published_scores(rated), "word_count": WordCount().score(rated.examples)}, rated):
+        scores = {**rated.published_scores(), "word_count": WordCount().score(rated.examples)}
+        for row in ScoredSet.of(rated, scores).agreement:
             estimates[f"{rated.name}, {row.aspect} (n = {row.n}): {NAMES[row.metric]}"] = row.spearman
             print(rated.name, row.aspect, row.metric, row.n, row.spearman)
     rcParams["svg.hashsalt"], rcParams["svg.fonttype"] = "agreement", "none"  # the same bytes every time, and small

@@ -1,10 +1,9 @@
 """CDM on sentences about given concepts, against labels of commonsense (CDM, section 4.2, Tables 8 and 10)."""
 
-from data.corpus import Corpus
+from data.corpus import Corpus, RatedSet
 from experiments.cdm.findings import CdmPlan, find_cdm
-from experiments.cdm.presentation import present
+from experiments.cdm.presentation import present_cdm
 from experiments.contracts import Outcome, Run
-from experiments.report.evaluation import published_scores
 
 
 def cdm_commongen(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
@@ -15,4 +14,4 @@ def cdm_commongen(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         data: sentences behind their concepts as two turns, and rated ones.
         plan: the models and what they learn from; the first turn is given.
     """
-    return present(run, data, plan, find_cdm(run, data, plan), published_scores)
+    return present_cdm(run, data, plan, find_cdm(run, data, plan), RatedSet.published_scores)

@@ -18,7 +18,7 @@ from core.stages import fingerprint
 from data.corpus import Corpus, RatedSet
 from data.files import read_examples, write_examples
 from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
-from experiments.cdm.presentation import present
+from experiments.cdm.presentation import present_cdm
 from experiments.contracts import Outcome, Run
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 
@@ -56,7 +56,7 @@ def cdm_development(run: Run, data: Corpus, plan: CdmPlan, development: Developm
         development: how the development set is made.
     """
     data = replace(data, rated=(development_set(run, data, development, plan.device, plan.dtype),))
-    return present(run, data, plan, find_cdm(run, data, plan), lambda _: {})
+    return present_cdm(run, data, plan, find_cdm(run, data, plan), lambda _: {})
 
 
 def development_set(run: Run, data: Corpus, plan: DevelopmentPlan, device: str, dtype: str) -> RatedSet:

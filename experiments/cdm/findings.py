@@ -47,6 +47,7 @@ from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
+from meta_eval.scored_set import ScoredSet
 from models.conditional import load_conditional
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
@@ -85,15 +86,6 @@ class CdmPlan:
     def pair(self) -> dict[str, LanguageModelPlan]:
         """Amateur and expert by name."""
         return {"amateur": self.amateur, "expert": self.expert}
-
-
-@dataclass(frozen=True)
-class RatedDialogues:
-    """Rated dialogues, the log-probabilities of their tokens under the pair, and their scores by metric."""
-
-    rated: RatedSet
-    steps: Sequence[Steps]
-    scores: Mapping[str, Scores]
 
 
 @dataclass(frozen=True)
@@ -139,7 +131,8 @@ class CdmFindings:
         non_words: the share of the words in negatives that no training dialogue has.
         discriminators: by name, those of a rule by rule and name, as trained.
         pooler: the folder of the classifier pooler.
-        rated: the rated sets.
+        scored: the rated sets with their scores.
+        steps: by set, the log-probabilities of the tokens of each dialogue under the pair.
     """
 
     trained: TrainedPair
@@ -151,7 +144,8 @@ class CdmFindings:
     non_words: float
     discriminators: Mapping[str, Trained]
     pooler: Path
-    rated: tuple[RatedDialogues, ...]
+    scored: Sequence[ScoredSet]
+    steps: Mapping[str, Sequence[Steps]]
 
 
 def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
@@ -195,9 +189,13 @@ def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
         for name, judge in judges.items()
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
-    rated = tuple(score_rated(run, each, trained, [*between.values()], fitted, generative) for each in data.rated)
+    steps = {each.name: kept_steps(run, trained, each.name, turns_of(each.examples)) for each in data.rated}
+    scored = [
+        score_rated(run, each, trained, [*between.values()], fitted, generative, steps[each.name])
+        for each in data.rated
+    ]
     non_words = non_word_share(sampled, train)
-    return CdmFindings(trained, between, order, windowed, passes, sampled, non_words, judges, pooler, rated)
+    return CdmFindings(trained, between, order, windowed, passes, sampled, non_words, judges, pooler, scored, steps)
 
 
 def score_rated(
@@ -207,10 +205,10 @@ def score_rated(
     between: Sequence[TrainedPair],
     pooler: ClassifierPooler,
     generative: Mapping[str, GenerativeCDM],
-) -> RatedDialogues:
+    steps: Sequence[Steps],
+) -> ScoredSet:
     """One rated set under every metric."""
     dialogues = turns_of(rated.examples)
-    steps = kept_steps(run, trained, rated.name, dialogues)
     explanations = explain_steps(trained.pair, dialogues, steps)
     further = [kept_steps(run, each, rated.name, dialogues) for each in between]
     with run.timed(f"scoring {rated.name}"):
@@ -231,7 +229,7 @@ def score_rated(
         scores["amateur_likelihood"] = likelihood_scores([s.amateur for s in steps], dropped, "amateur_likelihood", {})
         scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
         scores["word_count"] = WordCount().score(rated.examples)
-    return RatedDialogues(rated, steps, scores)
+    return ScoredSet.of(rated, scores)
 
 
 def gaps_of(plan: LanguageModelPlan) -> Gaps:

@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cdm.discriminative import Steps
-from data.corpus import RatedSet
+from meta_eval.scored_set import ScoredSet
 
 
-def plot_momentum(rated: RatedSet, steps: Sequence[Steps]) -> Figure:
+def plot_momentum(rated: ScoredSet, steps: Sequence[Steps]) -> Figure:
     """Momentum (nats, higher is better) token by token along a well and a badly rated dialogue of like length."""
-    aspect = next(iter(rated.examples[0].ratings))
-    ratings = np.array([example.ratings.get(aspect, np.nan) for example in rated.examples])
+    aspect = rated.aspects[0]
+    ratings = rated.ratings(aspect)
     lengths = np.array([len(s.turn) for s in steps])
     good = int(np.flatnonzero((ratings == np.nanmax(ratings)) & (lengths > 0))[0])
     worst = np.flatnonzero((ratings == np.nanmin(ratings)) & (lengths > 0))

@@ -1,25 +1,23 @@
-"""The findings of CDM as rows, plots, figures and notes."""
+"""The outcome of CDM: its models, systems, figures and warnings beside the scored sets."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from dataclasses import replace
 
 from core.scores import Scores
-from core.signature import MODEL_LIBRARIES, signature
 from data.corpus import Corpus, RatedSet
 from experiments.cdm.findings import CdmFindings, CdmPlan, word_count_auc
 from experiments.cdm.plots import plot_momentum
 from experiments.cdm.systems import system_tables
-from experiments.contracts import Outcome, Run, ScoredSet
-from experiments.report import plots
-from experiments.report.evaluation import evaluate
-from experiments.training.trained import folders_of
+from experiments.contracts import Outcome, Run
+from experiments.presentation import present
+from experiments.training.trained import Trained
 
 LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives
 
 NON_WORD_TOLERANCE = 0.01  # of the words in negatives
 
 
-def present(
+def present_cdm(
     run: Run,
     data: Corpus,
     plan: CdmPlan,
@@ -27,33 +25,26 @@ def present(
     further: Callable[[RatedSet], Mapping[str, Scores]],
 ) -> Outcome:
     """The outcome of an experiment with CDM; `further` gives more scores of a rated set by their rows."""
-    amateur, expert, pair = found.trained.amateur, found.trained.expert, found.trained.pair
-    scored = [ScoredSet(each.rated, {**each.scores, **further(each.rated)}) for each in found.rated]
-    return Outcome(
-        signature=signature(
-            run.name,
-            libraries=MODEL_LIBRARIES,
-            data=data.name,
-            amateur=amateur.identity,
-            expert=expert.identity,
-            between=" ".join(each.expert.identity for each in found.between.values()) or None,
-            spelling=pair.spelling,
-            strategy=plan.negatives.strategy,
-            gamma=plan.negatives.sampling.gamma,
-            mixture=" ".join(map(str, plan.negatives.mixture)) or None,
-            pooler=f"{plan.pooler.negatives}-{plan.pooler.features}",
-            seed=run.seed,
-        ),
-        rows=[row for each in scored for row in evaluate(each.scores, each.rated)],
-        scored=scored,
-        tables=[table for each in found.rated for table in system_tables(each.rated, each.steps)],
-        plots={
-            "training_curves": plots.training_curves({"amateur": amateur.curve, "expert": expert.curve}),
-            **{f"scores_{each.rated.name}": plots.scores_against_ratings(each) for each in scored},
-            **{f"momentum_{each.rated.name}": plot_momentum(each.rated, each.steps) for each in found.rated},
-        },
-        models=cdm_models(found),
+    pair = found.trained.pair
+    return present(
+        run,
+        [
+            replace(each, scores={**each.scores, **further(rated)})
+            for each, rated in zip(found.scored, data.rated, strict=True)
+        ],
+        cdm_models(found),
+        tables=[table for each in found.scored for table in system_tables(each, found.steps[each.name])],
         notes=[f"How the default settings were chosen: {plan.chosen}", *warnings(found)],
+        settings={
+            "data": data.name,
+            "spelling": pair.spelling,
+            "strategy": plan.negatives.strategy,
+            "gamma": plan.negatives.sampling.gamma,
+            "mixture": " ".join(map(str, plan.negatives.mixture)) or None,
+            "pooler": f"{plan.pooler.negatives}-{plan.pooler.features}",
+        },
+        plots={f"momentum_{each.name}": plot_momentum(each, found.steps[each.name]) for each in found.scored},
+        folders={"pooler": found.pooler},
         figures={
             "amateur held-out NLL (nats per token)": found.order.amateur_nll,
             "expert held-out NLL (nats per token)": found.order.expert_nll,
@@ -71,13 +62,13 @@ def present(
     )
 
 
-def cdm_models(found: CdmFindings) -> dict[str, Path]:
-    """The folders of the trained models, by their names in a run's `models/`."""
+def cdm_models(found: CdmFindings) -> dict[str, Trained]:
+    """The trained models by name."""
     return {
-        **folders_of({"amateur": found.trained.amateur, "expert": found.trained.expert}),
-        **folders_of({name: each.expert for name, each in found.between.items()}),
-        "pooler": found.pooler,
-        **folders_of({f"discriminator_{name}": judge for name, judge in found.discriminators.items()}),
+        "amateur": found.trained.amateur,
+        "expert": found.trained.expert,
+        **{name: each.expert for name, each in found.between.items()},
+        **{f"discriminator_{name}": judge for name, judge in found.discriminators.items()},
     }
 
 

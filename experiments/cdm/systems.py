@@ -7,12 +7,12 @@ import numpy as np
 
 from cdm.discriminative import Steps
 from cdm.momentum import distribution_quality
-from data.corpus import RatedSet
 from experiments.contracts import Table
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.scored_set import ScoredSet
 
 
-def system_tables(rated: RatedSet, steps: Sequence[Steps]) -> list[Table]:
+def system_tables(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
     """One table of the systems of a rated set, best E(p) first; none where the examples do not name two systems."""
     of_system: dict[str, list[int]] = {}
     for i, (example, found) in enumerate(zip(rated.examples, steps, strict=True)):
@@ -32,7 +32,7 @@ def system_tables(rated: RatedSet, steps: Sequence[Steps]) -> list[Table]:
     ]
 
 
-def _row(rated: RatedSet, steps: Sequence[Steps], system: str, places: Sequence[int]) -> dict[str, Any]:
+def _row(rated: ScoredSet, steps: Sequence[Steps], system: str, places: Sequence[int]) -> dict[str, Any]:
     texts = [rated.examples[i] for i in places]
     units = number_groups(len(places), [text.group or text.id for text in texts])
     momentum = np.array([steps[i].momentum.sum() for i in places])

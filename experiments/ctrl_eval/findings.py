@@ -13,9 +13,9 @@ from core.settings import Count, Several, Size, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import Aspect, CTRLEval, Evaluations, Weights
 from data.corpus import RatedSet
-from experiments.report.evaluation import aspect_values, plain_pearson
-from meta_eval.agreement import agreement
-from meta_eval.bootstrap import Estimate
+from meta_eval.agreement import Agreement, agree
+from meta_eval.correlation import plain_pearson
+from meta_eval.scored_set import ScoredSet
 
 FEWEST = 16  # rated texts, four of each quartile: with fewer, no drift is shown
 EVERY_WEIGHTS: tuple[Weights, ...] = ("paper", "mean", "max", "min")
@@ -47,29 +47,18 @@ class Analyses:
 
 
 @dataclass(frozen=True)
-class PartAgreement:
-    """Pearson's correlation of one metric with one aspect on a part of a set: a system, or a biased subset."""
-
-    metric: str
-    aspect: str
-    part: str
-    n: int
-    pearson: Estimate
-
-
-@dataclass(frozen=True)
 class QualityDrift:
     """Agreement on four biased subsets (Figure 3).
 
     Attributes:
         aspect: the rated aspect.
         counts: rating -> how many texts of each subset have it.
-        agreements: one for each metric and subset.
+        agreements: one for each metric and subset, whose number is the name of the set.
     """
 
     aspect: str
     counts: Mapping[float, Sequence[int]]
-    agreements: Sequence[PartAgreement]
+    agreements: Sequence[Agreement]
 
 
 @dataclass(frozen=True)
@@ -94,21 +83,19 @@ class CtrlEvalFindings:
     """What CTRLEval finds on one rated set. An analysis is empty where the set lacks what it needs.
 
     Attributes:
-        rated: the texts.
-        scores: by metric.
+        scored: the texts and their scores by metric.
         analyses: the settings of the analyses.
         quality_drift: Figure 3; None without enough rated texts.
-        model_drift: Figure 2, one for each metric, aspect and system.
+        model_drift: Figure 2, one for each metric, aspect and system, which is the name of the set.
         number_of_evaluators: Figure 4, pattern function -> curve.
         evaluators: those of the text to show (Figure 5).
         cases: two texts for each aspect (Figures 6 and 7).
     """
 
-    rated: RatedSet
-    scores: Mapping[str, Scores]
+    scored: ScoredSet
     analyses: Analyses
     quality_drift: QualityDrift | None
-    model_drift: Sequence[PartAgreement]
+    model_drift: Sequence[Agreement]
     number_of_evaluators: Mapping[str, Curve]
     evaluators: Evaluations | None
     cases: Sequence[Case]
@@ -125,128 +112,93 @@ def score_weightings(metric: CTRLEval, evaluations: Mapping[Aspect, Sequence[Eva
 
 
 def analyse(
-    rated: RatedSet,
-    scores: Mapping[str, Scores],
-    evaluations: Mapping[str, Mapping[Aspect, Sequence[Evaluations]]],
-    analyses: Analyses,
-    seed: int,
+    scored: ScoredSet, evaluations: Mapping[str, Mapping[Aspect, Sequence[Evaluations]]], analyses: Analyses, seed: int
 ) -> CtrlEvalFindings:
     """The analyses of Figures 2 to 7, as far as the set has what they need.
 
     `evaluations` holds those of `ctrleval` and of every other pattern function that was asked for.
     """
-    compared = {metric: found for metric, found in scores.items() if not metric.startswith("ctrleval_")}
+    compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     curves = {
         metric: curve
         for metric, found in evaluations.items()
-        if (curve := agreement_by_number(rated, found.get(RELEVANCE, ()), analyses.numbers, seed))
+        if (curve := agreement_by_number(scored, found.get(RELEVANCE, ()), analyses.numbers, seed))
     }
     shown = evaluations["ctrleval"][RELEVANCE][analyses.example] if "ctrleval" in curves else None
     return CtrlEvalFindings(
-        rated,
-        scores,
+        scored,
         analyses,
-        agreement_by_quality(rated, compared, analyses.aspect, seed),
-        agreement_by_system(rated, compared),
+        agreement_by_quality(compared, analyses.aspect, seed),
+        agreement_by_system(compared),
         curves,
         shown,
-        [case for aspect in rated_aspects(rated) for case in pick_cases(rated, compared, aspect)],
+        [case for aspect in scored.aspects for case in pick_cases(compared, aspect)],
     )
 
 
-def rated_aspects(rated: RatedSet) -> list[str]:
-    """The aspects that some text is rated for."""
-    return list(dict.fromkeys(aspect for example in rated.examples for aspect in example.ratings))
-
-
-def rated_at(rated: RatedSet, aspect: str) -> list[int]:
-    """The indices of the texts that are rated for an aspect."""
-    return [i for i, example in enumerate(rated.examples) if aspect in example.ratings]
-
-
-def agreement_by_system(rated: RatedSet, scores: Mapping[str, Scores]) -> list[PartAgreement]:
+def agreement_by_system(scored: ScoredSet) -> list[Agreement]:
     """Agreement among the texts of each system, for every aspect (Figure 2).
 
     Empty unless every text names its system, there are several systems, and enough texts are rated.
     """
-    systems = [example.system for example in rated.examples]
-    if len(set(systems)) < 2 or None in systems:
-        return []
+    systems = list(scored.by_system())
     return [
-        agreement_among(rated, metric, found, aspect, str(system), [i for i in at if systems[i] == system])
-        for aspect in rated_aspects(rated)
-        if len(at := rated_at(rated, aspect)) >= FEWEST
-        for metric, found in scores.items()
-        for system in dict.fromkeys(systems)
+        agree(system, metric, aspect)
+        for aspect in scored.aspects
+        if len(scored.rated(aspect)) >= FEWEST
+        for metric in scored.scores
+        for system in systems
     ]
 
 
-def agreement_by_quality(rated: RatedSet, scores: Mapping[str, Scores], aspect: str, seed: int) -> QualityDrift | None:
+def agreement_by_quality(scored: ScoredSet, aspect: str, seed: int) -> QualityDrift | None:
     """Agreement on four subsets, from mostly bad to mostly good texts (Figure 3); None for a set with few ratings."""
-    at = rated_at(rated, aspect)
-    if len(at) < FEWEST:
+    rated = scored.rated(aspect)
+    if len(rated) < FEWEST:
         return None
-    ratings = np.array([rated.examples[i].ratings[aspect] for i in at])
+    ratings = rated.ratings(aspect)
     subsets = biased_subsets(ratings, seed)
     counts = {
         float(level): [int((ratings[subset] == level).sum()) for subset in subsets] for level in np.unique(ratings)
     }
-    agreements = [
-        agreement_among(rated, metric, found, aspect, str(j), [at[i] for i in subset])
-        for metric, found in scores.items()
-        for j, subset in enumerate(subsets)
-    ]
-    return QualityDrift(aspect, counts, agreements)
+    parts = [rated.take(subset, str(j)) for j, subset in enumerate(subsets)]
+    return QualityDrift(aspect, counts, [agree(part, metric, aspect) for metric in scored.scores for part in parts])
 
 
-def agreement_among(
-    rated: RatedSet, metric: str, scores: Scores, aspect: str, part: str, at: Sequence[int]
-) -> PartAgreement:
-    """Pearson's correlation with an aspect among the texts `at`, with an interval that draws whole groups."""
-    examples = [rated.examples[i] for i in at]
-    groups = [example.group for example in examples]
-    found = agreement(
-        aspect_values(scores, aspect)[list(at)],
-        [example.ratings[aspect] for example in examples],
-        groups=None if None in groups else groups,
-    )
-    return PartAgreement(metric, aspect, part, found.n, found.pearson)
-
-
-def agreement_by_number(rated: RatedSet, relevance: Sequence[Evaluations], numbers: Sequence[int], seed: int) -> Curve:
+def agreement_by_number(
+    scored: ScoredSet, relevance: Sequence[Evaluations], numbers: Sequence[int], seed: int
+) -> Curve:
     """Agreement of attribute relevance by the number of evaluators, all of them last (Figure 4)."""
-    at = rated_at(rated, RELEVANCE)
+    at = np.flatnonzero(~np.isnan(scored.ratings(RELEVANCE))).tolist()
     if not at or not relevance:
         return {}
     scores, weights = (np.stack([getattr(relevance[i], name) for i in at]) for name in ("scores", "weights"))
-    ratings = np.array([rated.examples[i].ratings[RELEVANCE] for i in at])
     available = scores.shape[1]
     drawn = sorted({number for number in numbers if number < available} | {available})
-    return number_of_evaluators(scores, weights, ratings, drawn, plain_pearson, seed)
+    return number_of_evaluators(scores, weights, scored.ratings(RELEVANCE)[at], drawn, plain_pearson, seed)
 
 
-def pick_cases(rated: RatedSet, scores: Mapping[str, Scores], aspect: str) -> list[Case]:
+def pick_cases(scored: ScoredSet, aspect: str) -> list[Case]:
     """The two texts of one group whose ratings differ most, the better one first (Figures 6 and 7).
 
     No score decides which pair is shown. Empty where no group has two different ratings.
     """
-    at = rated_at(rated, aspect)
-    ratings = {i: rated.examples[i].ratings[aspect] for i in at}
-    groups: dict[str | None, list[int]] = {}
-    for i in at:
-        groups.setdefault(rated.examples[i].group, []).append(i)
-    pairs = [(max(g, key=ratings.__getitem__), min(g, key=ratings.__getitem__)) for name, g in groups.items() if name]
+    ratings = scored.ratings(aspect)
+    groups: dict[str, list[int]] = {}
+    for i in np.flatnonzero(~np.isnan(ratings)).tolist():
+        if group := scored.examples[i].group:
+            groups.setdefault(group, []).append(i)
+    pairs = [(max(g, key=ratings.__getitem__), min(g, key=ratings.__getitem__)) for g in groups.values()]
     best, worst = max(pairs, key=lambda pair: ratings[pair[0]] - ratings[pair[1]], default=(0, 0))
     if best == worst or ratings[best] == ratings[worst]:
         return []
-    rank = dict(zip(at, best_first([ratings[i] for i in at]), strict=True))
-    columns = {metric: aspect_values(found, aspect) for metric, found in scores.items()}
+    columns = {metric: scored.values(metric, aspect) for metric in scored.scores}
     ranks = {metric: best_first(values) for metric, values in columns.items()}
     return [
         Case(
             aspect,
-            rated.examples[i],
-            rank[i],
+            scored.examples[i],
+            best_first(ratings)[i],
             {metric: (float(values[i]), ranks[metric][i]) for metric, values in columns.items()},
         )
         for i in (best, worst)

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from ctrl_eval.metric import Evaluations
-from experiments.ctrl_eval.findings import Curve, PartAgreement, QualityDrift
+from experiments.ctrl_eval.findings import Curve, QualityDrift
+from meta_eval.agreement import Agreement
 
 
 def plot_quality_drift(drift: QualityDrift) -> Figure:
@@ -28,7 +29,7 @@ def plot_quality_drift(drift: QualityDrift) -> Figure:
     return figure
 
 
-def plot_model_drift(drift: Sequence[PartAgreement]) -> Figure:
+def plot_model_drift(drift: Sequence[Agreement]) -> Figure:
     """Pearson's r among the texts of each system, one panel per aspect, one bar per metric (CTRLEval, Figure 2)."""
     aspects = list(dict.fromkeys(each.aspect for each in drift))
     figure = Figure(figsize=(8, 3 * len(aspects)), layout="constrained")
@@ -40,9 +41,9 @@ def plot_model_drift(drift: Sequence[PartAgreement]) -> Figure:
     return figure
 
 
-def _plot_parts(axes: Axes, agreements: Sequence[PartAgreement], aspect: str) -> None:
+def _plot_parts(axes: Axes, agreements: Sequence[Agreement], aspect: str) -> None:
     """One group of bars per part, one bar with its 95 % interval per metric."""
-    parts, metrics = (list(dict.fromkeys(getattr(each, name) for each in agreements)) for name in ("part", "metric"))
+    parts, metrics = (list(dict.fromkeys(getattr(each, name) for each in agreements)) for name in ("set", "metric"))
     width = 0.8 / len(metrics)
     for m, metric in enumerate(metrics):
         found = [each.pearson for each in agreements if each.metric == metric]

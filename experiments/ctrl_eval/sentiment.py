@@ -11,13 +11,12 @@ from transformers import AutoTokenizer
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Metric, Scores
-from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from ctrl_eval.frequency import VERSION, WordFrequencies, count_frequencies
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from data.sentences import split_english
-from experiments.contracts import Outcome, Run, ScoredSet
+from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.baselines import Judges, make_baselines, train_judges
 from experiments.ctrl_eval.findings import Analyses, CtrlEvalFindings, analyse, score_weightings
 from experiments.ctrl_eval.plots import (
@@ -27,11 +26,11 @@ from experiments.ctrl_eval.plots import (
     plot_quality_drift,
 )
 from experiments.ctrl_eval.tables import tabulate
-from experiments.report import plots
-from experiments.report.evaluation import evaluate
+from experiments.presentation import present
 from experiments.training.discriminators import DiscriminatorPlan
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import Trained, folders_of, use_pretrained
+from experiments.training.trained import Trained, use_pretrained
+from meta_eval.scored_set import ScoredSet
 from models.loading import load_pretrained
 
 FREQUENCIES = "iwf.json"
@@ -145,7 +144,7 @@ def _find(
             for rated, scored in zip(data.rated, scores, strict=True):
                 scored[name] = baseline.score(rated.examples)
     return [
-        analyse(rated, scored, known, analyses, run.seed)
+        analyse(ScoredSet.of(rated, scored), known, analyses, run.seed)
         for rated, scored, known in zip(data.rated, scores, evaluations, strict=True)
     ]
 
@@ -159,9 +158,7 @@ def _outcome(
     frequencies: WordFrequencies | None,
 ) -> Outcome:
     """The findings as rows, tables, plots and notes."""
-    own = {name: model for name, model in models.items() if model.is_trained_here}
     discriminators = {} if judges is None else {f"discriminator_{name}": model for name, model in vars(judges).items()}
-    curves = {name: model.curve for name, model in own.items()}
     notes: list[str] = []
     if frequencies is None:
         notes.append(f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike")
@@ -170,23 +167,15 @@ def _outcome(
         notes.append(f"the word frequencies that weigh the targets of ctrleval are not the released ones, but {what}")
     if not discriminators:
         notes.append(f"no discriminators: {data.name} has no labelled texts to train on, or none were asked for")
-    return Outcome(
-        signature=signature(
-            run.name,
-            libraries=MODEL_LIBRARIES,
-            data=data.name,
-            backbone=models["infiller"].identity,
-            iwf=None if frequencies is None else frequencies.name,
-        ),
-        rows=[row for found in findings for row in evaluate(found.scores, found.rated)],
-        tables=[table for found in findings for table in tabulate(found)],
-        scored=[ScoredSet(found.rated, found.scores) for found in findings],
-        plots={f"{name}_{found.rated.name}": figure for found in findings for name, figure in _plots(found).items()}
-        | ({"training_curves": plots.training_curves(curves)} if curves else {}),
-        models=folders_of({**own, **discriminators}),
-        notes=notes,
-        figures={f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in own.items()}
-        | {f"{name} held-out AUC": _best_auc(model) for name, model in discriminators.items()},
+    return present(
+        run,
+        [found.scored for found in findings],
+        {**models, **discriminators},
+        [table for found in findings for table in tabulate(found)],
+        notes,
+        settings={"data": data.name, "iwf": None if frequencies is None else frequencies.name},
+        plots={f"{name}_{found.scored.name}": figure for found in findings for name, figure in _plots(found).items()},
+        figures={f"{name} held-out AUC": _best_auc(model) for name, model in discriminators.items()},
         synthetic=data.synthetic,
     )
 
@@ -198,8 +187,8 @@ def _best_auc(model: Trained) -> float:
 
 def _plots(found: CtrlEvalFindings) -> dict[str, Figure]:
     """Figures 2 to 5, as far as the set has what they need."""
-    example = found.rated.examples[found.analyses.example]
-    figures = {"scores": plots.scores_against_ratings(ScoredSet(found.rated, found.scores))}
+    example = found.scored.examples[found.analyses.example]
+    figures: dict[str, Figure] = {}
     if found.quality_drift:
         figures["quality_drift"] = plot_quality_drift(found.quality_drift)
     if found.model_drift:

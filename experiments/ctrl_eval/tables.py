@@ -1,12 +1,13 @@
 """Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
 
 from experiments.contracts import Table
-from experiments.ctrl_eval.findings import Case, CtrlEvalFindings, PartAgreement
+from experiments.ctrl_eval.findings import Case, CtrlEvalFindings
+from meta_eval.agreement import Agreement
 
 
 def tabulate(found: CtrlEvalFindings) -> list[Table]:
     """Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
-    name = found.rated.name
+    name = found.scored.name
     r = "Pearson's r with its 95 % interval; n texts"
     tables: list[Table] = []
     if found.model_drift:
@@ -22,7 +23,7 @@ def tabulate(found: CtrlEvalFindings) -> list[Table]:
             for metric, curve in found.number_of_evaluators.items()
             for number, (mean, deviation) in curve.items()
         ]
-        what = f"Pearson's r of attribute relevance, n = {len(found.rated.examples)}: mean and deviation of 20 draws"
+        what = f"Pearson's r of attribute relevance, n = {len(found.scored)}: mean and deviation of 20 draws"
         tables.append(Table(f"Number of evaluators on {name}", f"{what} (Figure 4)", rows))
     if found.cases:
         what = "the two texts of one input whose ratings differ most; (rank) among all texts (Figures 6 and 7)"
@@ -30,8 +31,8 @@ def tabulate(found: CtrlEvalFindings) -> list[Table]:
     return tables
 
 
-def _part_row(found: PartAgreement, part: str) -> dict[str, object]:
-    return {"metric": found.metric, "aspect": found.aspect, part: found.part, "n": found.n, "pearson": found.pearson}
+def _part_row(found: Agreement, part: str) -> dict[str, object]:
+    return {"metric": found.metric, "aspect": found.aspect, part: found.set, "n": found.n, "pearson": found.pearson}
 
 
 def _case_row(case: Case) -> dict[str, object]:

@@ -51,8 +51,8 @@ def models(
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),
         models={
-            **cdm_models(found),
-            **folders_of({model.name: model for model in trained}),
+            **folders_of({**cdm_models(found), **{model.name: model for model in trained}}),
+            "pooler": found.pooler,
             "iwf": find_or_count_frequencies(run, backbone, texts),
         },
         figures={

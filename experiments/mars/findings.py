@@ -3,82 +3,24 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from core.example import Example
 from core.scores import Scores
 from data.corpus import RatedSet
 from data.words import split_words
-from experiments.contracts import AgreementRow
-from experiments.report.evaluation import evaluate
+from experiments.report.disagreements import Disagreement, find_disagreements
 from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import AugmentedReference
-from meta_eval.agreement import Agreement, agreement
+from meta_eval.agreement import Agreement, agree
 from meta_eval.bootstrap import Estimate, Floats, bootstrap, number_groups
 from meta_eval.comparison import difference
 from meta_eval.correlation import pearson
-
-
-@dataclass(frozen=True)
-class ScoredTexts:
-    """Rated texts, or adversaries in their place, with their scores by every metric.
-
-    Attributes:
-        rated: the texts.
-        scores: by metric.
-        rows: the agreement with the ratings.
-    """
-
-    rated: RatedSet
-    scores: Mapping[str, Scores]
-    rows: tuple[AgreementRow, ...]
-
-    @classmethod
-    def of(cls, rated: RatedSet, scores: Mapping[str, Scores]) -> "ScoredTexts":
-        """The scores with their agreement."""
-        return cls(rated, scores, tuple(evaluate(scores, rated)))
-
-    @cached_property
-    def aspect(self) -> str:
-        """The first rated aspect, which tables and figures show."""
-        return next(iter(self.rated.examples[0].ratings))
-
-    @property
-    def by_metric(self) -> dict[str, AgreementRow]:
-        """The rows of that aspect."""
-        return {row.metric: row for row in self.rows if row.aspect == self.aspect}
-
-    @cached_property
-    def at(self) -> list[int]:
-        """The indices of the texts with a rating of that aspect; the properties below are about these texts."""
-        return [i for i, example in enumerate(self.rated.examples) if self.aspect in example.ratings]
-
-    @cached_property
-    def ratings(self) -> Float[NDArray[np.float64], " n"]:
-        """Their ratings."""
-        return np.array([self.rated.examples[i].ratings[self.aspect] for i in self.at])
-
-    @cached_property
-    def groups(self) -> list[str] | None:
-        """The inputs that they answer; None unless every text names its input."""
-        named = [group for i in self.at if (group := self.rated.examples[i].group) is not None]
-        return named if len(named) == len(self.at) else None
-
-    @cached_property
-    def systems(self) -> list[str]:
-        """Their systems; empty unless every text names its system and there are several."""
-        named = [system for i in self.at if (system := self.rated.examples[i].system)]
-        return named if len(named) == len(self.at) and len(set(named)) > 1 else []
-
-    def values(self, metric: str) -> Float[NDArray[np.float64], " n"]:
-        """Their scores by a metric of one aspect."""
-        return next(iter(self.scores[metric].values.values()))[self.at]
+from meta_eval.scored_set import ScoredSet
 
 
 @dataclass(frozen=True)
@@ -123,20 +65,15 @@ class LengthStatistics:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class TextError:
     """A text that MARS ranks far from its rating (Table 6).
 
     Attributes:
-        rating, score: as they are.
-        difference: rank of the score minus rank of the rating, each as a share of all texts.
         is_copied: whether the text stands in the context (the paper's confusion errors).
         has_unknown: whether the text has an unknown token, `UNK` (the paper's out-of-vocabulary errors).
     """
 
-    example: Example
-    rating: float
-    score: float
-    difference: float
+    disagreement: Disagreement
     is_copied: bool
     has_unknown: bool
 
@@ -147,7 +84,7 @@ class MarsFindings:
 
     Attributes:
         lengths: of contexts and references.
-        disagreements: the texts with the largest differences.
+        errors: the texts with the largest differences.
         originals: the rated texts.
         adversaries: by kind (reorder, retrieve); they keep the ratings of the texts that they replace.
         within_systems: the agreement with the ratings by metric and system (Table 3); empty where the texts do not
@@ -162,9 +99,9 @@ class MarsFindings:
     """
 
     lengths: LengthStatistics
-    disagreements: Sequence[Disagreement]
-    originals: ScoredTexts
-    adversaries: Mapping[str, ScoredTexts]
+    errors: Sequence[TextError]
+    originals: ScoredSet
+    adversaries: Mapping[str, ScoredSet]
     within_systems: Mapping[str, Mapping[str, Agreement]]
     gains: Mapping[str, Gain]
     falls: Mapping[str, Mapping[str, Fall]]
@@ -179,7 +116,7 @@ class MarsFindings:
         return mean_altered(self.altered, self.ratios)
 
     @property
-    def sets(self) -> tuple[ScoredTexts, ...]:
+    def sets(self) -> tuple[ScoredSet, ...]:
         """The originals, then the adversaries."""
         return self.originals, *self.adversaries.values()
 
@@ -189,39 +126,42 @@ def name_ratio_row(ratio: float) -> str:
     return f"mars_to_{round(100 * ratio)}"
 
 
-def measure_within_systems(texts: ScoredTexts) -> dict[str, dict[str, Agreement]]:
+def measure_within_systems(texts: ScoredSet) -> dict[str, dict[str, Agreement]]:
     """The agreement with the ratings among the texts of each system, by metric and system (Table 3).
 
     The paper calls this system-level. Empty where the texts do not come from several systems.
     """
-    systems = np.array(texts.systems)
+    aspect = texts.aspects[0]
+    systems = list(texts.rated(aspect).by_system())
     return {
-        metric: {
-            system: agreement(texts.values(metric)[systems == system], texts.ratings[systems == system])
-            for system in dict.fromkeys(texts.systems)
-        }
-        for metric in (texts.scores if texts.systems else ())
+        metric: {system.name: agree(system, metric, aspect) for system in systems}
+        for metric in (texts.scores if systems else ())
     }
 
 
-def measure_gain(texts: ScoredTexts, other: str) -> Gain:
+def measure_gain(texts: ScoredSet, other: str) -> Gain:
     """How much better `mars` agrees with the ratings than another row, with paired bootstrap intervals."""
-    a, b = texts.values("mars"), texts.values(other)
+    aspect = texts.aspects[0]
+    texts = texts.rated(aspect)
+    a, b, ratings = texts.values("mars", aspect), texts.values(other, aspect), texts.ratings(aspect)
     return Gain(
-        int((~np.isnan(a) & ~np.isnan(b)).sum()),
-        difference(a, b, texts.ratings, groups=texts.groups, statistic=pearson),
-        difference(a, b, texts.ratings, groups=texts.groups),
+        int(texts.scored("mars", other, aspect=aspect).sum()),
+        difference(a, b, ratings, groups=texts.groups, statistic=pearson),
+        difference(a, b, ratings, groups=texts.groups),
     )
 
 
-def measure_fall(originals: ScoredTexts, adversaries: ScoredTexts, metric: str) -> Fall:
+def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> Fall:
     """What adversaries do to a metric, with paired bootstrap intervals."""
-    a, b = originals.values(metric), adversaries.values(metric)
+    aspect = originals.aspects[0]
+    agreement = adversaries.by_metric(aspect)[metric]
+    originals, adversaries = originals.rated(aspect), adversaries.rated(aspect)
+    a, b = originals.values(metric, aspect), adversaries.values(metric, aspect)
     both = ~np.isnan(a) & ~np.isnan(b)
     return Fall(
         int(both.sum()),
-        adversaries.by_metric[metric].pearson,
-        difference(a, b, originals.ratings, groups=originals.groups, statistic=pearson),
+        agreement.pearson,
+        difference(a, b, originals.ratings(aspect), groups=originals.groups, statistic=pearson),
         _estimate_share(b < a, both, originals.groups),
     )
 
@@ -239,7 +179,7 @@ def _estimate_share(
     return bootstrap(share, number_groups(len(holds), groups))["share"]
 
 
-def measure_lengths(rated: RatedSet) -> LengthStatistics:
+def measure_lengths(rated: RatedSet | ScoredSet) -> LengthStatistics:
     """The statistics of Table 2 that need no single ratings."""
     inputs = {example.group or example.id: example for example in rated.examples}
     contexts = [len(split_words(e.context)) for e in inputs.values() if e.context]
@@ -249,27 +189,16 @@ def measure_lengths(rated: RatedSet) -> LengthStatistics:
     return LengthStatistics(len(rated.examples), len(inputs), context, reference, context / reference)
 
 
-def find_disagreements(texts: ScoredTexts, count: int = 6) -> list[Disagreement]:
+def find_errors(texts: ScoredSet, count: int = 6) -> list[TextError]:
     """The texts whose rank by `mars` differs most from their rank by rating, the largest difference first."""
-    values = texts.values("mars")
-    known = np.flatnonzero(~np.isnan(values))
-    by_score, by_rating = (rankdata(column[known]) / len(known) for column in (values, texts.ratings))
-    differences = by_score - by_rating
-    found: list[Disagreement] = []
-    for i in np.argsort(-np.abs(differences), kind="stable")[:count].tolist():
-        at = known[i]
-        example = texts.rated.examples[texts.at[at]]
-        found.append(
-            Disagreement(
-                example,
-                float(texts.ratings[at]),
-                float(values[at]),
-                float(differences[i]),
-                is_copied=example.full_text.strip() in (example.context or ""),
-                has_unknown=re.search(r"\b[Uu][Nn][Kk]\b", example.full_text) is not None,
-            )
+    return [
+        TextError(
+            worst,
+            is_copied=worst.example.full_text.strip() in (worst.example.context or ""),
+            has_unknown=re.search(r"\b[Uu][Nn][Kk]\b", worst.example.full_text) is not None,
         )
-    return found
+        for worst in find_disagreements(texts, "mars", texts.aspects[0], count)
+    ]
 
 
 def mean_deviations(compared: Sequence[Compared], largest_ratios: Sequence[float]) -> dict[float, float]:
@@ -318,10 +247,10 @@ def to_raw_perplexity(scores: Scores) -> Scores:
     return Scores(values, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
 
 
-def count_shared_texts(texts: RatedSet) -> tuple[int, int]:
+def count_shared_texts(examples: Sequence[Example]) -> tuple[int, int]:
     """For how many inputs with several texts all texts are equal, and how many such inputs there are."""
     by_group: dict[str, list[str]] = {}
-    for example in texts.examples:
+    for example in examples:
         if example.group is not None:
             by_group.setdefault(example.group, []).append(example.text)
     several = [group for group in by_group.values() if len(group) > 1]

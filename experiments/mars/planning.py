@@ -12,15 +12,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from core.settings import Count, Positive, Several, Share, Size, checked_dataclass
-from core.signature import MODEL_LIBRARIES, signature
 from data.corpus import Corpus, RatedSet
-from experiments.contracts import AgreementRow, Outcome, Run, Table
-from experiments.mars.findings import Gain, ScoredTexts, list_references, mean_altered, measure_altered, measure_gain
+from experiments.contracts import Outcome, Run, Table
+from experiments.mars.findings import Gain, list_references, mean_altered, measure_altered, measure_gain
 from experiments.mars.variants import MetricPlan
+from experiments.presentation import present
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import mean_kl
 from mars.metric import MARS
+from meta_eval.agreement import Agreement
+from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 
 CAPTION = (
@@ -63,7 +65,7 @@ class SettingEffect:
     setting: str
     value: float
     kl: float | None
-    row: AgreementRow
+    row: Agreement
     gain: Gain
     altered: float
 
@@ -97,9 +99,11 @@ def mars_planning(
             _measure(setting, value, change_setting(usual, setting, value), rated)
             for setting, value in _list_values(varied)
         ]
-    return Outcome(
-        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=model.identity),
+    return present(
+        run,
+        models={"language_model": model},
         tables=[Table("Settings of MARS", CAPTION, [_cells(effect) for effect in effects])],
+        settings={"data": data.name},
         plots={"settings": plot_effects(effects)},
         synthetic=development.synthetic,
     )
@@ -131,11 +135,11 @@ def _list_values(varied: VariedSettings) -> Iterator[tuple[str, float]]:
 def _measure(setting: str, value: float, metric: MARS, rated: RatedSet) -> SettingEffect:
     compared = metric.compare(rated.examples)
     plain = _augment_with(metric, {"planning_steps": 0}).score(rated.examples)
-    texts = ScoredTexts.of(rated, {"mars": metric.score_compared(compared), "mars_without_planning": plain})
+    texts = ScoredSet.of(rated, {"mars": metric.score_compared(compared), "mars_without_planning": plain})
     gain = measure_gain(texts, "mars_without_planning")
     altered = mean_altered(measure_altered(compared, metric.ratios), metric.ratios)
     kl = mean_kl(one.augmented for one in list_references(compared))
-    return SettingEffect(setting, value, kl, texts.by_metric["mars"], gain, altered)
+    return SettingEffect(setting, value, kl, texts.by_metric(texts.aspects[0])["mars"], gain, altered)
 
 
 def _cells(effect: SettingEffect) -> dict[str, Any]:

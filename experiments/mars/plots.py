@@ -8,9 +8,12 @@ from experiments.mars.findings import MarsFindings
 
 def plot_adversaries(found: MarsFindings) -> Figure:
     """Pearson's correlation of every metric, without those of Table 5, with texts and with their adversaries."""
+    aspect = found.originals.aspects[0]
     correlations = {
         kind: {
-            metric: row.pearson.value for metric, row in texts.by_metric.items() if not metric.startswith("mars_to_")
+            metric: row.pearson.value
+            for metric, row in texts.by_metric(aspect).items()
+            if not metric.startswith("mars_to_")
         }
         for kind, texts in {"original": found.originals, **found.adversaries}.items()
     }
@@ -28,7 +31,7 @@ def plot_adversaries(found: MarsFindings) -> Figure:
     axes.invert_yaxis()
     axes.set(
         xlabel="Pearson with the ratings of the originals",
-        title=f"Adversaries in place of texts ({found.originals.rated.name})",
+        title=f"Adversaries in place of texts ({found.originals.name})",
     )
     axes.legend(fontsize=8)
     return figure

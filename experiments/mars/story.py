@@ -7,19 +7,15 @@ aspects, as in the paper.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from matplotlib.figure import Figure
-
 from core.scores import Metric
-from core.signature import MODEL_LIBRARIES, signature
 from data.cleaning import clean_examples
 from data.corpus import Corpus, RatedSet
 from data.damage import apply_reorder, apply_retrieve
-from experiments.contracts import Outcome, Run, ScoredSet
+from experiments.contracts import Outcome, Run
 from experiments.mars.findings import (
     MarsFindings,
-    ScoredTexts,
     count_shared_texts,
-    find_disagreements,
+    find_errors,
     list_references,
     mean_deviations,
     measure_altered,
@@ -33,12 +29,12 @@ from experiments.mars.findings import (
 from experiments.mars.plots import plot_adversaries
 from experiments.mars.tables import mars_tables
 from experiments.mars.variants import Analyses, MetricPlan, make_variants, score_variants
-from experiments.report import plots
+from experiments.presentation import present
 from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import folders_of
 from mars.cloze import mean_kl
 from mars.metric import MARS
 from meta_eval.bootstrap import Estimate
+from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
 
 
@@ -75,23 +71,22 @@ def mars(
     others["perplexity"] = perplexity(lm, fluent.source)
     variants = make_variants(metric, make, lm, fluent.source, None if filler is None else filler.source)
     findings = [_findings(run, rated, variants, others, analyses, metric) for rated in data.rated]
-    scored = [texts for found in findings for texts in found.sets]
-    models = {model.name: model for model in (fluent, filler) if model is not None and model.is_trained_here}
-    return Outcome(
-        signature=signature(run.name, libraries=MODEL_LIBRARIES, data=data.name, language_model=fluent.identity),
-        rows=[row for texts in scored for row in texts.rows],
-        tables=mars_tables(findings),
-        scored=[ScoredSet(texts.rated, texts.scores) for texts in scored],
-        plots={name: figure for found in findings for name, figure in _plots(found).items()}
-        | ({"training_curves": plots.training_curves({name: models[name].curve for name in models})} if models else {}),
-        models=folders_of(models),
-        notes=list(dict.fromkeys(note for found in findings for note in _notes(found, analyses))),
+    return present(
+        run,
+        [texts for found in findings for texts in found.sets],
+        {"language_model": fluent, **({} if filler is None else {"masked": filler})},
+        mars_tables(findings),
+        [note for found in findings for note in _notes(found, analyses)],
+        settings={"data": data.name},
+        drawn=[found.originals.choose(("mars", "bertscore")) for found in findings],  # Figure 3
+        plots={
+            f"adversaries_{found.originals.name}": plot_adversaries(found) for found in findings if found.adversaries
+        },
         figures={
-            f"mean KL of planned from plain (nats, {found.originals.rated.name})": found.kl
+            f"mean KL of planned from plain (nats, {found.originals.name})": found.kl
             for found in findings
             if found.kl is not None
-        }
-        | {f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in models.items()},
+        },
         synthetic=data.synthetic,
     )
 
@@ -107,7 +102,7 @@ def _findings(
     """Scores the rated texts, and adversaries in their place, by every metric, and measures what the tables show."""
     if analyses.clean:
         rated = replace(rated, examples=clean_examples(rated.examples))
-    found: dict[str, ScoredTexts] = {}
+    found: dict[str, ScoredSet] = {}
     compared_originals = []
     for kind, texts in {"": rated, **(_adversaries(rated, run.seed) if analyses.adversaries else {})}.items():
         with run.timed(f"augmentation and similarity {rated.name}"):
@@ -115,13 +110,13 @@ def _findings(
         with run.timed(f"baselines {rated.name}"):
             scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
             scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
-        found[kind] = ScoredTexts.of(texts, scores)
+        found[kind] = ScoredSet.of(texts, scores)
         compared_originals = compared_originals or compared
     originals = found.pop("")
     others = [row for row in originals.scores if row == name_ratio_row(0) or not row.startswith("mars_to_")]
     return MarsFindings(
         measure_lengths(rated),
-        find_disagreements(originals),
+        find_errors(originals),
         originals,
         adversaries=found,
         within_systems=measure_within_systems(originals),
@@ -139,7 +134,7 @@ def _findings(
 
 def _notes(found: MarsFindings, analyses: Analyses) -> Iterator[str]:
     """What a reader of the tables has to know of this set."""
-    name, gain = found.originals.rated.name, found.gains["mars_without_planning"]
+    name, gain = found.originals.name, found.gains["mars_without_planning"]
     verdict = (
         "helps" if gain.spearman.low > 0 else "hurts" if gain.spearman.high < 0 else "changes nothing beyond chance"
     )
@@ -151,7 +146,7 @@ def _notes(found: MarsFindings, analyses: Analyses) -> Iterator[str]:
         return
     if "retrieve" not in found.adversaries:
         yield f"no Retrieve for {name}: not every text has a context"
-    elif (shared := count_shared_texts(found.adversaries["retrieve"].rated))[0]:
+    elif (shared := count_shared_texts(found.adversaries["retrieve"].examples))[0]:
         yield f"Retrieve for {name}: {shared[0]} of {shared[1]} inputs have one retrieved sentence for all systems"
 
 
@@ -180,13 +175,3 @@ def _adversaries(rated: RatedSet, seed: int) -> dict[str, RatedSet]:
     if all((example.context or "").strip() for example in rated.examples):
         found["retrieve"] = apply_retrieve(rated.examples, seed)
     return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in found.items()}
-
-
-def _plots(found: MarsFindings) -> dict[str, Figure]:
-    """Figure 3 for MARS and BERTScore, and Table 4 as a figure."""
-    originals, name = found.originals, found.originals.rated.name
-    shown = {metric: originals.scores[metric] for metric in ("mars", "bertscore") if metric in originals.scores}
-    figures = {f"scores_{name}": plots.scores_against_ratings(ScoredSet(originals.rated, shown))}
-    if found.adversaries:
-        figures[f"adversaries_{name}"] = plot_adversaries(found)
-    return figures

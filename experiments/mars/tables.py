@@ -56,14 +56,14 @@ def make_system_table(found: MarsFindings) -> Table:
         for metric, by_system in found.within_systems.items()
         for system, one in by_system.items()
     ]
-    caption = SYSTEM_CAPTION.format(aspect=found.originals.aspect)
-    return Table(f"Within systems: {found.originals.rated.name}", caption, rows)
+    caption = SYSTEM_CAPTION.format(aspect=found.originals.aspects[0])
+    return Table(f"Within systems: {found.originals.name}", caption, rows)
 
 
 def _length_row(found: MarsFindings) -> dict[str, Any]:
     lengths = found.lengths
     return {
-        "set": found.originals.rated.name,
+        "set": found.originals.name,
         "texts": lengths.texts,
         "inputs": lengths.inputs,
         "context words": lengths.context,
@@ -74,18 +74,19 @@ def _length_row(found: MarsFindings) -> dict[str, Any]:
 
 
 def _disagreement_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
-    for one in found.disagreements:
+    for error in found.errors:
+        one = error.disagreement
         yield {
-            "set": found.originals.rated.name,
+            "set": found.originals.name,
             "id": one.example.id,
             "context": _shorten(one.example.context or ""),
             "reference": _shorten(" / ".join(one.example.references)),
             "text": _shorten(one.example.full_text),
             "rating": one.rating,
             "mars": one.score,
-            "difference": one.difference,
-            "copied": "yes" if one.is_copied else "no",
-            "unknown": "yes" if one.has_unknown else "no",
+            "difference": one.score_rank - one.rating_rank,
+            "copied": "yes" if error.is_copied else "no",
+            "unknown": "yes" if error.has_unknown else "no",
             "altered": found.share_altered,
         }
 
@@ -96,7 +97,7 @@ def _shorten(text: str) -> str:
 
 
 def _gain_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
-    cells = {"set": found.originals.rated.name, "aspect": found.originals.aspect}
+    cells = {"set": found.originals.name, "aspect": found.originals.aspects[0]}
     for other, gain in found.gains.items():
         gains = {"pearson gain": gain.pearson, "spearman gain": gain.spearman}
         yield {**cells, "mars against": other, "n": gain.n, **gains, "altered": found.share_altered}
@@ -104,7 +105,7 @@ def _gain_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
 
 def _ratio_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
     for largest, deviation in found.deviations.items():
-        row = found.originals.by_metric[name_ratio_row(largest)]
+        row = found.originals.by_metric(found.originals.aspects[0])[name_ratio_row(largest)]
         yield {
             "set": row.set,
             "aspect": row.aspect,
@@ -122,8 +123,8 @@ def _fall_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
     for kind, by_metric in found.falls.items():
         for metric, fall in by_metric.items():
             yield {
-                "set": found.originals.rated.name,
-                "aspect": found.originals.aspect,
+                "set": found.originals.name,
+                "aspect": found.originals.aspects[0],
                 "adversary": kind,
                 "metric": metric,
                 "n": fall.n,

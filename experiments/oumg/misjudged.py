@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from core.scores import Scores
-from data.corpus import RatedSet
 from discriminators.discriminator import Discriminator
 from discriminators.explanations import explain_sentences
-from experiments.contracts import ScoredSet
 from experiments.oumg.findings import SystemFindings
 from experiments.oumg.tables import logit_signature
 from experiments.report.disagreements import find_worst
+from meta_eval.scored_set import ScoredSet
 
 
 def find_misjudged(found: SystemFindings, device: str, synthetic: bool) -> ScoredSet:
@@ -42,4 +41,4 @@ def find_misjudged(found: SystemFindings, device: str, synthetic: bool) -> Score
             for i, explained in zip(worst, explain_sentences(judge, [texts[once[i]][1] for i in worst]), strict=True):
                 explanations[i] = explained
         scores[f"{kind}_seed_{seed}"] = Scores({"logit": logits}, logit_signature(trained), explanations=explanations)
-    return ScoredSet(RatedSet("human or machine", tuple(texts[i][0] for i in once), synthetic), scores)
+    return ScoredSet("human or machine", tuple(texts[i][0] for i in once), scores, synthetic)

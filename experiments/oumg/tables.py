@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
-from data.corpus import RatedSet
-from experiments.contracts import ScoredSet
 from experiments.oumg.findings import KindFindings, SystemFindings
 from experiments.training.trained import Trained, folders_of
+from meta_eval.scored_set import ScoredSet
 from oumg.relative import SCORES
 
 CAPTION = (
@@ -90,12 +89,14 @@ def scored_sets(found: SystemFindings, synthetic: bool) -> list[ScoredSet]:
     }
     return [
         ScoredSet(
-            RatedSet(name, tuple(examples), synthetic),
+            name,
+            tuple(examples),
             {
                 f"{kind}_seed_{seed}": Scores({"logit": logits}, logit_signature(trained))
                 for kind, each in found.kinds.items()
                 for (seed, trained), logits in zip(each.discriminators.items(), logits_of(each.judged), strict=True)
             },
+            synthetic,
         )
         for name, (examples, logits_of) in origins.items()
     ]

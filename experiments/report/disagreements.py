@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.contracts import ScoredSet
-from experiments.report.explanations import LONGEST, Line, read_explanation
-from experiments.report.tables import shorten
+from core.example import Example
+from experiments.report.explanations import Line, read_explanation
 from meta_eval.correlation import average_ranks
+from meta_eval.scored_set import ScoredSet
 
 COUNT = 3  # examples of each metric
 
@@ -21,15 +21,12 @@ class Disagreement:
     """An example whose score and rating disagree.
 
     Attributes:
-        id, text, context: of the example, shortened.
         rating, score: of the example.
-        rating_rank, score_rank: shares of the examples that are below, from 0 to 1.
+        rating_rank, score_rank: shares of the other examples that are below, from 0 to 1.
         explanation: of the score; empty where the metric gives none.
     """
 
-    id: str
-    text: str
-    context: str
+    example: Example
     rating: float
     score: float
     rating_rank: float
@@ -37,36 +34,33 @@ class Disagreement:
     explanation: list[Line]
 
 
-def find_disagreements(scored: ScoredSet, count: int = COUNT) -> tuple[str, Mapping[str, list[Disagreement]]]:
-    """The first rated aspect, and by metric the examples with the largest difference of ranks, the largest first.
+def list_disagreements(scored: ScoredSet) -> Mapping[str, list[Disagreement]]:
+    """By metric, the worst disagreements with the first rated aspect.
 
     A metric that scores this aspect by name is ranked by it, another one by its first aspect. Metrics whose scores are
     all equal have no ranks and are left out.
     """
-    examples = scored.rated.examples
-    rated = list(dict.fromkeys(aspect for example in examples for aspect in example.ratings))
-    found: dict[str, list[Disagreement]] = {}
-    if not rated:
-        return "", found
-    aspect = rated[0]
-    ratings = np.array([example.ratings.get(aspect, np.nan) for example in examples])
-    for metric, scores in scored.scores.items():
-        values = scores.values.get(aspect, next(iter(scores.values.values())))
-        if worst := find_worst(ratings, values, count):
-            found[metric] = [
-                Disagreement(
-                    examples[i].id,
-                    shorten(examples[i].full_text, LONGEST),
-                    shorten(examples[i].context or "", LONGEST),
-                    float(ratings[i]),
-                    float(values[i]),
-                    rating_rank,
-                    score_rank,
-                    read_explanation(scores.explanations[i], aspect) if scores.explanations else [],
-                )
-                for i, rating_rank, score_rank in worst
-            ]
-    return aspect, found
+    found = {
+        metric: find_disagreements(scored, metric, aspect) for aspect in scored.aspects[:1] for metric in scored.scores
+    }
+    return {metric: worst for metric, worst in found.items() if worst}
+
+
+def find_disagreements(scored: ScoredSet, metric: str, aspect: str, count: int = COUNT) -> list[Disagreement]:
+    """The examples whose ranks by a metric and by an aspect's ratings differ most, the largest difference first."""
+    ratings, values = scored.ratings(aspect), scored.values(metric, aspect)
+    explanations = scored.scores[metric].explanations
+    return [
+        Disagreement(
+            scored.examples[i],
+            float(ratings[i]),
+            float(values[i]),
+            rating_rank,
+            score_rank,
+            read_explanation(explanations[i], aspect) if explanations else [],
+        )
+        for i, rating_rank, score_rank in find_worst(ratings, values, count)
+    ]
 
 
 def find_worst(
@@ -79,6 +73,7 @@ def find_worst(
     known = np.flatnonzero(~np.isnan(values + ratings))
     if len(known) < 2 or np.ptp(values[known]) == 0 or np.ptp(ratings[known]) == 0:
         return []
-    ranks = [(average_ranks(each[known]) - 1) / (len(known) - 1) for each in (ratings, values)]
-    worst = np.argsort(-np.abs(ranks[1] - ranks[0]), kind="stable")[:count]
-    return [(int(known[at]), float(ranks[0][at]), float(ranks[1][at])) for at in worst]
+    below_rating, below_score = (average_ranks(each[known]) - 1 for each in (ratings, values))
+    worst = np.argsort(-np.abs(below_score - below_rating), kind="stable")[:count]
+    others = len(known) - 1
+    return [(int(known[at]), float(below_rating[at]) / others, float(below_score[at]) / others) for at in worst]

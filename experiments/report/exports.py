@@ -13,7 +13,7 @@ from typing import Any
 from core.faults import printable
 from experiments.contracts import Outcome
 from experiments.report.results import file_name, replace_folder
-from experiments.report.tables import flat_cells, format_cell, group_rows, row_cells, shown_columns
+from experiments.report.tables import agreement_cells, flat_cells, format_cell, group_rows, shown_columns
 
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
@@ -26,7 +26,7 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
     """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
     named: dict[str, Rows] = {}
     if outcome.rows:
-        named["agreement"] = [row_cells(row) for rows in group_rows(outcome.rows).values() for row in rows]
+        named["agreement"] = [agreement_cells(row) for rows in group_rows(outcome.rows).values() for row in rows]
     for table in outcome.tables:
         if table.rows:
             named[re.sub(r"\W+", "_", table.title.lower()).strip("_")] = table.rows

@@ -7,15 +7,18 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from data.text_files import written_aside
-from experiments.contracts import AgreementRow, Outcome
-from experiments.report.disagreements import find_disagreements
+from experiments.contracts import Outcome
+from experiments.report.disagreements import list_disagreements
+from experiments.report.explanations import LONGEST
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
-from experiments.report.tables import format_interval, format_number, group_rows, shown_columns, text_columns
+from experiments.report.tables import format_interval, format_number, group_rows, shorten, shown_columns, text_columns
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
@@ -31,6 +34,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     """The page as HTML with inline pictures."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": format_number, "interval": format_interval, "duration": duration}
+    environment.filters["shorten"] = partial(shorten, longest=LONGEST)
     environment.tests["estimate"] = lambda cell: isinstance(cell, Estimate)
     pictures = {
         name: base64.b64encode((plots / file_name(name, ".png")).read_bytes()).decode("ascii") for name in outcome.plots
@@ -47,14 +51,15 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         pictures=pictures,
         axis=axis,
         disagreements=[
-            (scored.rated.name, *find_disagreements(scored)) for scored in (*outcome.scored, *outcome.shown)
+            (scored.name, scored.aspects[0] if scored.aspects else "", list_disagreements(scored))
+            for scored in (*outcome.scored, *outcome.shown)
         ],
         versions=library_versions(),
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )
 
 
-def axis(rows: Sequence[AgreementRow]) -> Callable[[float], float]:
+def axis(rows: Sequence[Agreement]) -> Callable[[float], float]:
     """Where a correlation lies between the ends of all intervals and 0, in percent."""
     ends = [end for row in rows for end in (row.spearman.low, row.spearman.value, row.spearman.high)]
     known = [0.0, *(end for end in ends if not math.isnan(end))]

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from core.faults import printable
-from experiments.contracts import ScoredSet
-from meta_eval.agreement import Estimate
+from meta_eval.bootstrap import Estimate
+from meta_eval.scored_set import ScoredSet
 
 LARGEST = 1e300  # matplotlib cannot draw a range that overflows
 SYSTEMS = 6  # with more systems, all points have one colour
@@ -66,9 +66,8 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     first rated one is shown. A metric that scores this aspect by name is shown with it, others with their first aspect.
     """
     if aspect is None:
-        aspect = next(aspect for example in scored.rated.examples for aspect in example.ratings)
-    ratings = np.array([example.ratings.get(aspect, np.nan) for example in scored.rated.examples])
-    ratings = np.clip(ratings, -LARGEST, LARGEST)
+        aspect = scored.aspects[0]
+    ratings = np.clip(scored.ratings(aspect), -LARGEST, LARGEST)
     columns = min(4, len(scored.scores))
     rows = -(-len(scored.scores) // columns)
     figure = Figure(figsize=(3.2 * columns, 2.6 * rows), layout="constrained")
@@ -76,11 +75,11 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
     levels, counts = np.unique(ratings[~np.isnan(ratings)].round(6), return_counts=True)
-    named = np.array([example.system or "" for example in scored.rated.examples])
+    named = np.array([example.system or "" for example in scored.examples])
     systems = list(dict.fromkeys(named)) if len(set(named)) <= SYSTEMS else [""]
     size, alpha = np.clip(2000 / len(ratings), 6, 30), np.clip(70 / len(ratings), 0.35, 0.8)  # few points stand out
-    for panel, (metric, scores) in zip(panels, scored.scores.items(), strict=False):
-        values = np.clip(scores.values.get(aspect, next(iter(scores.values.values()))), -LARGEST, LARGEST)
+    for panel, metric in zip(panels, scored.scores, strict=False):
+        values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
         for i, system in enumerate(systems):
             at = named == system if len(systems) > 1 else np.full(len(named), True)
             label = (system or "no system") if len(systems) > 1 else None
@@ -97,7 +96,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
         panel.set_visible(False)
     if len(systems) > 1:
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=SYSTEMS, fontsize=7)
-    kind = "known quality (synthetic)" if scored.rated.synthetic else f"human rating of {aspect}"
+    kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(kind, fontsize=10)
     figure.supylabel("score", fontsize=10)
     return figure

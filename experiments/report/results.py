@@ -24,7 +24,7 @@ from core.faults import SettingFault
 from core.stages import FILES, fingerprint
 from data.text_files import written_aside
 from experiments.contracts import Outcome
-from experiments.report.tables import group_rows, json_cells, row_cells
+from experiments.report.tables import agreement_cells, group_rows, json_cells
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -80,7 +80,7 @@ def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
             "synthetic": is_synthetic(outcome),
             "notes": list(outcome.notes),
             "table": [
-                *(json_cells(row_cells(row)) for rows in group_rows(outcome.rows).values() for row in rows),
+                *(json_cells(agreement_cells(row)) for rows in group_rows(outcome.rows).values() for row in rows),
                 *(json_cells(row) for table in outcome.tables for row in table.rows),
             ],
             "figures": dict(outcome.figures),
@@ -125,7 +125,7 @@ def find_objective(results: Mapping[str, Any], wanted: str | Mapping[str, Any]) 
 
 def is_synthetic(outcome: Outcome) -> bool:
     """Whether the experiment or any of its rated sets is synthetic."""
-    return outcome.synthetic or any(scored.rated.synthetic for scored in outcome.scored)
+    return outcome.synthetic or any(scored.synthetic for scored in outcome.scored)
 
 
 def library_versions() -> dict[str, str]:
@@ -136,9 +136,9 @@ def library_versions() -> dict[str, str]:
 def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """One record per set and example: ratings, scores by metric and aspect, and the reasons for null scores."""
     for scored in outcome.scored:
-        for i, example in enumerate(scored.rated.examples):
+        for i, example in enumerate(scored.examples):
             yield {
-                "set": scored.rated.name,
+                "set": scored.name,
                 "id": example.id,
                 "ratings": dict(example.ratings),
                 "scores": {m: {a: float(v[i]) for a, v in s.values.items()} for m, s in scored.scores.items()},

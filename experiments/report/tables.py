@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
+from rich.markup import escape
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
-from experiments.contracts import AgreementRow, Table
-from experiments.runner.terminal import literal
+from experiments.contracts import Table
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
 LONGEST_CELL = 60  # characters of a text on the terminal
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
+AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
+AGREEMENT_CELLS += ("word_count_spearman", "spearman_given_length", "unscored", "truncated", "synthetic")
 
 
-def row_cells(row: AgreementRow) -> dict[str, Any]:
-    """The cells of a row by column."""
-    return {field.name: getattr(row, field.name) for field in fields(row)}
+def agreement_cells(row: Agreement) -> dict[str, Any]:
+    """The cells of a row of agreement by column."""
+    return {name: getattr(row, name) for name in AGREEMENT_CELLS}
+
+
+def literal(text: str) -> str:
+    """The text for a console, which shows rich's marks and control characters and does not obey them."""
+    return escape(printable(text))
 
 
 def json_cells(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,9 +73,9 @@ def text_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name for name in shown_columns(rows) if all(isinstance(row[name], str) for row in rows)]
 
 
-def group_rows(rows: Sequence[AgreementRow]) -> dict[tuple[str, str], list[AgreementRow]]:
+def group_rows(rows: Sequence[Agreement]) -> dict[tuple[str, str], list[Agreement]]:
     """The rows of each set and aspect, sorted by Spearman: the best first, an undefined one last."""
-    groups: dict[tuple[str, str], list[AgreementRow]] = {}
+    groups: dict[tuple[str, str], list[Agreement]] = {}
     for row in rows:
         groups.setdefault((row.set, row.aspect), []).append(row)
     for group in groups.values():
@@ -75,7 +83,7 @@ def group_rows(rows: Sequence[AgreementRow]) -> dict[tuple[str, str], list[Agree
     return groups
 
 
-def _rank(row: AgreementRow) -> tuple[float, str]:
+def _rank(row: Agreement) -> tuple[float, str]:
     return math.inf if math.isnan(row.spearman.value) else -row.spearman.value, row.metric
 
 
@@ -177,7 +185,7 @@ def fitting_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]], wid
     return [name for name in names if name in chosen]
 
 
-def agreement_tables(rows: Sequence[AgreementRow], width: int) -> Iterator[TerminalTable]:
+def agreement_tables(rows: Sequence[Agreement], width: int) -> Iterator[TerminalTable]:
     """One table per set and aspect, best Spearman first, with the columns that fit into `width`.
 
     The page shows all columns. Synthetic sets are marked. Unscored and truncated examples have a column if any exist.
@@ -202,7 +210,7 @@ class _Column:
     """A column of an agreement table: its name, its cells, and the smallest terminal width that shows it."""
 
     name: str
-    cell: Callable[[AgreementRow], str]
+    cell: Callable[[Agreement], str]
     from_width: int = 0
     if_any: bool = False
 

@@ -237,10 +237,10 @@ def _summarise(outcome: Outcome, circumstances: Circumstances, folder: Path) -> 
     if outcome.figures:
         out.print(tables.terminal_table(("figure", "value"), list(outcome.figures.items()), "Figures"))
     for note in outcome.notes:
-        out.print(f"[bold yellow]![/] {terminal.literal(note)}")
+        out.print(f"[bold yellow]![/] {tables.literal(note)}")
     for file in outcome.files:
-        out.print(terminal.literal(f"wrote {_short(file)}"))
-    out.print(terminal.literal(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html"))
+        out.print(tables.literal(f"wrote {_short(file)}"))
+    out.print(tables.literal(f"{circumstances.seconds:.1f} s, {_short(folder)}/report.html"))
     if outcome.printed is not None:
         terminal.print_file(outcome.printed)
 

@@ -27,7 +27,7 @@ from experiments.report.exports import to_markdown
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
 from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
-from experiments.report.tables import shown_columns, terminal_table
+from experiments.report.tables import literal, shown_columns, terminal_table
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
@@ -188,7 +188,7 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     columns = ["job", *varied, *named]
     out = terminal.console()
     out.print(terminal_table(columns, lines, f"{len(jobs)} jobs"))
-    out.print(terminal.literal(f"{folder}/sweep.json"))
+    out.print(literal(f"{folder}/sweep.json"))
 
 
 def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from core.faults import printable
@@ -39,11 +38,6 @@ def print_file(path: Path) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         drop(sys.stdout)
-
-
-def literal(text: str) -> str:
-    """The text for a console, which shows rich's marks and control characters and does not obey them."""
-    return escape(printable(text))
 
 
 def say(message: str) -> None:

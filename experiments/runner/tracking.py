@@ -17,7 +17,7 @@ from lightning_utilities.core.rank_zero import rank_zero_only
 from core.faults import SettingFault
 from experiments.contracts import Outcome
 from experiments.report.results import file_name
-from experiments.report.tables import flat_cells, row_cells
+from experiments.report.tables import agreement_cells, flat_cells
 from experiments.runner.redaction import redact, redact_leaves
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
@@ -132,7 +132,7 @@ class WandbTracking:
         plots = {
             f"plots/{name}": wandb.Image(str(folder / "plots" / file_name(name, ".png"))) for name in outcome.plots
         }
-        tables = {"results": [row_cells(row) for row in outcome.rows]}
+        tables = {"results": [agreement_cells(row) for row in outcome.rows]}
         tables |= {f"tables/{table.title}": table.rows for table in outcome.tables}
         flat = {name: [flat_cells(row) for row in rows] for name, rows in tables.items() if rows}
         shown = {

@@ -22,7 +22,6 @@ from data.corpus import Corpus, RatedSet
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.scored import ScoredFile
 from data.text_files import written_aside
-from data.words import count_words
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
 from experiments.tools.meta_eval_tables import length_table
@@ -34,11 +33,20 @@ from meta_eval.auditing import (
     audit_edit,
     audit_length,
 )
+from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.grouping import lay_out
-from meta_eval.intervals import Grouped, Resampling, grouped_estimate, restrict
+from meta_eval.intervals import Resampling, grouped_estimate, restrict
 
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
+
+
+@dataclass(frozen=True)
+class PropertyCorrelation:
+    """Spearman's rho of scores with a property, on the `n` texts that have both."""
+
+    n: int
+    spearman: Estimate
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class AspectAudit:
         edits: the audit of each kind of edit.
     """
 
-    properties: Mapping[str, Grouped]
+    properties: Mapping[str, PropertyCorrelation]
     length: Mapping[str, LengthAudit]
     damages: Mapping[str, DamageAudit]
     edits: Mapping[str, EditAudit]
@@ -235,7 +243,9 @@ def audit_aspect(
     for name, values in measured.items():
         known = ~np.isnan(values)
         of = restrict(layout, known)
-        properties[name] = grouped_estimate(spearman, scores[known], values[known], of, resampling=resampling)
+        n = int((known & ~np.isnan(scores)).sum())
+        estimate = grouped_estimate(spearman, scores[known], values[known], of, resampling=resampling)
+        properties[name] = PropertyCorrelation(n, estimate)
     aspects = list(dict.fromkeys(aspect for example in examples for aspect in example.ratings)) or [""]
     length = {
         aspect: audit_length(
@@ -285,7 +295,7 @@ def share_in_context(example: Example) -> float:
 
 
 PROPERTIES: Mapping[str, Callable[[Example], float]] = {
-    "word count": lambda example: float(count_words(example.full_text)),
+    "word count": lambda example: float(example.word_count),
     "repetition": share_repeated,
     "overlap with context": share_in_context,
 }
@@ -294,8 +304,8 @@ PROPERTIES: Mapping[str, Callable[[Example], float]] = {
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of correlations between scores and properties of the texts."""
     rows = [
-        {"aspect": aspect, "property": name, "n": each.n, "spearman": each.estimate}
-        | {"reason": each.estimate.reason or ""}
+        {"aspect": aspect, "property": name, "n": each.n, "spearman": each.spearman}
+        | {"reason": each.spearman.reason or ""}
         for aspect, audited in found.items()
         for name, each in audited.properties.items()
     ]

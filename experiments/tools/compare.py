@@ -17,10 +17,11 @@ from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import intervals
 from experiments.report.tables import collect_reasons
-from experiments.tools.metric_scores import check_scored, flatten, score_file, show_resampling, show_signatures
+from experiments.tools.metric_scores import check_scored, score_file, show_resampling, show_signatures
 from meta_eval.correlation import Floats
 from meta_eval.intervals import FEWEST_UNITS, Resampling
 from meta_eval.prediction_powered import FEWEST_PREFERENCES, Powered, powered_mean, powered_win_rate
+from meta_eval.scored_set import ScoredSet
 from meta_eval.significance import holm
 from meta_eval.systems import MOST_ENUMERATED, SystemComparison, compare_systems
 
@@ -47,8 +48,7 @@ def compare(
     `metrics` are run on the file; the others have their scores in it.
     """
     scored = score_file(run, file, metrics)
-    scores = flatten(scored)
-    grid = lay_grid(file, scores)
+    grid = lay_grid(scored.split_aspects())
     with run.timed("comparisons"):
         found = {
             name: {
@@ -62,7 +62,8 @@ def compare(
             }
             for name, values in grid.scores.items()
         }
-    partly = [(aspect, name) for aspect, values in grid.ratings.items() if np.isnan(values).any() for name in scores]
+    rated_in_part = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
+    partly = [(aspect, name) for aspect in rated_in_part for name in grid.scores]
     tables = [comparison_table(found)]
     if partly:
         tables += [
@@ -71,7 +72,7 @@ def compare(
         ]
     return Outcome(
         signature=f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|{show_resampling(resampling)}"
-        f"|permutations={permutations}|{show_signatures(scored)}",
+        f"|permutations={permutations}|{show_signatures(scored.scores)}",
         tables=tables,
         plots={
             name.replace("/", "_"): intervals(
@@ -80,7 +81,7 @@ def compare(
             for name, pairs in found.items()
         },
         notes=[f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
-               for aspect in dict.fromkeys(aspect for aspect, _ in partly)],
+               for aspect in rated_in_part],
     )  # fmt: skip
 
 
@@ -131,27 +132,20 @@ def find_unlike_inputs(file: ScoredFile) -> Iterator[tuple[int, str]]:
                 yield line, f"all systems must answer the same input, but {found}"
 
 
-def lay_grid(file: ScoredFile, scores: Mapping[str, Floats]) -> Grid:
-    """Scores and ratings as matrices."""
-    place = [(example.system or "", example.group or "") for example in file.examples]
-    systems = tuple(dict.fromkeys(system for system, _ in place))
-    inputs = tuple(dict.fromkeys(group for _, group in place))
-    rows = {system: i for i, system in enumerate(systems)}
-    columns = {group: j for j, group in enumerate(inputs)}
-    at = np.array([rows[system] for system, _ in place]), np.array([columns[group] for _, group in place])
+def lay_grid(scored: ScoredSet) -> Grid:
+    """Scores and ratings as matrices; every example names its system and its input."""
+    systems, inputs = (tuple(dict.fromkeys(names or ())) for names in (scored.systems, scored.groups))
 
     def matrix(values: Floats) -> Floats:
         table = np.full((len(systems), len(inputs)), math.nan)
-        table[at] = values
+        table[scored.layout.systems, scored.layout.inputs] = values
         return table
 
-    aspects = dict.fromkeys(aspect for example in file.examples for aspect in example.ratings)
-    ratings = {a: np.array([example.ratings.get(a, math.nan) for example in file.examples]) for a in aspects}
     return Grid(
         systems,
         inputs,
-        {name: matrix(values) for name, values in scores.items()},
-        {aspect: matrix(values) for aspect, values in ratings.items()},
+        {name: matrix(scored.values(name, "")) for name in scored.scores},
+        {aspect: matrix(scored.ratings(aspect)) for aspect in scored.aspects},
     )
 
 

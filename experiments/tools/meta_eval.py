@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
 from core.settings import Count, Fraction, check, checked_dataclass
-from data.corpus import RatedSet
 from data.scored import ScoredFile
-from data.words import count_words
-from experiments.contracts import Outcome, Run, ScoredSet
+from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals, scores_against_ratings
 from experiments.tools.meta_eval_tables import (
     POWER,
@@ -28,15 +26,15 @@ from experiments.tools.meta_eval_tables import (
     rater_table,
     soft_accuracy_table,
 )
-from experiments.tools.metric_scores import check_scored, flatten, score_file, show_resampling, show_signatures
-from meta_eval.agreement import Estimate
+from experiments.tools.metric_scores import check_scored, score_file, show_resampling, show_signatures
+from meta_eval.agreement import Agreement, agree
 from meta_eval.auditing import audit_length
+from meta_eval.bootstrap import Estimate
 from meta_eval.comparison import williams_test
 from meta_eval.correlation import Floats, kendall, pearson, spearman
-from meta_eval.grouping import Grouping, Layout, group, lay_out
+from meta_eval.grouping import Grouping, Layout, group
 from meta_eval.intervals import (
     Drawn,
-    Grouped,
     Method,
     Resampling,
     bootstrap_p_value,
@@ -48,34 +46,12 @@ from meta_eval.intervals import (
 from meta_eval.pairs import calibrate_ties, kendall_c, pairwise_accuracy
 from meta_eval.permutation import Correlation, explain_untestable, permutation_test
 from meta_eval.planning import detectable_difference
+from meta_eval.scored_set import ScoredSet
 from meta_eval.significance import benjamini_hochberg, holm
 from meta_eval.soft_accuracy import Ties, soft_pairwise_accuracy
 
-STATISTICS = {"pearson": pearson, "spearman": spearman, "kendall": kendall, "kendall_c": kendall_c}
 COMPARED = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 LEAST_COMMON = 0.5  # share of the fullest metric's examples that a ranked metric must leave in common
-
-
-@dataclass(frozen=True)
-class MetricAgreement:
-    """The agreement of one metric with one rated aspect in one grouping.
-
-    Attributes:
-        statistics: correlations and pairwise accuracy by name.
-        calibrated: pairwise accuracy with the best epsilon, which was chosen on these same ratings.
-        epsilon: the threshold for a tie, in units of the scores.
-        soft_accuracy: soft pairwise accuracy, for `system_means` only.
-        unscored: rated examples without a score.
-    """
-
-    metric: str
-    aspect: str
-    grouping: Grouping
-    statistics: Mapping[str, Grouped]
-    calibrated: Grouped
-    epsilon: float
-    soft_accuracy: Estimate | None
-    unscored: int
 
 
 @dataclass(frozen=True)
@@ -107,35 +83,18 @@ class MetricPair:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The rated examples of one aspect: their scores by metric, ratings, lengths and layout."""
-
-    aspect: str
-    scores: Mapping[str, NDArray[np.float64]]
-    ratings: Floats
-    word_counts: Floats
-    layout: Layout
-
-    def keep(self, kept: NDArray[np.bool_]) -> Sample:
-        """The examples in a mask of shape (n,)."""
-        scores = {name: values[kept] for name, values in self.scores.items()}
-        layout = restrict(self.layout, kept)
-        return Sample(self.aspect, scores, self.ratings[kept], self.word_counts[kept], layout)
-
-
-@dataclass(frozen=True)
 class Ranking:
     """The metrics that are ranked by agreement with one aspect, on the examples that all of them scored.
 
     Attributes:
         kept: a mask of these examples, of shape (n,).
-        agreement: of each ranked metric on them.
+        agreement: of each ranked metric on them, in the statistic that is compared.
         left_out: why each other metric is not ranked.
     """
 
     aspect: str
     kept: NDArray[np.bool_]
-    agreement: Mapping[str, Grouped]
+    agreement: Mapping[str, Estimate]
     left_out: Mapping[str, str]
 
 
@@ -181,53 +140,65 @@ def meta_eval(
     """
     statistic, grouping = comparison.statistic, comparison.grouping
     scored = score_file(run, file, metrics)
-    scores = flatten(scored)
-    rated = ScoredSet(RatedSet(file.path.name, file.examples, synthetic=False), scored)
-    samples = aspect_samples(file, scores)
+    columns = scored.split_aspects()
+    rated = {aspect: columns.rated(aspect) for aspect in columns.aspects}
     with run.timed("correlations"):
         found = [
-            agree(sample, name, each, resampling, comparison.soft_ties)
-            for sample in samples
-            for each in list_groupings(sample.layout, grouping)
-            for name in sample.scores
+            measure_agreement(each, name, aspect, kind, resampling)
+            for aspect, each in rated.items()
+            for kind in list_groupings(each.layout, grouping)
+            for name in each.scores
         ]
+        soft = {
+            (name, aspect): soft_accuracy(each, name, aspect, comparison.soft_ties, resampling.seed)
+            for aspect, each in rated.items()
+            if "system_means" in list_groupings(each.layout, grouping)
+            for name in each.scores
+        }
     with run.timed("tests"):
-        rankings = [rank_metrics(sample, comparison, resampling) for sample in samples]
-        pairs = [
-            compare_metrics(sample, ranking, comparison, resampling)
-            for sample, ranking in zip(samples, rankings, strict=True)
-        ]
+        rankings = [rank_metrics(each, aspect, comparison, resampling) for aspect, each in rated.items()]
+        pairs = [compare_metrics(rated[ranking.aspect], ranking, comparison, resampling) for ranking in rankings]
     with run.timed("length"):
         lengths = {
-            (name, sample.aspect): audit_length(
-                values, sample.word_counts, sample.ratings, layout=sample.layout, resampling=resampling
+            (name, aspect): audit_length(
+                each.values(name, aspect),
+                each.word_counts,
+                each.ratings(aspect),
+                layout=each.layout,
+                resampling=resampling,
             )
-            for sample in samples
-            for name, values in sample.scores.items()
+            for aspect, each in rated.items()
+            for name in each.scores
         }
-    chosen = [each for each in found if each.grouping == grouping]
+    chosen = {
+        aspect: {
+            each.metric: getattr(each, statistic)
+            for each in found
+            if (each.aspect, each.grouping) == (aspect, grouping)
+        }
+        for aspect in rated
+    }
     return Outcome(
         signature=f"meta_eval|n={len(file.examples)}|statistic={statistic}|grouping={grouping}"
         f"|permutations={comparison.permutations}|level={comparison.level:g}|soft_ties={comparison.soft_ties}"
-        f"|{show_resampling(resampling)}|{show_signatures(scored)}",
+        f"|{show_resampling(resampling)}|{show_signatures(scored.scores)}",
         tables=[
-            agreement_table(found, file.path.name, resampling),
-            *([soft_accuracy_table(found)] if any(each.soft_accuracy for each in found) else []),
+            agreement_table(found, resampling),
+            *([soft_accuracy_table(soft)] if soft else []),
             *([ranking_table(rankings, pairs, comparison)] if any(each.agreement for each in rankings) else []),
             pair_table([pair for each in pairs for pair in each], comparison, resampling),
             length_table(lengths, "metric"),
             *([rater_table(file, statistic, resampling)] if file.raters else []),
         ],
         plots={
-            f"{statistic}_{sample.aspect}": intervals(
-                {each.metric: each.statistics[statistic].estimate for each in chosen if each.aspect == sample.aspect},
-                f"{statistic} with {sample.aspect} ({grouping}), 95 % over {resampling.over}",
+            f"{statistic}_{aspect}": intervals(
+                estimates, f"{statistic} with {aspect} ({grouping}), 95 % over {resampling.over}"
             )
-            for sample in samples
-            if any(each.aspect == sample.aspect for each in chosen)
+            for aspect, estimates in chosen.items()
+            if estimates
         }
-        | {f"scores_{sample.aspect}": scores_against_ratings(rated, sample.aspect) for sample in samples},
-        scored=[rated],
+        | {f"scores_{aspect}": scores_against_ratings(scored, aspect) for aspect in rated},
+        scored=[scored],
         notes=note_gaps(file)
         + [
             f"{name} is not ranked by {ranking.aspect}: {reason}"
@@ -249,21 +220,6 @@ def check_rated(file: ScoredFile, metric: str | None, metrics: Iterable[str]) ->
     return file
 
 
-def aspect_samples(file: ScoredFile, scores: Mapping[str, NDArray[np.float64]]) -> list[Sample]:
-    """The rated examples by aspect."""
-    aspects = list(dict.fromkeys(aspect for example in file.examples for aspect in example.ratings))
-    samples = []
-    for aspect in aspects:
-        at = [i for i, example in enumerate(file.examples) if aspect in example.ratings]
-        rated = [file.examples[i] for i in at]
-        systems, inputs = ([getattr(example, name) for example in rated] for name in ("system", "group"))
-        layout = lay_out(len(at), None if None in systems else systems, None if None in inputs else inputs)
-        ratings = np.array([example.ratings[aspect] for example in rated])
-        lengths = np.array([count_words(example.full_text) for example in rated], dtype=np.float64)
-        samples.append(Sample(aspect, {name: values[at] for name, values in scores.items()}, ratings, lengths, layout))
-    return samples
-
-
 def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping]:
     """The groupings that the systems and inputs of the layout allow, and the wanted one."""
     found: list[Grouping] = ["global"]
@@ -276,52 +232,59 @@ def list_groupings(layout: Layout, wanted: Grouping = "global") -> list[Grouping
     return found
 
 
-def agree(
-    sample: Sample, metric: str, grouping: Grouping, resampling: Resampling, soft_ties: Ties = "mid"
-) -> MetricAgreement:
-    """The agreement of one metric with the ratings of a sample."""
-    scores, ratings, layout = sample.scores[metric], sample.ratings, sample.layout
-    kept = ~np.isnan(scores)
+def measure_agreement(
+    scored: ScoredSet, metric: str, aspect: str, grouping: Grouping, resampling: Resampling
+) -> Agreement:
+    """The agreement of one metric with the ratings of an aspect, with pairwise accuracies as further statistics.
+
+    `epsilon` is the threshold for a tie that `calibrated_accuracy` uses, in units of the scores; it was chosen on these
+    same ratings.
+    """
+    rated = scored.rated(aspect)
+    scores, ratings, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
+    kept = rated.scored(metric, aspect=aspect)
     groups = restrict(layout, kept).groups(grouping) if grouping in ("per_system", "per_input") else None
     # system means are too few to calibrate epsilon on
     calibrates = kept.any() and grouping != "system_means"
     epsilon = calibrate_ties(scores[kept], ratings[kept], groups) if calibrates else 0.0
-    estimates = {
-        name: grouped_estimate(statistic, scores, ratings, layout, grouping=grouping, resampling=resampling)
-        for name, statistic in (STATISTICS | {"accuracy": pairwise_accuracy}).items()
+    statistics = {
+        "kendall_c": kendall_c,
+        "accuracy": pairwise_accuracy,
+        "calibrated_accuracy": partial(pairwise_accuracy, epsilon=epsilon),
     }
-    calibrated = grouped_estimate(
-        partial(pairwise_accuracy, epsilon=epsilon), scores, ratings, layout, grouping=grouping, resampling=resampling
-    )
-    soft = None
-    if grouping == "system_means":
-        soft = soft_accuracy(scores, ratings, layout, soft_ties, resampling.seed)
-    return MetricAgreement(metric, sample.aspect, grouping, estimates, calibrated, epsilon, soft, int((~kept).sum()))
+    further = {
+        name: grouped_estimate(statistic, scores, ratings, layout, grouping=grouping, resampling=resampling)
+        for name, statistic in statistics.items()
+    }
+    found = agree(rated, metric, aspect, grouping=grouping, resampling=resampling)
+    return replace(found, further={**further, "epsilon": epsilon})
 
 
-def soft_accuracy(scores: Floats, ratings: Floats, layout: Layout, ties: Ties, seed: int) -> Estimate:
+def soft_accuracy(scored: ScoredSet, metric: str, aspect: str, ties: Ties, seed: int) -> Estimate:
     """Soft pairwise accuracy; undefined if a system has several outputs for one input."""
+    layout = scored.layout
     cells = np.stack([layout.systems, layout.inputs], axis=1)
     if len(np.unique(cells, axis=0)) < len(cells):
         return Estimate.undefined("soft pairwise accuracy needs one output of each system per input")
     matrices = np.full((2, layout.system_count, layout.input_count), math.nan)
-    matrices[:, layout.systems, layout.inputs] = ratings, scores
+    matrices[:, layout.systems, layout.inputs] = scored.ratings(aspect), scored.values(metric, aspect)
     return soft_pairwise_accuracy(*matrices, ties=ties, seed=seed)
 
 
-def rank_metrics(sample: Sample, comparison: Comparison, resampling: Resampling) -> Ranking:
+def rank_metrics(scored: ScoredSet, aspect: str, comparison: Comparison, resampling: Resampling) -> Ranking:
     """The agreement of each metric with the ratings of the examples that all ranked metrics scored.
 
     A metric is left out if its correlation is undefined, or if the examples in common would be fewer than
     `LEAST_COMMON` of those that the fullest metric scored. Metrics with more scores come first.
     """
-    scored = {name: ~np.isnan(values) for name, values in sample.scores.items()}
-    fullest = max((int(at.sum()) for at in scored.values()), default=0)
-    kept, ranked, left_out = np.ones(len(sample.ratings), dtype=np.bool_), [], {}
-    for name in sorted(scored, key=lambda name: -int(scored[name].sum())):
-        own = sample.keep(scored[name])
-        common = kept & scored[name]
-        reason = explain_undefined_groups(own.scores[name], own.ratings, own.layout, comparison.grouping)
+    columns = {name: scored.values(name, aspect) for name in scored.scores}
+    ratings, layout, grouping = scored.ratings(aspect), scored.layout, comparison.grouping
+    known = {name: ~np.isnan(values) for name, values in columns.items()}
+    fullest = max((int(at.sum()) for at in known.values()), default=0)
+    kept, ranked, left_out = np.ones(len(scored), dtype=np.bool_), [], {}
+    for name in sorted(known, key=lambda name: -int(known[name].sum())):
+        own, common = known[name], kept & known[name]
+        reason = explain_undefined_groups(columns[name][own], ratings[own], restrict(layout, own), grouping)
         if reason is None and common.sum() < LEAST_COMMON * fullest:
             reason = (
                 f"with it, the ranked metrics would have scores of {common.sum()} examples in common, not {kept.sum()}"
@@ -331,35 +294,37 @@ def rank_metrics(sample: Sample, comparison: Comparison, resampling: Resampling)
             ranked.append(name)
         else:
             left_out[name] = reason
-    common = sample.keep(kept)
+    statistic = COMPARED[comparison.statistic]
     agreement = {
         name: grouped_estimate(
-            COMPARED[comparison.statistic],
-            common.scores[name],
-            common.ratings,
-            common.layout,
-            grouping=comparison.grouping,
-            resampling=resampling,
+            statistic, np.where(kept, values, np.nan), ratings, layout, grouping=grouping, resampling=resampling
         )
-        for name in sample.scores
+        for name, values in columns.items()
         if name in ranked
     }
-    for name in [name for name, each in agreement.items() if math.isnan(each.estimate.value)]:
-        left_out[name] = f"{agreement.pop(name).estimate.reason} (of those that all ranked metrics scored)"
-    return Ranking(sample.aspect, kept, agreement, left_out)
+    for name in [name for name, each in agreement.items() if math.isnan(each.value)]:
+        left_out[name] = f"{agreement.pop(name).reason} (of those that all ranked metrics scored)"
+    return Ranking(aspect, kept, agreement, left_out)
 
 
 def compare_metrics(
-    sample: Sample, ranking: Ranking, comparison: Comparison, resampling: Resampling
+    scored: ScoredSet, ranking: Ranking, comparison: Comparison, resampling: Resampling
 ) -> list[MetricPair]:
     """Compares every pair of metrics; p-values are adjusted for all pairs.
 
     Ranked metrics are compared on the examples of the ranking, others on those that both metrics scored.
     """
-    common = sample.keep(ranking.kept)
+    everything = np.ones(len(scored), dtype=np.bool_)
     found = [
-        compare_pair(common if {a, b} <= set(ranking.agreement) else sample, a, b, comparison, resampling)
-        for a, b in combinations(sample.scores, 2)
+        compare_pair(
+            scored,
+            ranking.aspect,
+            (a, b),
+            ranking.kept if {a, b} <= set(ranking.agreement) else everything,
+            comparison,
+            resampling,
+        )
+        for a, b in combinations(scored.scores, 2)
     ]
     p_values = [pair.permutation_p for pair in found]
     return [
@@ -368,14 +333,24 @@ def compare_metrics(
     ]
 
 
-def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampling: Resampling) -> MetricPair:
-    """Compares one pair of metrics; its p-values are not adjusted for other pairs."""
+def compare_pair(
+    scored: ScoredSet,
+    aspect: str,
+    metrics: tuple[str, str],
+    among: NDArray[np.bool_],
+    comparison: Comparison,
+    resampling: Resampling,
+) -> MetricPair:
+    """Compares two metrics on some of the examples; its p-values are not adjusted for other pairs."""
     of, grouping, over = COMPARED[comparison.statistic], comparison.grouping, resampling.over
+    kept = among & scored.scored(*metrics, aspect=aspect)
+    a, b = (scored.values(metric, aspect)[kept] for metric in metrics)
+    y, layout = scored.ratings(aspect)[kept], restrict(scored.layout, kept)
     test = permutation_test(
-        sample.scores[a],
-        sample.scores[b],
-        sample.ratings,
-        sample.layout,
+        a,
+        b,
+        y,
+        layout,
         kind=comparison.statistic,
         grouping=grouping,
         over=over,
@@ -384,23 +359,19 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
     )
     if math.isnan(test.difference):
         none = Estimate(math.nan, math.nan, math.nan, test.reason)
-        return MetricPair(sample.aspect, a, b, test.n, none, reason=test.reason)
-    sample = sample.keep(~np.isnan(sample.scores[a]) & ~np.isnan(sample.scores[b]))
-    layout, y = sample.layout, sample.ratings
+        return MetricPair(aspect, *metrics, test.n, none, reason=test.reason)
     numbers = {"inputs": layout.inputs, "systems": layout.systems}
     units = min(numbers.values(), key=np.max) if over == "both" else numbers[over]  # of both, those that repeat more
 
     def difference(systems: Floats, inputs: Floats) -> Floats:
-        return group(of, sample.scores[a], y, layout, grouping, systems, inputs) - group(
-            of, sample.scores[b], y, layout, grouping, systems, inputs
-        )
+        return group(of, a, y, layout, grouping, systems, inputs) - group(of, b, y, layout, grouping, systems, inputs)
 
     estimate, values = grouped_bootstrap(difference, layout, resampling)
     is_tested = len(values) > 0 and explain_untestable(grouping, over) is None
     williams, detectable = math.nan, math.nan
     undetermined: str | None = "Williams' test needs independent outputs, so it needs grouping=global"
     if grouping == "global":
-        tested = williams_test(sample.scores[a], sample.scores[b], y, of, groups=units.tolist())
+        tested = williams_test(a, b, y, of, groups=units.tolist())
         williams, undetermined = tested.p_value, tested.reason
         if tested.reason is None:
             best = max(tested.r_a, tested.r_b)
@@ -408,9 +379,8 @@ def compare_pair(sample: Sample, a: str, b: str, comparison: Comparison, resampl
             if math.isnan(detectable):
                 undetermined = f"{tested.n} examples would detect no difference with a power of {POWER:g}"
     return MetricPair(
-        sample.aspect,
-        a,
-        b,
+        aspect,
+        *metrics,
         test.n,
         estimate,
         permutation_p=test.p_value,

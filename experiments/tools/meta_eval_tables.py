@@ -11,7 +11,9 @@ import numpy as np
 from data.scored import ScoredFile
 from experiments.contracts import Table
 from experiments.report.tables import collect_reasons
+from meta_eval.agreement import Agreement
 from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
+from meta_eval.bootstrap import Estimate
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 from meta_eval.permutation import Correlation
@@ -19,7 +21,7 @@ from meta_eval.raters import krippendorff_alpha, leave_one_out
 from meta_eval.significance import clusters
 
 if TYPE_CHECKING:
-    from experiments.tools.meta_eval import Comparison, MetricAgreement, MetricPair, Ranking
+    from experiments.tools.meta_eval import Comparison, MetricPair, Ranking
 
 POWER = 0.8  # for the column `detectable`
 
@@ -32,21 +34,17 @@ def rank(ranking: Ranking, pairs: Sequence[MetricPair], level: float) -> dict[st
         if pair.metric_a in names and pair.metric_b in names:
             i, j = names.index(pair.metric_a), names.index(pair.metric_b)
             p_values[i, j] = p_values[j, i] = pair.holm
-    values = [each.estimate.value for each in ranking.agreement.values()]
+    values = [each.value for each in ranking.agreement.values()]
     return dict(zip(names, clusters(values, p_values, level), strict=True))
 
 
-def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Resampling) -> Table:
+def agreement_table(found: Sequence[Agreement], resampling: Resampling) -> Table:
     """The table of agreement by metric, aspect and grouping, with intervals."""
     rows = []
     for each in found:
-        row: dict[str, Any] = {"metric": each.metric, "aspect": each.aspect, "grouping": each.grouping}
-        first = next(iter(each.statistics.values()))
-        row |= {"n": first.n, "groups": first.groups - first.undefined}
-        row |= {statistic: grouped.estimate for statistic, grouped in each.statistics.items()}
-        row |= {"calibrated_accuracy": each.calibrated.estimate, "epsilon": each.epsilon}
-        row |= {"unscored": each.unscored, "set": name, "reason": collect_reasons(row)}
-        rows.append(row)
+        row: dict[str, Any] = {name: getattr(each, name) for name in ("metric", "aspect", "grouping", "n", "groups")}
+        row |= {"pearson": each.pearson, "spearman": each.spearman, "kendall": each.kendall, **each.further}
+        rows.append(row | {"unscored": each.unscored, "set": each.set, "reason": collect_reasons(row)})
     caption = (
         "Agreement of scores with ratings; higher is better. kendall is tau-b. accuracy is pairwise accuracy with "
         "ties; calibrated_accuracy counts scores within epsilon as tied; epsilon was chosen on these same ratings. "
@@ -55,13 +53,11 @@ def agreement_table(found: Sequence[MetricAgreement], name: str, resampling: Res
     return Table("Agreement with human ratings", caption, rows)
 
 
-def soft_accuracy_table(found: Sequence[MetricAgreement]) -> Table:
+def soft_accuracy_table(found: Mapping[tuple[str, str], Estimate]) -> Table:
     """The table of soft pairwise accuracy by metric and aspect."""
     rows = [
-        {"metric": each.metric, "aspect": each.aspect, "soft_accuracy": each.soft_accuracy}
-        | {"reason": each.soft_accuracy.reason or ""}
-        for each in found
-        if each.soft_accuracy is not None
+        {"metric": metric, "aspect": aspect, "soft_accuracy": estimate, "reason": estimate.reason or ""}
+        for (metric, aspect), estimate in found.items()
     ]
     caption = (
         "Soft pairwise accuracy: how far a metric is as sure as people are about which of two systems is better, the "
@@ -80,13 +76,11 @@ def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPa
                 "aspect": ranking.aspect,
                 "cluster": cluster[name],
                 "metric": name,
-                "n": each.n,
-                comparison.statistic: each.estimate,
-                "reason": each.estimate.reason or "",
+                "n": int(ranking.kept.sum()),
+                comparison.statistic: each,
+                "reason": each.reason or "",
             }
-            for name, each in sorted(
-                ranking.agreement.items(), key=lambda item: (cluster[item[0]], -item[1].estimate.value)
-            )
+            for name, each in sorted(ranking.agreement.items(), key=lambda item: (cluster[item[0]], -item[1].value))
         ]
     caption = (
         "Metrics are ranked on the n examples that all of them scored. The tests do not separate metrics of one "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from data.scored import ScoredFile
 from experiments.contracts import Run
 from meta_eval.intervals import Resampling
+from meta_eval.scored_set import ScoredSet
 
 
 def name_metrics(metrics: Mapping[str, Metric], metric: Metric | None, name: str | None) -> dict[str, Metric]:
@@ -36,8 +36,8 @@ def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -
             raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
 
 
-def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> dict[str, Scores]:
-    """The scores in the file, then those of the metrics that it runs. Raises InputFaults by file and line."""
+def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredSet:
+    """The file with its scores, then those of the metrics that it runs. Raises InputFaults by file and line."""
     found = {
         name: Scores(
             {"score": values},
@@ -52,16 +52,7 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> dic
                 found[name] = metric.score(file.examples)
             except ExampleFaults as faults:
                 raise faults.located(file.path, file.lines) from None
-    return found
-
-
-def flatten(scores: Mapping[str, Scores]) -> dict[str, NDArray[np.float64]]:
-    """One array per metric, or per `metric/aspect` if the metric has several aspects."""
-    return {
-        name if len(scored.values) == 1 else f"{name}/{aspect}": values
-        for name, scored in scores.items()
-        for aspect, values in scored.values.items()
-    }
+    return ScoredSet(file.path.name, file.examples, found)
 
 
 def show_signatures(scores: Mapping[str, Scores]) -> str:

@@ -35,6 +35,11 @@ class Trained:
         """Whether a stage of this project made it."""
         return bool(self.curve)
 
+    @property
+    def is_language_model(self) -> bool:
+        """Whether it is a language model that was trained here."""
+        return any("held_out_nll" in point for point in self.curve)
+
     @cached_property
     def identity(self) -> str:
         """What identifies the model in hashes: its stage, a hash of the files in its folder, or its hub name."""

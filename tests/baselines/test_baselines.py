@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from baselines.likelihood import NO_TOKENS, likelihood_scores
 from baselines.word_count import WordCount
-from core.example import Example
+from core.example import Example, count_words
 from core.scores import Scores
-from data.words import count_words
 
 V = f"v={version('judging-generated-text')}"
 

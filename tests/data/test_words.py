@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.example import count_words
 from data.words import (
     BLEU_SAFE,
     LETTERS,
@@ -14,7 +15,6 @@ from data.words import (
     RUNS_AND_MARKS,
     RUNS_CJK_AND_MARKS,
     begins_inside_word,
-    count_words,
     ends_in_word,
     fold,
     is_punctuation,

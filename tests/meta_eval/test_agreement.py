@@ -1,15 +1,34 @@
 """Agreement: exact values, scipy's own bootstrap as the oracle, coverage, groups, undefined cases, faults."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.agreement import agreement, explain_undefined, length_correlation
-from meta_eval.bootstrap import expand
+from meta_eval.agreement import length_correlation
+from meta_eval.bootstrap import Estimate, expand
+from meta_eval.correlation import explain_undefined, kendall, pearson, spearman
+from meta_eval.grouping import lay_out
+from meta_eval.intervals import Resampling, grouped_estimate
 
 NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Correlations:
+    pearson: Estimate
+    spearman: Estimate
+    kendall: Estimate
+
+
+def agreement(scores, ratings, groups=None, **settings) -> Correlations:
+    """All three correlations, over inputs."""
+    layout, drawing = lay_out(len(scores), inputs=groups), Resampling(**settings)
+    return Correlations(
+        *(grouped_estimate(each, scores, ratings, layout, resampling=drawing) for each in (pearson, spearman, kendall))
+    )
 
 
 def rated(n: int, seed: int, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -21,8 +40,6 @@ def rated(n: int, seed: int, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray
 
 def test_hand_worked_values():
     found = agreement([1, 2, 2, 3], [1, 2, 3, 4], resamples=50)
-    assert found.n == 4
-    assert found.unscored == 0
     assert found.pearson.value == pytest.approx(3 / math.sqrt(2 * 5))
     assert found.spearman.value == pytest.approx(4.5 / math.sqrt(22.5))
     assert found.kendall.value == pytest.approx(5 / math.sqrt(30))
@@ -32,7 +49,6 @@ def test_examples_without_a_score_are_counted_and_left_out():
     x, y = rated(30, 0)
     with_gaps, ratings = np.insert(x, [0, 7, 30], NAN), np.insert(y, [0, 7, 30], [9, -9, 9])
     found = agreement(with_gaps, ratings)
-    assert (found.n, found.unscored) == (30, 3)
     plain = agreement(x, y)
     assert (found.pearson, found.spearman, found.kendall) == (plain.pearson, plain.spearman, plain.kendall)
 
@@ -153,10 +169,10 @@ def test_groups_of_one_are_the_examples():
 @pytest.mark.parametrize(
     ("n", "groups", "reason"),
     [
-        (4, None, "an interval over examples needs at least 30 of them, but there are 4"),
-        (29, None, "an interval over examples needs at least 30 of them, but there are 29"),
-        (60, list(range(29)) + [0] * 31, "an interval over groups needs at least 30 of them, but there are 29"),
-        (30, ["a"] * 30, "an interval over groups needs at least 30 of them, but there are 1"),
+        (4, None, "an interval over inputs needs at least 30 of them, but there are 4"),
+        (29, None, "an interval over inputs needs at least 30 of them, but there are 29"),
+        (60, list(range(29)) + [0] * 31, "an interval over inputs needs at least 30 of them, but there are 29"),
+        (30, ["a"] * 30, "an interval over inputs needs at least 30 of them, but there are 1"),
     ],
 )
 def test_few_units_have_values_but_no_interval(n, groups, reason):
@@ -173,11 +189,11 @@ def test_few_units_have_values_but_no_interval(n, groups, reason):
 @pytest.mark.parametrize(
     ("scores", "ratings", "reason"),
     [
-        ([], [], "a correlation needs at least 3 scored examples, but there are 0"),
-        ([1, 2], [1, 2], "a correlation needs at least 3 scored examples, but there are 2"),
-        ([1, NAN, 2], [1, 2, 3], "a correlation needs at least 3 scored examples, but there are 2"),
-        ([0.1] * 5, range(5), "all 5 scores are 0.1: a constant has no correlation"),
-        (range(4), [3] * 4, "all 4 ratings are 3: a constant has no correlation"),
+        ([], [], "a correlation needs at least 3 scored and rated examples, but there are 0"),
+        ([1, 2], [1, 2], "a correlation needs at least 3 scored and rated examples, but there are 2"),
+        ([1, NAN, 2], [1, 2, 3], "a correlation needs at least 3 scored and rated examples, but there are 2"),
+        ([0.1] * 5, range(5), "all 5 scores of examples are 0.1: a constant has no correlation"),
+        (range(4), [3] * 4, "all 4 ratings of examples are 3: a constant has no correlation"),
     ],
 )
 def test_undefined_is_nan_with_a_reason(scores, ratings, reason):
@@ -193,8 +209,8 @@ def test_too_little_variation_for_an_interval():
     assert found.spearman.value == pytest.approx(stats.spearmanr(range(50), [1] + [0] * 49)[0])
     assert math.isnan(found.spearman.low)
     assert found.spearman.reason is not None
-    assert found.spearman.reason.endswith("of 1000 resamples are constant: too little variation for an interval")
-    assert 310 < int(found.spearman.reason.split()[0]) < 420
+    assert found.spearman.reason.endswith("of 1000 resamples: too little variation for an interval")
+    assert 310 < int(found.spearman.reason.split()[3]) < 420
 
 
 def test_a_few_constant_resamples_are_left_out():
@@ -223,8 +239,8 @@ def test_bad_arrays(arguments, message):
     [
         ({"confidence": 95}, "confidence must lie between 0 and 1, but is 95"),
         ({"resamples": 0}, "resamples must be at least 1, but is 0"),
-        ({"groups": ["a", "b"]}, r"one group per example \(3\), but has 2"),
-        ({"groups": ["a", None, "b"]}, r"each example needs a group, but groups\[1\] is None"),
+        ({"groups": ["a", "b"]}, r"one name per example \(3\), but has 2"),
+        ({"groups": ["a", None, "b"]}, r"each example needs a name in inputs, but inputs\[1\] is None"),
     ],
 )
 def test_bad_settings(settings, message):
@@ -254,6 +270,5 @@ def test_published_scores_of_real_dialogues(shared_data):
     table = (shared_data / "fed" / "deam_scores.tsv").read_text(encoding="utf-8").splitlines()[1:]
     scores = [float(row.split("\t")[1]) for row in table]
     found = agreement(scores, ratings)
-    assert found.n == 125
     assert found.spearman.value == pytest.approx(0.4682, abs=5e-5)
     assert found.spearman.low < 0.4682 < found.spearman.high

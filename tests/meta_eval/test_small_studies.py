@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from meta_eval.agreement import agreement
 from meta_eval.auditing import audit_damage, audit_edit, audit_length
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate
-from meta_eval.correlation import Floats, pearson
+from meta_eval.correlation import Floats, kendall, pearson, spearman
 from meta_eval.grouping import Grouping, lay_out
 from meta_eval.intervals import Drawn, Resampling, grouped_estimate
 from meta_eval.prediction_powered import powered_win_rate
@@ -77,15 +76,18 @@ def check(name: str, found: Rates, rounds: int) -> None:
 
 
 def correlations_of(study: Study, r: float, rounds: int) -> Rates:
-    """`agreement` of normal scores and ratings: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
-    truths = {"pearson": r, "spearman": 6 / math.pi * math.asin(r / 2), "kendall": 2 / math.pi * math.asin(r)}
+    """Correlations of normal scores and ratings: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
+    truths = {pearson: r, spearman: 6 / math.pi * math.asin(r / 2), kendall: 2 / math.pi * math.asin(r)}
     groups = inputs_of(study)
 
     def once(rng: np.random.Generator) -> dict[str, bool]:
         x, noise = draw(rng, study, 2)
         y, seed = r * x + math.sqrt(1 - r * r) * noise, int(rng.integers(1 << 30))
-        found = agreement(x, y, groups=groups, resamples=499, seed=seed)
-        return {name: holds(getattr(found, name), truth) for name, truth in truths.items()}
+        layout, drawing = lay_out(len(x), inputs=groups), Resampling(resamples=499, seed=seed)
+        return {
+            statistic.__name__: holds(grouped_estimate(statistic, x, y, layout, resampling=drawing), truth)
+            for statistic, truth in truths.items()
+        }
 
     return rates(rounds, once)
 
@@ -157,7 +159,7 @@ def raters_of(study: Study, rounds: int) -> Rates:
     none = Resampling(resamples=20)
     scales: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
     truths: dict[Scale, float] = {scale: krippendorff_alpha(many, scale, none).value for scale in scales}
-    ceiling = leave_one_out(many, "spearman", none).estimate.value
+    ceiling = leave_one_out(many, "spearman", none).value
 
     def once(rng: np.random.Generator) -> dict[str, bool]:
         table, options = rate(rng, study), settings(rng)
@@ -165,7 +167,7 @@ def raters_of(study: Study, rounds: int) -> Rates:
             f"{scale} alpha": holds(krippendorff_alpha(table, scale, options, layout=layout), truth)
             for scale, truth in truths.items()
         }
-        found = leave_one_out(table, "spearman", options, layout=layout).estimate
+        found = leave_one_out(table, "spearman", options, layout=layout)
         return happens | {"leave one out": holds(found, ceiling)}
 
     return rates(rounds, once)
@@ -195,7 +197,7 @@ def grouped_of(over: Drawn, grouping: Grouping, rounds: int) -> Rates:
         y = 0.5 * x + math.sqrt(0.75) * noise
         found = grouped_estimate(
             pearson, x.ravel(), y.ravel(), layout, grouping=grouping, resampling=settings(rng, over)
-        ).estimate
+        )
         return {f"{grouping} over {over}": holds(found, 0.5)}
 
     return rates(rounds, once)

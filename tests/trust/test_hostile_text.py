@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from core.faults import fault, printable, shown
-from experiments.contracts import AgreementRow, Outcome, Table
+from experiments.contracts import Outcome, Table
 from experiments.report.exports import to_latex, to_markdown, write_tables
 from experiments.report.plots import save_figure
 from experiments.report.tables import agreement_tables, terminal_tables
@@ -22,6 +22,7 @@ from experiments.run import main
 from experiments.runner.journal import journal
 from experiments.steering.demo import print_colored
 from experiments.steering.steps import WrittenToken
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
 TITLE, CLEAR, EIGHT_BIT, MIRROR = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J", "\u202e"
@@ -109,7 +110,7 @@ def printed(*tables: object) -> str:
 
 def test_the_title_the_columns_and_the_cells_of_a_table_are_text() -> None:
     none = Estimate(0.5, 0.25, 0.75)
-    row = AgreementRow(f"[b]{CONTROL}", f"[i]{CONTROL}", f"[red]{CONTROL}", 3, none, none, none, 0.0, 0.0, 0, 0, False)
+    row = Agreement(f"[b]{CONTROL}", f"[i]{CONTROL}", f"[red]{CONTROL}", 3, none, none, none, 0.0, 0.0, 0, 0, False)
     found = printed(*agreement_tables([row], 200))
     assert not OBEYED.search(found)
     assert all(mark in found for mark in ("[b]", "[i]", "[red]"))

@@ -5,8 +5,8 @@ import pytest
 
 from cdm.discriminative import Steps
 from core.example import Example
-from data.corpus import RatedSet
 from experiments.cdm.systems import system_tables
+from meta_eval.scored_set import ScoredSet
 
 
 def steps(*momentum: float) -> Steps:
@@ -20,7 +20,7 @@ def example(name: str, system: str | None, rating: float) -> Example:
 def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
     examples = (example("a", "x", 0.5), example("b", "y", 1.0), example("c", "x", 0.0), example("d", "y", 0.5))
     found = [steps(1.0, -2.0), steps(3.0), steps(-3.0), steps(1.0, 1.0, 2.0)]
-    (table,) = system_tables(RatedSet("toy", examples, synthetic=True), found)
+    (table,) = system_tables(ScoredSet("toy", examples, {}), found)
     assert [(row["system"], row["n"]) for row in table.rows] == [("y", 2), ("x", 2)]
     y, x = table.rows
     assert (y["E(p)"].value, x["E(p)"].value) == pytest.approx((3.5, -2.0))
@@ -31,4 +31,4 @@ def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
 
 def test_one_system_is_no_ranking() -> None:
     examples = (example("a", "x", 0.5), example("b", None, 1.0))
-    assert system_tables(RatedSet("toy", examples, synthetic=True), [steps(1.0), steps(2.0)]) == []
+    assert system_tables(ScoredSet("toy", examples, {}), [steps(1.0), steps(2.0)]) == []

@@ -13,12 +13,10 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from data.corpus import RatedSet
-from experiments.contracts import ScoredSet
 from experiments.mars.findings import (
     MarsFindings,
-    ScoredTexts,
     count_shared_texts,
-    find_disagreements,
+    find_errors,
     mean_deviations,
     measure_altered,
     measure_fall,
@@ -34,6 +32,7 @@ from mars.cloze import Augmented
 from mars.masking import Blank
 from mars.metric import MARS, Compared
 from mars.references import AugmentedReference
+from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyGPT2
 
 ROOT = Path(__file__).parents[3]
@@ -122,7 +121,7 @@ def test_wrong_settings_are_reported_before_a_model_is_trained(run: Callable[...
     assert not (tmp_path / "stages").exists()
 
 
-def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredTexts:
+def scored_texts(ratings: list[float], systems: list[str | None], **values: list[float]) -> ScoredSet:
     """Texts `x`, two of each input."""
     examples = tuple(
         Example(
@@ -134,7 +133,7 @@ def scored_texts(ratings: list[float], systems: list[str | None], **values: list
         metric: Scores({"quality": np.array(column)}, "s", [None if v == v else "no" for v in column])
         for metric, column in values.items()
     }
-    return ScoredTexts.of(RatedSet("news", examples, synthetic=False), scores)
+    return ScoredSet("news", examples, scores)
 
 
 def test_agreement_within_each_system() -> None:
@@ -142,7 +141,7 @@ def test_agreement_within_each_system() -> None:
     ratings, values = [1.0, 2.0, 3.0, 9.0, 1.0, 2.0, 4.0, 3.0], [0.1, 0.2, 0.3, math.nan, 0.8, 0.6, 0.2, 0.5]
     texts = scored_texts(ratings, [*"aaaabbbc"], mars=values)
     found = measure_within_systems(texts)
-    lengths = measure_lengths(texts.rated)
+    lengths = measure_lengths(texts)
     table = make_system_table(MarsFindings(lengths, [], texts, {}, found, {}, {}, {}, (0.0, 0.2), {0.2: 1.0}, None))
     assert table.title == "Within systems: news"
     assert "(mean)" in table.caption
@@ -171,7 +170,7 @@ def test_gains_and_falls_are_paired_differences() -> None:
     assert fall.below.value == pytest.approx(0.75)
     assert fall.below.low < 0.75 < fall.below.high
     assert fall.fall.value == pytest.approx(
-        np.corrcoef(good, ratings)[0, 1] - np.corrcoef(worse.values("mars"), ratings)[0, 1]
+        np.corrcoef(good, ratings)[0, 1] - np.corrcoef(worse.values("mars", "mean"), ratings)[0, 1]
     )
     assert measure_fall(originals, originals, "mars").fall.value == 0
 
@@ -200,7 +199,7 @@ def test_the_share_of_references_with_a_blank_counts_each_reference_once() -> No
     assert measure_altered([], (0.2,)) == pytest.approx({0.2: math.nan}, nan_ok=True)
     texts = scored_texts([1.0, 2.0], ["a", "b"], mars=[0.1, 0.2])
     found = MarsFindings(
-        measure_lengths(texts.rated),
+        measure_lengths(texts),
         *([], texts, {}, measure_within_systems(texts), {}, {}, {}, ratios, measure_altered(compared, ratios), None),
     )
     assert found.share_altered == pytest.approx(1 / 2)
@@ -217,14 +216,15 @@ def test_lengths_are_those_of_inputs() -> None:
 
 def test_disagreements_are_the_largest_differences_of_ranks() -> None:
     texts = scored_texts([1.0, 4.0, 2.0, 3.0, 5.0], [None] * 5, mars=[0.9, 0.5, 0.1, 0.7, math.nan])
-    copied = replace(texts.rated.examples[0], text="a cat", context="It was a cat .")
-    unknown = replace(texts.rated.examples[1], text="an UNK token")
-    examples = (copied, unknown, *texts.rated.examples[2:])
-    first, second = find_disagreements(replace(texts, rated=replace(texts.rated, examples=examples)), count=2)
-    assert (first.example, first.rating, first.score) == (copied, 1.0, 0.9)
-    assert first.difference == pytest.approx(0.75)
+    copied = replace(texts.examples[0], text="a cat", context="It was a cat .")
+    unknown = replace(texts.examples[1], text="an UNK token")
+    examples = (copied, unknown, *texts.examples[2:])
+    first, second = find_errors(replace(texts, examples=examples), count=2)
+    worst, other = first.disagreement, second.disagreement
+    assert (worst.example, worst.rating, worst.score) == (copied, 1.0, 0.9)
+    assert (worst.rating_rank, worst.score_rank) == (0.0, 1.0)
     assert (first.is_copied, first.has_unknown, second.is_copied, second.has_unknown) == (True, False, False, True)
-    assert second.difference == pytest.approx(-0.5)
+    assert other.score_rank - other.rating_rank == pytest.approx(-2 / 3)
 
 
 def test_raw_perplexity_and_shared_texts() -> None:
@@ -232,9 +232,9 @@ def test_raw_perplexity_and_shared_texts() -> None:
     raw = to_raw_perplexity(scores)
     assert raw.values["quality"] == pytest.approx([75.0, math.nan], nan_ok=True)
     assert raw.reasons == (None, "blank")
-    examples = scored_texts([1.0] * 6, [None] * 6, mars=[1.0] * 6).rated.examples
+    examples = scored_texts([1.0] * 6, [None] * 6, mars=[1.0] * 6).examples
     other = (replace(examples[0], text="y"), *examples[1:])
-    assert count_shared_texts(RatedSet("a", other, synthetic=False)) == (2, 3)
+    assert count_shared_texts(other) == (2, 3)
 
 
 def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
@@ -245,7 +245,7 @@ def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() ->
             for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
         )
         scores = Scores({"quality": np.linspace(0, 1, len(examples))}, "s")
-        [panel] = scores_against_ratings(ScoredSet(RatedSet("a", examples, synthetic=False), {"mars": scores})).axes
+        [panel] = scores_against_ratings(ScoredSet("a", examples, {"mars": scores})).axes
         return len(panel.collections), len(panel.lines)
 
     assert drawn([1.0, 2.0] * 5, ["a", "b"] * 5) == (2, 1)

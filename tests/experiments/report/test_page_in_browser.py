@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from core.scores import Scores
-from data.corpus import RatedSet
-from experiments.contracts import AgreementRow, Outcome, ScoredSet, Table
+from experiments.contracts import Outcome, Table
 from experiments.report.page import write_report
 from experiments.report.results import Circumstances, write_plots
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
+from meta_eval.scored_set import ScoredSet
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")
@@ -23,14 +24,14 @@ HOSTILE = "<script>document.title = 'broken in'</script>"
 
 def make_outcome() -> Outcome:
     estimates = [Estimate(value, value - 0.1, value + 0.1) for value in (0.5, -0.2, 0.9)]
-    rows = [AgreementRow(f"m{i}", "toys", "q", 9, e, e, e, 0.1, 0.2, 0, 0, False) for i, e in enumerate(estimates)]
+    rows = [Agreement(f"m{i}", "toys", "q", 9, e, e, e, 0.1, 0.2, 0, 0, False) for i, e in enumerate(estimates)]
     table = Table(
         "Wide", "A caption.", [{"name": HOSTILE, **{f"column_{i}": i * k for i in range(30)}} for k in (2, 10, 1)]
     )
     examples = tuple(Example(str(i), HOSTILE, ratings={"q": float(i)}) for i in range(4))
     turns = [{"turn": 0, "momentum": 1.0, "tokens": [[HOSTILE, 1.0], ["bad", -1.0]]}]
     scores = Scores({"q": np.array([3.0, 2, 1, 0])}, "m", explanations=[{"turns": turns}] * 4)
-    scored = ScoredSet(RatedSet("toys", examples, synthetic=False), {"m": scores})
+    scored = ScoredSet("toys", examples, {"m": scores}, synthetic=False)
     return Outcome("sig", rows, [table], [scored], plots={"a_plot": Figure(figsize=(4, 3))}, notes=[HOSTILE])
 
 

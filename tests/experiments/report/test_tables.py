@@ -5,22 +5,23 @@ import math
 import pytest
 from rich.console import Console
 
-from experiments.contracts import AgreementRow, Table
+from experiments.contracts import Table
 from experiments.report.tables import agreement_tables, terminal_tables
 from experiments.runner import terminal
+from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
 NAN = math.nan
 
 
-def rows() -> list[AgreementRow]:
+def rows() -> list[Agreement]:
     kendall = Estimate(0.3, 0.2, 0.4)
     best = "cdm_discriminative_classifier"
     pearson, spearman = Estimate(0.5, 0.4, 0.6), Estimate(0.55, 0.4, 0.7)
     low, none = Estimate(0.1, 0.0, 0.2), Estimate(NAN, NAN, NAN)
     return [
-        AgreementRow("amateur", "fed", "overall", 125, low, none, kendall, 0.05, 0.1, 2, 0, False),
-        AgreementRow(best, "fed", "overall", 127, pearson, spearman, kendall, -0.2, 0.5, 0, 0, False),
+        Agreement("amateur", "fed", "overall", 125, low, none, kendall, 0.05, 0.1, 2, 0, False),
+        Agreement(best, "fed", "overall", 127, pearson, spearman, kendall, -0.2, 0.5, 0, 0, False),
     ]
 
 
@@ -49,7 +50,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header
 
 def test_an_interval_that_is_missing_has_its_reason_below_the_table() -> None:
     few = Estimate(0.5, NAN, NAN, "an interval over examples needs at least 30 of them, but there are 12")
-    row = AgreementRow("bleu", "mine", "quality", 12, few, few, few, 0.1, 0.5, 0, 0, False)
+    row = Agreement("bleu", "mine", "quality", 12, few, few, few, 0.1, 0.5, 0, 0, False)
     (table,) = agreement_tables([row], 100)
     console = Console(width=100, file=None)
     with console.capture() as captured:

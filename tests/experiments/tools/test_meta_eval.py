@@ -16,15 +16,14 @@ from data.scored import read_scored
 from experiments.tools.meta_eval import (
     Comparison,
     MetricPair,
-    Sample,
-    aspect_samples,
     compare_metrics,
     list_groupings,
     rank_metrics,
 )
 from experiments.tools.meta_eval_tables import name_better, ranking_table
-from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
+from meta_eval.scored_set import ScoredSet
+from tests.meta_eval.sets import make_scores, make_set
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -260,8 +259,10 @@ def rho(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.asarray(stats.spearmanr(x, y))[0])
 
 
-def compare_all(sample: Sample, comparison: Comparison, resampling: Resampling) -> list[MetricPair]:
-    return compare_metrics(sample, rank_metrics(sample, comparison, resampling), comparison, resampling)
+def compare_all(
+    sample: ScoredSet, comparison: Comparison, resampling: Resampling, aspect: str = "q"
+) -> list[MetricPair]:
+    return compare_metrics(sample, rank_metrics(sample, aspect, comparison, resampling), comparison, resampling)
 
 
 PLAIN = Comparison("spearman", "global", 99, 0.05)
@@ -270,20 +271,24 @@ FEW = Resampling(resamples=50)
 
 def test_metrics_that_rank_alike_have_no_williams_test() -> None:
     scores = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
-    sample = Sample("q", {"a": scores, "b": 2 * scores}, np.arange(6.0), np.arange(6.0), lay_out(6))
+    sample = make_set(np.arange(6.0), {"a": scores, "b": 2 * scores})
     (pair,) = compare_all(sample, PLAIN, FEW)
     assert math.isnan(pair.williams_p)
     assert pair.reason is not None
     assert "the two metrics rank all examples alike" in pair.reason
 
 
-def make_sample(n: int, seed: int, repeats: int = 1, **noise: float) -> Sample:
-    """Metrics that see the ratings through noise; `repeats` outputs answer each input."""
+def draw_metrics(n: int, seed: int, **noise: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Ratings, and metrics that see them through noise."""
     rng = np.random.default_rng(seed)
     ratings = rng.normal(size=n)
-    scores = {name: ratings + size * rng.normal(size=n) for name, size in noise.items()}
-    layout = lay_out(n, [i % repeats for i in range(n)], [i // repeats for i in range(n)])
-    return Sample("q", scores, ratings, np.ones(n), layout)
+    return ratings, {name: ratings + size * rng.normal(size=n) for name, size in noise.items()}
+
+
+def make_sample(n: int, seed: int, repeats: int = 1, **noise: float) -> ScoredSet:
+    """Metrics that see the ratings through noise; `repeats` outputs answer each input."""
+    ratings, scores = draw_metrics(n, seed, **noise)
+    return make_set(ratings, scores, [i % repeats for i in range(n)], [i // repeats for i in range(n)])
 
 
 def test_kendall_has_no_williams_test() -> None:
@@ -332,8 +337,8 @@ def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> N
     ratings = np.concatenate([10 * rng.normal(size=60), rng.normal(size=60)])
     steady, picky = ratings + rng.normal(size=120), ratings + 2 * rng.normal(size=120)
     picky[60:] = np.nan
-    sample = Sample("q", {"picky": picky, "steady": steady}, ratings, np.ones(120), lay_out(120))
-    ranking = rank_metrics(sample, PLAIN, FEW)
+    sample = make_set(ratings, {"picky": picky, "steady": steady})
+    ranking = rank_metrics(sample, "q", PLAIN, FEW)
     (pair,) = compare_metrics(sample, ranking, PLAIN, FEW)
     table = ranking_table([ranking], [[pair]], PLAIN)
     assert [(row["metric"], row["n"]) for row in table.rows] == [("steady", 60), ("picky", 60)]
@@ -345,12 +350,13 @@ def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> N
 
 
 def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
-    sample = make_sample(60, 1, a=0.5, b=1, rare=0.5, flat=0.0)
-    sample.scores["rare"][:40] = np.nan
-    sample.scores["flat"][:] = 3.0
-    sample.scores["b"][50:] = np.nan
-    ranking = rank_metrics(sample, PLAIN, FEW)
-    assert {name: each.n for name, each in ranking.agreement.items()} == {"a": 50, "b": 50}
+    ratings, scores = draw_metrics(60, 1, a=0.5, b=1, rare=0.5, flat=0.0)
+    scores["rare"][:40] = np.nan
+    scores["flat"][:] = 3.0
+    scores["b"][50:] = np.nan
+    sample = make_set(ratings, scores)
+    ranking = rank_metrics(sample, "q", PLAIN, FEW)
+    assert (list(ranking.agreement), ranking.kept.sum()) == (["a", "b"], 50)
     assert ranking.left_out == {
         "flat": "all 60 scores of examples are 3: a constant has no correlation",
         "rare": "with it, the ranked metrics would have scores of 10 examples in common, not 50",
@@ -361,10 +367,11 @@ def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
 
 
 def test_a_metric_that_is_constant_on_what_all_scored_is_left_out() -> None:
-    sample = make_sample(40, 2, a=0.5, b=1, late=1)
-    sample.scores["late"][:20] = 7.0
-    sample.scores["b"][20:] = np.nan
-    ranking = rank_metrics(sample, PLAIN, FEW)
+    ratings, scores = draw_metrics(40, 2, a=0.5, b=1, late=1)
+    scores["late"][:20] = 7.0
+    scores["b"][20:] = np.nan
+    sample = make_set(ratings, scores)
+    ranking = rank_metrics(sample, "q", PLAIN, FEW)
     assert list(ranking.agreement) == ["a", "b"]
     assert ranking.left_out["late"].startswith("all 20 scores of examples are 7: a constant has no correlation")
 
@@ -399,11 +406,12 @@ def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -
             line = {"id": str(i), "text": "x", "ratings": rated, "scores": {"deam": score, "shuffled": scores[i - 7]}}
             file.write(json.dumps(line) + "\n")
     scored = read_scored(tmp_path / "in.jsonl")
-    samples = aspect_samples(scored, scored.scores)
-    assert [list_groupings(sample.layout) for sample in samples] == [["global"], ["global"]]
-    for sample, expected in zip(samples, (0.1881, 0.1200), strict=True):
-        found = stats.spearmanr(sample.scores["deam"], sample.ratings)[0]
+    scores = {name: make_scores(values) for name, values in scored.scores.items()}
+    sample = ScoredSet("dstc9", scored.examples, scores)
+    assert list_groupings(sample.layout) == ["global"]
+    for aspect, expected in (("coherence", 0.1881), ("overall", 0.1200)):
+        found = stats.spearmanr(sample.values("deam", aspect), sample.ratings(aspect))[0]
         assert found == pytest.approx(expected, abs=5e-5)
-        (pair,) = compare_all(sample, PLAIN, FEW)
+        (pair,) = compare_all(sample, PLAIN, FEW, aspect)
         assert pair.holm == pair.permutation_p
         assert not math.isnan(pair.williams_p)

@@ -11,9 +11,11 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from experiments.tools.meta_eval import Comparison, MetricPair, Sample, compare_pair
-from meta_eval.grouping import Grouping, lay_out
+from experiments.tools.meta_eval import Comparison, MetricPair, compare_pair
+from meta_eval.grouping import Grouping
 from meta_eval.intervals import Drawn, Resampling
+from meta_eval.scored_set import ScoredSet
+from tests.meta_eval.sets import make_set
 
 TESTS = ("permutation_p", "bootstrap_p", "williams_p")
 CLUSTERED, UNCLUSTERED = (30, 8), (100, 1)
@@ -26,7 +28,7 @@ def no_detectable_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.tools.meta_eval.detectable_difference", lambda *_, **__: math.nan)
 
 
-def draw_study(rng: np.random.Generator, inputs: int, systems: int, over: Drawn = "inputs") -> Sample:
+def draw_study(rng: np.random.Generator, inputs: int, systems: int, over: Drawn = "inputs") -> ScoredSet:
     """Two metrics that see the quality of outputs through noise of one size, and ratings of five levels.
 
     With several systems, a metric has an error for each unit that is drawn (`over`).
@@ -42,12 +44,9 @@ def draw_study(rng: np.random.Generator, inputs: int, systems: int, over: Drawn 
         for _ in range(2)
     )
     ratings = np.clip(np.round(quality + rng.normal(size=shape)), -2, 2)
-    layout = lay_out(
-        inputs * systems,
-        None if systems == 1 else [j for _ in range(inputs) for j in range(systems)],
-        [i for i in range(inputs) for _ in range(systems)],
-    )
-    return Sample("q", {"a": a.ravel(), "b": b.ravel()}, ratings.ravel(), np.ones(ratings.size), layout)
+    systems_of = None if systems == 1 else [j for _ in range(inputs) for j in range(systems)]
+    inputs_of = [i for i in range(inputs) for _ in range(systems)]
+    return make_set(ratings.ravel(), {"a": a.ravel(), "b": b.ravel()}, systems_of, inputs_of)
 
 
 def compare_often(
@@ -58,7 +57,8 @@ def compare_often(
     for _ in range(rounds):
         sample = draw_study(rng, *size, over)
         resampling = Resampling(over=over, resamples=399, seed=int(rng.integers(1 << 30)))
-        found.append(compare_pair(sample, "a", "b", Comparison(kind, grouping, permutations, 0.05), resampling))
+        comparison, every = Comparison(kind, grouping, permutations, 0.05), np.ones(len(sample), dtype=np.bool_)
+        found.append(compare_pair(sample, "q", ("a", "b"), every, comparison, resampling))
     return found
 
 

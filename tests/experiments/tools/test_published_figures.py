@@ -3,28 +3,23 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from baselines.word_count import WordCount
 from data.corpus import RatedSet
 from data.sets.commongen import load_trinity
 from data.sets.public_dialogues import load_dstc9, load_fed
-from data.words import count_words
-from experiments.tools.meta_eval import Comparison, Sample, agree, compare_metrics, rank_metrics
-from meta_eval.correlation import spearman
-from meta_eval.grouping import lay_out
+from experiments.tools.meta_eval import Comparison, compare_metrics, rank_metrics
 from meta_eval.intervals import Resampling
+from meta_eval.scored_set import ScoredSet
 
 FEW = Resampling(resamples=50)
 PUBLISHED = Comparison("spearman", "global", 10_000, 0.05)
 
 
-def take(rated: RatedSet, aspect: str) -> Sample:
+def take(rated: RatedSet) -> ScoredSet:
     """The published scores and the word counts of a set."""
-    lengths = np.array([count_words(example.full_text) for example in rated.examples], dtype=float)
-    scores = {name: np.array([by_id[e.id] for e in rated.examples]) for name, by_id in rated.published.items()}
-    ratings = np.array([example.ratings[aspect] for example in rated.examples])
-    return Sample(aspect, {**scores, "word_count": lengths}, ratings, lengths, lay_out(len(lengths)))
+    return ScoredSet.of(rated, {**rated.published_scores(), "word_count": WordCount().score(rated.examples)})
 
 
 @pytest.mark.parametrize(
@@ -45,9 +40,9 @@ def test_deam_against_word_count(
     williams_p: float,
     permutation_p: float,
 ) -> None:
-    sample = take(load(shared_data), aspect)
-    (pair,) = compare_metrics(sample, rank_metrics(sample, PUBLISHED, FEW), PUBLISHED, FEW)
-    found = {name: agree(sample, name, "global", FEW).statistics["spearman"].estimate.value for name in sample.scores}
+    sample = take(load(shared_data))
+    (pair,) = compare_metrics(sample, rank_metrics(sample, aspect, PUBLISHED, FEW), PUBLISHED, FEW)
+    found = {name: row.spearman.value for name, row in sample.by_metric(aspect).items()}
     assert found == pytest.approx({"deam": deam, "word_count": words}, abs=5e-5)
     assert (pair.metric_a, pair.metric_b) == ("deam", "word_count")
     assert pair.difference.value == pytest.approx(deam - words, abs=1e-4)
@@ -63,10 +58,6 @@ def test_g_eval_on_trinity(shared_data: Path) -> None:
         "trinity_binarized": {"gpt4": 0.6781, "flan_t5": 0.5228, "vicuna": 0.3273, "word_count": 0.1637},
     }
     for rated in load_trinity(shared_data):
-        sample = take(rated, "commonsense")
-        ones = np.ones((1, len(sample.ratings)))
-        found = {
-            name.removeprefix("g_eval_"): float(spearman(values, sample.ratings, ones)[0])
-            for name, values in sample.scores.items()
-        }
+        rows = take(rated).by_metric("commonsense")
+        found = {name.removeprefix("g_eval_"): row.spearman.value for name, row in rows.items()}
         assert found == pytest.approx(asked[rated.name], abs=5e-5)

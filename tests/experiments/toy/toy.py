@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
-from data.corpus import RatedSet
-from experiments.contracts import Outcome, Run, ScoredSet
-from experiments.report.evaluation import evaluate
+from experiments.contracts import Outcome, Run
+from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger("experiments.toy")
 
@@ -68,7 +67,6 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
         raise RuntimeError("the toy broke")
     if ending == "not an outcome":
         return None  # pyright: ignore[reportReturnType]
-    rated = RatedSet("toys", sentences, synthetic=True)
     count = np.array([len(s.text.split()) for s in sentences], dtype=float)
     noise = np.random.default_rng(run.seed).normal(size=12) / gamma
     noise[3] = np.nan
@@ -77,6 +75,7 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
         "noise": Scores({"score": noise}, "noise", [None if i != 3 else "no reason" for i in range(12)]),
         "constant": Scores({"score": np.zeros(12)}, "constant"),
     }
+    scored = ScoredSet("toys", sentences, scores, synthetic=True)
     figure = Figure(figsize=(5, 3.2))
     axes = figure.subplots()
     axes.plot(count, [s.ratings["quality"] for s in sentences], "o")
@@ -86,8 +85,8 @@ def toy(run: Run, sentences: tuple[Example, ...], gamma: float, ending: str) -> 
     )
     return Outcome(
         signature=f"toy|gamma:{gamma}",
-        rows=evaluate(scores, rated),
-        scored=[ScoredSet(rated, scores)],
+        rows=scored.agreement,
+        scored=[scored],
         plots={"rating": figure},
         models={"expert": stage},
         notes=["the expert is a <toy>"],

@@ -1,4 +1,4 @@
-"""Rows of the table, against scipy and values worked by hand."""
+"""ScoredSet and its agreement, against scipy and values worked by hand."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from scipy import stats
 from core.example import Example
 from core.scores import Scores
 from data.corpus import RatedSet
-from experiments.report.evaluation import evaluate, published_scores
+from meta_eval.agreement import Agreement
+from meta_eval.scored_set import ScoredSet
 
 
 def rated(ratings: Sequence[Mapping[str, float]], groups: list[str | None] | None = None, **more: object) -> RatedSet:
@@ -19,6 +20,10 @@ def rated(ratings: Sequence[Mapping[str, float]], groups: list[str | None] | Non
         for i, r in enumerate(ratings)
     )
     return RatedSet("toys", examples, synthetic=False, **more)  # pyright: ignore[reportArgumentType]
+
+
+def evaluate(scores: Mapping[str, Scores], rated: RatedSet) -> tuple[Agreement, ...]:
+    return ScoredSet.of(rated, scores).agreement
 
 
 def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
@@ -31,7 +36,7 @@ def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
     assert row.pearson.value == pytest.approx(stats.pearsonr(x, y)[0])
     assert row.spearman.value == pytest.approx(0.9) == pytest.approx(stats.spearmanr(x, y)[0])
     assert row.kendall.value == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
-    assert row.spearman.reason == "an interval over examples needs at least 30 of them, but there are 5"
+    assert row.spearman.reason == "an interval over inputs needs at least 30 of them, but there are 5"
     lengths = [1, 2, 4, 5, 6]
     xy, xz, yz = (float(np.asarray(stats.spearmanr(*pair))[0]) for pair in ((x, y), (x, lengths), (y, lengths)))
     assert row.word_count_spearman == pytest.approx(xz)
@@ -70,7 +75,28 @@ def test_examples_of_one_group_are_drawn_together() -> None:
 
 
 def test_published_scores_keep_the_order_and_explain_what_is_missing() -> None:
-    found = published_scores(rated([{"q": 1}, {"q": 2}], published={"deam": {"e1": 0.5}}))["deam"]
+    found = rated([{"q": 1}, {"q": 2}], published={"deam": {"e1": 0.5}}).published_scores()["deam"]
     assert math.isnan(found.values["published"][0])
     assert found.values["published"][1] == 0.5
     assert found.reasons == ("no published score", None)
+
+
+def test_parts_of_a_set_keep_scores_ratings_and_reasons() -> None:
+    examples = tuple(
+        Example(str(i), "a b" if i else "a", system="xyx"[i], group="g", ratings={"q": i} if i else {})
+        for i in range(3)
+    )
+    two = Scores({"q": np.array([1.0, math.nan, 3.0]), "r": np.zeros(3)}, "two", [None, "blank", None], [0, 1, 2])
+    whole = ScoredSet("toy", examples, {"two": two})
+    assert (whole.systems, whole.groups, whole.aspects) == (["x", "y", "x"], ["g"] * 3, ("q",))
+    assert whole.word_counts.tolist() == [1, 2, 2]
+    assert whole.scored("two", aspect="q").tolist() == [True, False, True]
+    rated = whole.rated("q")
+    assert [example.id for example in rated.examples] == ["1", "2"]
+    assert (rated.scores["two"].reasons, rated.scores["two"].dropped_tokens) == (("blank", None), (1, 2))
+    assert [(part.name, len(part)) for part in whole.by_system()] == [("x", 2), ("y", 1)]
+    assert list(rated.take([0]).by_system()) == []
+    assert list(whole.split_aspects().scores) == ["two/q", "two/r"]
+    assert whole.split_aspects().values("two/r", "q").tolist() == [0, 0, 0]
+    assert np.isnan(whole.ratings("other")).all()
+    assert whole.choose(["one"]).scores == {}

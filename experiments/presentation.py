@@ -1,0 +1,82 @@
+"""Presentation: the outcome of an experiment from its scored sets, models, tables and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from core.signature import MODEL_LIBRARIES, Setting, signature
+from experiments.contracts import Outcome, Run, Table
+from experiments.report.plots import scores_against_ratings, training_curves
+from experiments.training.trained import Trained, folders_of
+from meta_eval.scored_set import ScoredSet
+
+
+def present(
+    run: Run,
+    sets: Sequence[ScoredSet] = (),
+    models: Mapping[str, Trained] | None = None,
+    tables: Sequence[Table] = (),
+    notes: Sequence[str] = (),
+    *,
+    settings: Mapping[str, Setting] | None = None,
+    plots: Mapping[str, Figure] | None = None,
+    figures: Mapping[str, float] | None = None,
+    folders: Mapping[str, Path] | None = None,
+    files: Sequence[Path] = (),
+    drawn: Sequence[ScoredSet] | None = None,
+    shown: Sequence[ScoredSet] = (),
+    synthetic: bool = False,
+) -> Outcome:
+    """The outcome: what every experiment shows of its sets and models, and what it adds.
+
+    Agreement with the ratings and a plot `scores_SET` for each rated set; held-out loss and curve (`training_curves`)
+    of each language model that was trained here, and its folder; a signature with settings, models, seed and libraries.
+
+    Args:
+        run: from the runner.
+        sets: with the scores of every metric.
+        models: by name, trained here or not.
+        tables: other than agreement with ratings.
+        notes: warnings, each shown once.
+        settings: for the signature, such as the name of the data.
+        plots: more of them.
+        figures: more numbers by name; one that a model has too replaces it.
+        folders: models beside `models`, by name.
+        files: that the experiment wrote.
+        drawn: the sets to plot, where these are not all rated ones with all their metrics.
+        shown: sets whose worst disagreements the page shows, though their scores are not kept.
+        synthetic: whether this project generated some of the training or rated text.
+    """
+    models = models or {}
+    learned = {name: model for name, model in models.items() if model.is_language_model}
+    drawn = [each for each in sets if each.aspects] if drawn is None else drawn
+    curves = {name: model.curve for name, model in learned.items()}
+    return Outcome(
+        signature=signature(
+            run.name,
+            libraries=MODEL_LIBRARIES,
+            **{name: model.identity for name, model in models.items()},
+            **(settings or {}),
+            seed=run.seed,
+        ),
+        rows=[row for each in sets for row in each.agreement],
+        tables=tables,
+        scored=sets,
+        shown=shown,
+        plots={
+            **({"training_curves": training_curves(curves)} if curves else {}),
+            **{f"scores_{each.name}": scores_against_ratings(each) for each in drawn},
+            **(plots or {}),
+        },
+        models={**folders_of(models), **(folders or {})},
+        notes=list(dict.fromkeys(notes)),
+        figures={
+            **{f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()},
+            **(figures or {}),
+        },
+        files=files,
+        synthetic=synthetic,
+    )

@@ -1,0 +1,169 @@
+"""ScoredSet: examples, their ratings and their scores by metric, from which tables, tests and plots are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.example import Example
+from core.scores import Scores
+from meta_eval.agreement import Agreement, agree
+from meta_eval.bootstrap import Floats
+from meta_eval.grouping import Layout, lay_out
+
+
+class Rated(Protocol):
+    """A set of examples with ratings."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def examples(self) -> tuple[Example, ...]: ...
+    @property
+    def synthetic(self) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSet:
+    """Examples and their scores by metric. All arrays have the shape (n,), in the order of the examples.
+
+    Attributes:
+        name: in tables; a part of a set may have a name of its own.
+        examples: with or without ratings; higher ratings are better.
+        scores: by metric.
+        synthetic: whether this project generated the examples and their ratings.
+
+    Raises ValueError when a metric does not have one score per example.
+    """
+
+    name: str
+    examples: tuple[Example, ...]
+    scores: Mapping[str, Scores]
+    synthetic: bool = False
+
+    def __post_init__(self) -> None:
+        for metric, scored in self.scores.items():
+            if len(scored) != len(self.examples):
+                raise ValueError(
+                    f"one score per example, but {metric} has {len(scored)} for {len(self.examples)} of {self.name}"
+                )
+
+    @classmethod
+    def of(cls, rated: Rated, scores: Mapping[str, Scores]) -> ScoredSet:
+        """A rated set with its scores."""
+        return cls(rated.name, rated.examples, scores, rated.synthetic)
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @cached_property
+    def aspects(self) -> tuple[str, ...]:
+        """The aspects that some example is rated for, in the order of their first ratings."""
+        return tuple(dict.fromkeys(aspect for example in self.examples for aspect in example.ratings))
+
+    @cached_property
+    def _ratings(self) -> dict[str, Floats]:
+        return {a: np.array([e.ratings.get(a, np.nan) for e in self.examples]) for a in self.aspects}
+
+    def ratings(self, aspect: str) -> Floats:
+        """The ratings of an aspect; NaN where an example has none."""
+        return self._ratings[aspect] if aspect in self.aspects else np.full(len(self), np.nan)
+
+    def values(self, metric: str, aspect: str) -> Floats:
+        """The scores of a metric for an aspect; if it does not score the aspect by name, those of its first one.
+
+        NaN where an example could not be scored.
+        """
+        values = self.scores[metric].values
+        return values[aspect] if aspect in values else next(iter(values.values()))
+
+    def scored(self, *metrics: str, aspect: str) -> NDArray[np.bool_]:
+        """Whether all of these metrics score an example."""
+        return np.asarray(~np.isnan([self.values(metric, aspect) for metric in metrics]).any(axis=0))
+
+    @cached_property
+    def systems(self) -> list[str] | None:
+        """The systems that wrote the examples; None unless each names one."""
+        return _all_named([example.system for example in self.examples])
+
+    @cached_property
+    def groups(self) -> list[str] | None:
+        """The inputs that the examples answer; None unless each names one."""
+        return _all_named([example.group for example in self.examples])
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Systems and inputs as numbers: one system if they are not named, and an input for each example."""
+        return lay_out(len(self), self.systems, self.groups)
+
+    @cached_property
+    def word_counts(self) -> Floats:
+        """The numbers of words."""
+        return np.array([example.word_count for example in self.examples], dtype=np.float64)
+
+    @cached_property
+    def agreement(self) -> tuple[Agreement, ...]:
+        """The agreement of every metric with every rated aspect that it scores.
+
+        Scores and ratings are matched by the name of the aspect. A metric with a single aspect is compared with every
+        rated aspect. Examples without a rating for an aspect do not count in it.
+
+        Raises ValueError when a metric shares no aspect with the ratings.
+        """
+        return tuple(agree(self, metric, aspect) for metric in self.scores for aspect in self._compared(metric))
+
+    def by_metric(self, aspect: str) -> dict[str, Agreement]:
+        """The agreement with the ratings of one aspect."""
+        return {row.metric: row for row in self.agreement if row.aspect == aspect}
+
+    def _compared(self, metric: str) -> list[str]:
+        own = self.scores[metric].values
+        compared = [aspect for aspect in self.aspects if aspect in own or len(own) == 1]
+        if self.aspects and not compared:
+            raise ValueError(
+                f"{metric} must score a rated aspect, but it scores {', '.join(own)} and {self.name} is "
+                f"rated for {', '.join(self.aspects)}"
+            )
+        return compared
+
+    def rated(self, aspect: str) -> ScoredSet:
+        """The examples that are rated for an aspect."""
+        known = ~np.isnan(self.ratings(aspect))
+        return self if known.all() else self.take(np.flatnonzero(known))
+
+    def by_system(self) -> Iterator[ScoredSet]:
+        """The examples of each system, as sets named after it; none unless several systems are named."""
+        systems = self.systems or []
+        if len(set(systems)) > 1:
+            for system in dict.fromkeys(systems):
+                yield self.take([i for i, name in enumerate(systems) if name == system], system)
+
+    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> ScoredSet:
+        """The examples at these indices."""
+        scores = {metric: scored.take(at) for metric, scored in self.scores.items()}
+        return ScoredSet(name or self.name, tuple(self.examples[i] for i in at), scores, self.synthetic)
+
+    def choose(self, metrics: Collection[str]) -> ScoredSet:
+        """The scores of some metrics; names without scores are left out."""
+        return replace(self, scores={metric: found for metric, found in self.scores.items() if metric in metrics})
+
+    def split_aspects(self) -> ScoredSet:
+        """The same scores with one aspect per metric: a metric with several aspects becomes `metric/aspect`."""
+        return replace(
+            self,
+            scores={
+                metric if len(found.values) == 1 else f"{metric}/{aspect}": replace(found, values={aspect: values})
+                for metric, found in self.scores.items()
+                for aspect, values in found.values.items()
+            },
+        )
+
+
+def _all_named(names: Sequence[str | None]) -> list[str] | None:
+    named = [name for name in names if name is not None]
+    return named if len(named) == len(names) else None
