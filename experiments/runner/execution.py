@@ -26,7 +26,7 @@ from experiments.contracts import Outcome, Run
 from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
-from experiments.runner.configuration import check_targets, leaves
+from experiments.runner.configuration import check_targets, complete_experiment, leaves
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.seeding import is_torch_imported, seed_generators
@@ -119,8 +119,8 @@ def _run(
     check_trusted(plain, allow)
     results.check_folder(folder)
     _check_paths(plain, folder)
-    for part in ("experiment", "logger"):
-        check_targets(plain[part], part)  # imports the targets
+    completed = complete_experiment(plain)  # imports the targets
+    check_targets(plain["logger"], "logger")
     has_torch = is_torch_imported()  # without it nothing trains, and the run does not wait for Lightning's import
     if has_torch:
         check_targets(plain["trainer"], "trainer")
@@ -136,7 +136,7 @@ def _run(
     tracking = instantiate(config.logger)
     if has_torch:
         check_trainer(instantiate(config.trainer), str(config.trainer.precision))
-    experiment = instantiate(config.experiment)  # reads the input and raises its faults
+    experiment = instantiate(completed)  # reads the input and raises its faults
 
     shown = redact_leaves(plain)
     shown_config = OmegaConf.to_yaml(OmegaConf.create(shown))
