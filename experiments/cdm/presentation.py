@@ -37,7 +37,6 @@ def present(
             data=data.name,
             amateur=amateur.identity,
             expert=expert.identity,
-            between=" ".join(each.expert.identity for each in found.between.values()) or None,
             spelling=pair.spelling,
             strategy=plan.negatives.strategy,
             gamma=plan.negatives.sampling.gamma,
@@ -76,7 +75,6 @@ def cdm_models(found: CdmFindings) -> dict[str, Path]:
     """The folders of the trained models, by their names in a run's `models/`."""
     return {
         **folders_of({"amateur": found.trained.amateur, "expert": found.trained.expert}),
-        **folders_of({name: each.expert for name, each in found.between.items()}),
         "pooler": found.pooler,
         **folders_of({f"discriminator_{name}": judge for name, judge in found.discriminators.items()}),
     }

@@ -5,7 +5,6 @@ An error message names the key, similar names, and the allowed ones.
 
 import difflib
 import inspect
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,7 +67,7 @@ def compose_run(
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
-        raise SettingFault("\n".join(_missing(key, config.hydra.runtime.choices, folders) for key in sorted(missing)))
+        raise SettingFault("\n".join(_missing(key, folders) for key in sorted(missing)))
     try:
         with _hydra_references(config), reading_environment(allow):
             OmegaConf.resolve(run)
@@ -205,7 +204,7 @@ def search_path(folders: Sequence[Path]) -> list[str]:
 def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
     """The node `experiment` of a resolved configuration with all arguments of its function, for Hydra to build.
 
-    An argument that the node lacks is the setting of its name: at the top level, or in `model` if the top level has none
+    An argument that the node lacks is the setting of its name: at the top level, or in `model` where that is missing
     or null. A dataclass that has no such setting is built in the same way from the settings named as its fields.
 
     Raises SettingFault for a function that does not exist, for an unknown argument and for a missing one.
@@ -370,19 +369,10 @@ def _first_value(override: Override) -> str:
     return f"{override.get_key_element()}={value}"
 
 
-def _missing(key: str, chosen: Mapping[str, str | None], folders: Sequence[Path]) -> str:
-    """The message for a missing value, with the options of the group or the comment beside the `???`."""
-    if names := group_options(folders).get(key):
-        return f"{key} must be given: {key}=NAME, one of {', '.join(names)}"
-    choices = ((group.partition("@")[0], name) for group, name in chosen.items() if name is not None)
-    files = [f"{ROOT}.yaml", *(f"{group}/{name}.yaml" for group, name in choices)]
-    own = [file for file in files if file.split("/")[0] == key.split(".")[0]] or files
-    comment = re.compile(rf"^\s*{re.escape(key.split('.')[-1])}: *\?\?\? *# *(.+)$", re.MULTILINE)
-    paths = [folder / file for folder in folders for file in own]
-    found = [
-        match[1].strip() for path in paths if path.is_file() for match in comment.finditer(path.read_text("utf-8"))
-    ]
-    return ", ".join([f"{key} must be given: {key}=VALUE", *found[:1]])
+def _missing(key: str, folders: Sequence[Path]) -> str:
+    """The message for a missing value, with the options of the group of this name."""
+    names = group_options(folders).get(key)
+    return f"{key} must be given: {key}=" + (f"NAME, one of {', '.join(names)}" if names else "VALUE")
 
 
 def _one_line(error: BaseException) -> str:

@@ -165,6 +165,7 @@ def _run(
             raise TypeError(
                 f"an experiment must return an Outcome, but {config.name} returned {type(outcome).__name__}"
             )
+        outcome = _name_recipe(outcome, config)
         circumstances = Circumstances(
             experiment=config.name,
             description=shown["description"],
@@ -188,6 +189,18 @@ def _run(
         exit_code = FINE
     finally:
         tracking.close(exit_code)
+
+
+def _name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
+    """The outcome with the recipe of its settings in signature and notes, or with a note that its data has one."""
+    recipe = config.recipe
+    if recipe.name is not None:
+        note = f"recipe {recipe.name}: its settings were chosen {recipe.chosen}"
+        return replace(outcome, signature=f"{outcome.signature}|recipe={recipe.name}", notes=[note, *outcome.notes])
+    if recipe.known is None or config.scale != "tiny":
+        return outcome
+    note = f"the small models have settings for built-in texts; +recipe={recipe.known} has settings for this data set"
+    return replace(outcome, notes=[note, *outcome.notes])
 
 
 def _redact_outcome(outcome: Outcome) -> Outcome:

@@ -17,10 +17,12 @@ from experiments.runner.listing import CONFIGS, descriptions, group_options
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
 SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
+RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
 ALL = itertools.product(OPTIONS["exp"], OPTIONS["scale"], OPTIONS["logger"])
 CHOICES = [
     *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL if (e, s) != ("models", "paper")),  # tiny only
     *(["+exp=score", f"{group}={name}"] for group in ("data", "metric", "trainer") for name in OPTIONS[group]),
+    *([f"+exp={each}", f"+recipe={name}"] for name, each in RECIPES.items()),
     *(["+exp=score", f"+sweep={name}"] for name in OPTIONS["sweep"]),
 ]
 
@@ -31,7 +33,7 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
         config = compose("run", choices)
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, dict)
-    complete_experiment(plain)
+    complete_experiment({str(key): value for key, value in plain.items()})
     for part in ("data", "metric", "trainer", "logger"):
         check_targets(plain.get(part), part)
 
@@ -57,10 +59,10 @@ def test_every_value_is_resolved() -> None:
 
 @pytest.mark.parametrize(
     ("choices", "longest"),
-    [([], 160), (["data=fed"], 128), (["data=dialogues"], 128), (["data=fed", "scale=paper"], 512)],
+    [([], 160), (["data=fed"], 160), (["data=fed", "+recipe=fed"], 128), (["data=fed", "scale=paper"], 512)],
     ids=str,
 )
-def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: list[str], longest: int) -> None:
+def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(choices: list[str], longest: int) -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         assert compose("run", ["+exp=cdm_dialogue", *choices]).model.longest == longest
 
@@ -81,7 +83,7 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
         ),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
-        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the file to write"]),
+        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE"]),
         ([*SCORE[:-1], "output=${nope}"], ["nope"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
         ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
