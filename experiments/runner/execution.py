@@ -165,7 +165,7 @@ def _run(
             raise TypeError(
                 f"an experiment must return an Outcome, but {config.name} returned {type(outcome).__name__}"
             )
-        outcome = _name_recipe(outcome, config)
+        outcome = name_recipe(outcome, config)
         circumstances = Circumstances(
             experiment=config.name,
             description=shown["description"],
@@ -191,11 +191,11 @@ def _run(
         tracking.close(exit_code)
 
 
-def _name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
+def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
     """The outcome with the recipe of its settings in signature and notes, or with a note that its data has one."""
     recipe = config.recipe
     if recipe.name is not None:
-        note = f"recipe {recipe.name}: its settings were chosen {recipe.chosen}"
+        note = f"recipe {recipe.name}: settings chosen: {recipe.chosen}"
         return replace(outcome, signature=f"{outcome.signature}|recipe={recipe.name}", notes=[note, *outcome.notes])
     if recipe.known is None or config.scale != "tiny":
         return outcome

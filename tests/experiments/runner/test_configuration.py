@@ -11,7 +11,9 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from core.faults import SettingFault
+from experiments.contracts import Outcome
 from experiments.runner.configuration import check_targets, complete_experiment, compose_run, expand_sweep
+from experiments.runner.execution import name_recipe
 from experiments.runner.listing import CONFIGS, descriptions, group_options
 
 OPTIONS = group_options([CONFIGS])
@@ -20,7 +22,7 @@ SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.js
 RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
 ALL = itertools.product(OPTIONS["exp"], OPTIONS["scale"], OPTIONS["logger"])
 CHOICES = [
-    *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL if (e, s) != ("models", "paper")),  # tiny only
+    *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL),
     *(["+exp=score", f"{group}={name}"] for group in ("data", "metric", "trainer") for name in OPTIONS[group]),
     *([f"+exp={each}", f"+recipe={name}"] for name, each in RECIPES.items()),
     *(["+exp=score", f"+sweep={name}"] for name in OPTIONS["sweep"]),
@@ -65,6 +67,29 @@ def test_every_value_is_resolved() -> None:
 def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(choices: list[str], longest: int) -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         assert compose("run", ["+exp=cdm_dialogue", *choices]).model.longest == longest
+
+
+@pytest.mark.parametrize(
+    ("choices", "signature", "note"),
+    [
+        (["data=fed", "+recipe=fed"], "toy|recipe=fed", "recipe fed: settings chosen: windows of negatives"),
+        (["data=dstc9"], "toy", "+recipe=fed has settings for this data set"),
+        (["data=fed", "scale=paper"], "toy", ""),
+        (["data=dialogues", "data.train_path=mine.jsonl"], "toy", ""),
+        ([], "toy", ""),
+    ],
+    ids=str,
+)
+def test_results_name_their_recipe_or_the_one_that_their_data_has(
+    choices: list[str], signature: str, note: str
+) -> None:
+    root = ["data.root=x"] if any("fed" in each or "dstc9" in each for each in choices) else []
+    config = compose_run(["+exp=cdm_dialogue", *choices, *root])
+    found = name_recipe(Outcome("toy", notes=["other"]), config)
+    assert found.signature == signature
+    assert found.notes[-1] == "other"
+    assert [note in each for each in found.notes[:-1]] == [True] * bool(note)
+    assert (config.model.negatives.turns == 6) == (signature != "toy")  # FED's windows are nobody else's
 
 
 @pytest.mark.parametrize(
