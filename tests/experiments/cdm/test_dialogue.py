@@ -122,7 +122,7 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     (kept,) = tmp_path.glob("stages/development-*/examples.jsonl")
     examples = read_examples(kept)
     assert [example.id for example in examples] == [line["id"] for line in lines]
-    assert all(turn == turn.lower() for example in examples for turn in example.turns)
+    assert all(turn == turn.lower() for example in examples[:6] for turn in example.turns)  # those of people
     assert {(row["system"], row["n"], row["rated quality"]) for row in results["table"] if "system" in row} == {
         ("0 machine turns", 6, 1.0),
         ("2 machine turns", 6, 0.0),
