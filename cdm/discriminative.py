@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from cdm.momentum import contrastive_momentum, series_ends
+from cdm.momentum import contrastive_momentum
 from cdm.pair import Pair, turns_of
 from cdm.segments import Gap
 from core.example import Example
@@ -80,23 +80,6 @@ def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget:
         )
         for rows in rows_of
     ]
-
-
-def series_steps(models: Sequence[Sequence[Steps]], parameters: Sequence[int]) -> list[Steps]:
-    """The steps at both ends of a series of models: amateur, models between, expert.
-
-    Args:
-        models: for every model after the amateur, the steps of the same dialogues under the amateur and this model.
-        parameters: of the amateur and of each of these models.
-
-    Raises ValueError as `series_ends` does.
-    """
-    found: list[Steps] = []
-    for of_dialogue in zip(*models, strict=True):
-        rows = np.stack([of_dialogue[0].amateur, *(steps.expert for steps in of_dialogue)])
-        amateur, expert = series_ends(rows, parameters)
-        found.append(replace(of_dialogue[0], amateur=amateur, expert=expert))
-    return found
 
 
 def save_steps(path: Path, steps: Sequence[Steps]) -> None:

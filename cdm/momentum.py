@@ -1,7 +1,6 @@
 """The equations of CDM, on log-probabilities alone."""
 
 import math
-from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -20,28 +19,6 @@ def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities) ->
     [2.0]
     """
     return expert - amateur
-
-
-def series_ends(
-    log_probabilities: Float[NDArray[np.float64], "models tokens"], parameters: Sequence[int]
-) -> Float[NDArray[np.float64], "2 tokens"]:
-    """The log-probabilities (nats) at both ends of a series of models, from the amateur to the expert.
-
-    A least-squares line through log p over the logarithm of the number of parameters, at the first and at the last
-    model. The difference of its ends is the momentum of the series, CDM's future work; for two models the
-    line goes through both, and it is Eq. 1.
-
-    Raises ValueError unless each model has more parameters than the one before.
-
-    >>> series_ends(np.array([[-4.0], [-2.0], [-3.0]]), [10, 100, 1000]).round(6).tolist()
-    [[-3.5], [-2.5]]
-    """
-    if sorted(set(parameters)) != list(parameters):
-        raise ValueError(f"each model of a series needs more parameters than the one before, found {parameters}")
-    sizes = np.log(parameters)
-    at = (sizes - sizes[0]) / (sizes[-1] - sizes[0])
-    slope, start = np.polyfit(at, log_probabilities, 1)
-    return np.stack([start, start + slope])
 
 
 def distribution_quality(

@@ -77,18 +77,6 @@ def remove_stage(stage: KeptStage) -> bool:
     return True
 
 
-def copy_stage(stage: KeptStage, folder: Path) -> Path:
-    """Copies a stage into another folder of stages, where runs find it; keeps a copy that is there already."""
-    target = folder / stage.path.name
-    if not target.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        aside = folder / f".{stage.path.name}.copied"
-        shutil.rmtree(aside, ignore_errors=True)
-        shutil.copytree(stage.path, aside)
-        aside.rename(target)
-    return target
-
-
 def _folders(root: Path) -> Iterator[Path]:
     return (path for path in root.iterdir() if path.is_dir()) if root.is_dir() else iter(())
 

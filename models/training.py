@@ -232,7 +232,7 @@ class LanguageModelTraining(pl.LightningModule):
         if free is not None and 3 * learned > free:
             raise SettingFault(
                 f"gradients and the optimizer's moments of {self.device} need {3 * learned / 1e9:.1f} GB beside the "
-                f"weights, but {free / 1e9:.1f} GB are free: set schedule.lora, a smaller model, or trainer=fsdp"
+                f"weights, but {free / 1e9:.1f} GB are free: set schedule.lora, a smaller model, or FSDP"
             )
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:

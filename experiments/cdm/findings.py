@@ -4,7 +4,7 @@ Forward only; every trained model and every sample is a kept stage.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +21,6 @@ from cdm.discriminative import (
     Steps,
     explain_steps,
     pooled_scores,
-    series_steps,
 )
 from cdm.generative import GenerativeCDM, labelled
 from cdm.infilling import Gaps, TokenisedDialogues
@@ -48,10 +47,8 @@ from experiments.training.discriminators import DiscriminatorPlan, find_or_train
 from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
 from experiments.training.trained import Trained
 from meta_eval.scored_set import ScoredSet
-from models.conditional import load_conditional
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
-UNLEARNED: tuple[MomentumPooling, ...] = ("average", "sum", "max", "min")
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,6 @@ class CdmPlan:
 
     Attributes:
         amateur, expert: the pair; both must have one vocabulary.
-        between: models of the same vocabulary and of sizes between the two, the smallest first. With them
-            Discriminative CDM also follows the whole series (rows `cdm_series_POOLING`).
         negatives: what the discriminators learn from.
         discriminators: by name; each gives a row, whose name `generative_row` begins.
         pooler: what the classifier pooler learns from.
@@ -73,7 +68,6 @@ class CdmPlan:
 
     amateur: LanguageModelPlan
     expert: LanguageModelPlan
-    between: Mapping[str, LanguageModelPlan]
     negatives: NegativesPlan
     discriminators: Mapping[str, DiscriminatorPlan]
     pooler: PoolerPlan
@@ -123,7 +117,6 @@ class CdmFindings:
 
     Attributes:
         trained: the pair.
-        between: the amateur paired with each model of a size between the two.
         order: whether the expert is the better one.
         windowed: the share of the expert's training gaps whose source does not hold the whole dialogue.
         passes: how often amateur and expert read the training text.
@@ -136,7 +129,6 @@ class CdmFindings:
     """
 
     trained: TrainedPair
-    between: Mapping[str, TrainedPair]
     order: PartialOrder
     windowed: float
     passes: Mapping[str, float]
@@ -156,13 +148,7 @@ def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
     pair = Pair.from_pretrained(weaker.source, stronger.source, plan.device, plan.dtype)
     for rated in data.rated:
         pair.tokenise(turns_of(rated.examples))  # refuses turns that the models cannot read, before anything is drawn
-    trained, between = TrainedPair(weaker, stronger, pair), dict[str, TrainedPair]()
-    for name, each in plan.between.items():
-        middle = find_or_train_language_model(run, name, each, train, held_out.choosing)
-        lm = load_conditional(middle.source, plan.device, plan.dtype)
-        between[name] = TrainedPair(weaker, middle, replace(pair, expert=lm))  # the amateur is loaded once
-    if between:
-        series_parameters(trained, [*between.values()])
+    trained = TrainedPair(weaker, stronger, pair)
     with run.timed("partial order"):
         order = pair.partial_order(pair.tokenise(held_out.checking).tasks(run.seed))
         text = pair.tokenise(train)
@@ -190,19 +176,15 @@ def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
     }
     fitted = ClassifierPooler.load(pooler / "pooler.json")
     steps = {each.name: kept_steps(run, trained, each.name, turns_of(each.examples)) for each in data.rated}
-    scored = [
-        score_rated(run, each, trained, [*between.values()], fitted, generative, steps[each.name])
-        for each in data.rated
-    ]
+    scored = [score_rated(run, each, trained, fitted, generative, steps[each.name]) for each in data.rated]
     non_words = non_word_share(sampled, train)
-    return CdmFindings(trained, between, order, windowed, passes, sampled, non_words, judges, pooler, scored, steps)
+    return CdmFindings(trained, order, windowed, passes, sampled, non_words, judges, pooler, scored, steps)
 
 
 def score_rated(
     run: Run,
     rated: RatedSet,
     trained: TrainedPair,
-    between: Sequence[TrainedPair],
     pooler: ClassifierPooler,
     generative: Mapping[str, GenerativeCDM],
     steps: Sequence[Steps],
@@ -210,18 +192,12 @@ def score_rated(
     """One rated set under every metric."""
     dialogues = turns_of(rated.examples)
     explanations = explain_steps(trained.pair, dialogues, steps)
-    further = [kept_steps(run, each, rated.name, dialogues) for each in between]
     with run.timed(f"scoring {rated.name}"):
         scores = {name: metric.score(rated.examples) for name, metric in generative.items()}
         for pooling in POOLINGS:
             name = f"cdm_discriminative_{pooling}"
             explained = explanations if pooling in EXPLAINED else ()
             scores[name] = pooled_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), pooler, explained)
-        if between:
-            followed = series_steps([*further, steps], series_parameters(trained, between))
-            for pooling in UNLEARNED:
-                name = f"cdm_series_{pooling}"
-                scores[name] = pooled_scores(followed, pooling, signature(name, libraries=MODEL_LIBRARIES))
         for name in [name for name in generative if name.startswith("cdm_")]:
             both = f"{name}_and_classifier"
             scores[both] = rank_average(both, scores[name], scores["cdm_discriminative_classifier"])
@@ -244,20 +220,6 @@ def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -
     drawn = plan.tasks_per_text * len(every)
     learned = drawn if learns.most is None else min(learns.most, drawn)
     return plan.schedule.epochs * text.share_read(every) * learned / len(every)
-
-
-def series_parameters(trained: TrainedPair, between: Sequence[TrainedPair]) -> list[int]:
-    """The number of parameters of the amateur, the models between, and the expert.
-
-    Raises SettingFault unless each has more than the one before.
-    """
-    found = [trained.pair.amateur.parameters, *(each.pair.expert.parameters for each in (*between, trained))]
-    if sorted(set(found)) != found:
-        raise SettingFault(
-            "model.between must name models with more parameters than the amateur and fewer than the expert, the "
-            f"smallest first, but amateur, models between and expert have {', '.join(map(str, found))}"
-        )
-    return found
 
 
 def generative_row(plan: NegativesPlan) -> str:

@@ -67,7 +67,6 @@ def cdm_models(found: CdmFindings) -> dict[str, Trained]:
     return {
         "amateur": found.trained.amateur,
         "expert": found.trained.expert,
-        **{name: each.expert for name, each in found.between.items()},
         **{f"discriminator_{name}": judge for name, judge in found.discriminators.items()},
     }
 

@@ -20,18 +20,18 @@ class DiscriminatorGrid:
     """The discriminators that compare two systems: each of the kinds with each of the seeds.
 
     Attributes:
-        plans: by kind.
+        judges: how they are trained, by kind.
         kinds: some of them.
         seeds: of initial weights, order of batches, dropout and the choice of validation inputs.
     """
 
-    plans: Mapping[str, DiscriminatorPlan]
+    judges: Mapping[str, DiscriminatorPlan]
     kinds: Several[Text]
     seeds: Several[Seed]
 
     def __post_init__(self) -> None:
-        if unknown := {*self.kinds} - {*self.plans}:
-            raise ValueError(f"kinds must be some of {', '.join(self.plans)}, but {unknown.pop()!r} is among them")
+        if unknown := {*self.kinds} - {*self.judges}:
+            raise ValueError(f"kinds must be some of {', '.join(self.judges)}, but {unknown.pop()!r} is among them")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def compare_systems(
     kinds: dict[str, KindFindings] = {}
     for kind in grid.kinds:
         trained = {
-            seed: find_or_train_discriminator(run, f"{prefix}{kind}_seed_{seed}", grid.plans[kind], texts, seed)
+            seed: find_or_train_discriminator(run, f"{prefix}{kind}_seed_{seed}", grid.judges[kind], texts, seed)
             for seed in grid.seeds
         }
         with run.timed(f"judging by {kind}"):

@@ -58,7 +58,7 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
     Raises SettingFault as `oumg_poetry` does.
     """
     known = find_characters(study.data, study.generator)
-    poems, notes = choose_poems(study.data, study.generator, study.inputs, known, 2 * FEWEST_INPUTS)
+    poems, notes = choose_poems(study.data, study.generator, study.human, known, 2 * FEWEST_INPUTS)
     check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
     learned, human = halve_inputs(poems, run.seed)
     poet = study.train_poet(run)

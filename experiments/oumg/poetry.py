@@ -16,7 +16,7 @@ def oumg_poetry(run: Run, study: PoemStudy, g1_k: int = 32, g2_k: int = 32) -> O
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
     known = find_characters(study.data, study.generator)
-    human, notes = choose_poems(study.data, study.generator, study.inputs, known, FEWEST_INPUTS)
+    human, notes = choose_poems(study.data, study.generator, study.human, known, FEWEST_INPUTS)
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
     poet = study.train_poet(run)

@@ -47,7 +47,7 @@ class PoemStudy:
         generator: the generator of both systems.
         discriminators: kinds and seeds.
         pairs: how poems are paired.
-        inputs: the human poems whose forms the systems get.
+        human: the human poems whose forms the systems get.
         gallery: poems in `gallery.txt`.
         batch_size: poems generated at once.
         device: where trained models generate and judge.
@@ -57,7 +57,7 @@ class PoemStudy:
     generator: GeneratorPlan
     discriminators: DiscriminatorGrid
     pairs: PairSettings
-    inputs: PoemInputs
+    human: PoemInputs
     gallery: int = 8
     batch_size: int = 64
     device: str = "cpu"

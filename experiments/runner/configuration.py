@@ -5,9 +5,10 @@ An error message names the key, similar names, and the allowed ones.
 
 import difflib
 import inspect
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def compose_run(
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
-        raise SettingFault("\n".join(_missing(key, config.hydra.runtime.choices, folders) for key in sorted(missing)))
+        raise SettingFault("\n".join(_missing(key, folders) for key in sorted(missing)))
     try:
         with _hydra_references(config), reading_environment(allow):
             OmegaConf.resolve(run)
@@ -200,6 +201,49 @@ def search_path(folders: Sequence[Path]) -> list[str]:
     return [f"hydra.searchpath=[{more}]"] if more else []
 
 
+def complete_experiment(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The node `experiment` of a resolved configuration with all arguments of its function, for Hydra to build.
+
+    An argument that the node lacks is the setting of its name: at the top level, or in `model` where that is missing
+    or null. A dataclass that has no such setting is built in the same way from the settings named as its fields.
+
+    Raises SettingFault for a function that does not exist, for an unknown argument and for a missing one.
+    """
+    given = config["experiment"]
+    if not isinstance(given, Mapping) or not isinstance(given.get("_target_"), str):
+        raise SettingFault(f"experiment._target_ must name a function, but experiment is {given!r}")
+    of_model = {name: value for name, value in (config.get("model") or {}).items() if config.get(name) is None}
+    function = _find_target(given["_target_"], "experiment")
+    parameters = list(inspect.signature(function).parameters.values())[1:]  # the runner passes the Run
+    arguments = _complete(given, function, parameters, {**config, **of_model})
+    node = {**arguments, "_convert_": "all", "_partial_": True}
+    check_targets(node, "experiment")
+    _check_required(parameters, node, "experiment")
+    return node
+
+
+def _complete(
+    given: Mapping[str, Any], owner: Any, parameters: Iterable[inspect.Parameter], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The given arguments and those that the settings have, in the order of the parameters."""
+    found: dict[str, Any] = {}
+    for parameter in parameters:
+        name, kind = parameter.name, parameter.annotation
+        if isinstance(kind, str):  # its module has `from __future__ import annotations`
+            kind = vars(sys.modules[owner.__module__]).get(kind)
+        is_set = name in given or name in settings or parameter.default is not parameter.empty
+        fields = given.get(name, {}) if name in given or not is_set else None
+        if isinstance(kind, type) and is_dataclass(kind) and isinstance(fields, Mapping) and "_target_" not in fields:
+            own = inspect.signature(kind).parameters.values()
+            found[name] = {
+                "_target_": f"{kind.__module__}.{kind.__qualname__}",
+                **_complete(fields, kind, own, settings),
+            }
+        elif name in given or name in settings:
+            found[name] = given[name] if name in given else settings[name]
+    return {**found, **{name: value for name, value in given.items() if name not in found}}
+
+
 def check_targets(node: Any, path: str = "") -> None:
     """Imports every `_target_` below `node` and checks its settings against the signature.
 
@@ -212,22 +256,26 @@ def check_targets(node: Any, path: str = "") -> None:
 
 
 def _check_target(block: Mapping[str, Any], where: str) -> None:
-    target = block["_target_"]
-    try:
-        parameters = inspect.signature(get_object(target)).parameters
-    except (ImportError, AttributeError, HydraException) as error:
-        raise SettingFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
+    parameters = inspect.signature(_find_target(block["_target_"], where)).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         for key in block:
             if not key.startswith("_") and key not in parameters:
                 raise _unknown_key(f"{where}.{key}", list(parameters))
-    lacking = [
-        name
-        for name, p in parameters.items()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and name not in block
-    ]
-    if lacking and not block.get("_partial_", False) and not block.get("_args_"):
-        raise SettingFault(f"{where} needs {', '.join(lacking)} ({target}), which the configuration lacks")
+    if not block.get("_partial_", False) and not block.get("_args_"):
+        _check_required(parameters.values(), block, where)
+
+
+def _find_target(target: str, where: str) -> Any:
+    try:
+        return get_object(target)
+    except (ImportError, AttributeError, HydraException) as error:
+        raise SettingFault(f"{where}._target_={target} cannot be imported: {_root_cause(error)}") from error
+
+
+def _check_required(parameters: Iterable[inspect.Parameter], block: Mapping[str, Any], where: str) -> None:
+    required = (p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+    if lacking := [p.name for p in required if p.name not in block]:
+        raise SettingFault(f"{where} needs {', '.join(lacking)} ({block['_target_']}), which the configuration lacks")
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -321,19 +369,10 @@ def _first_value(override: Override) -> str:
     return f"{override.get_key_element()}={value}"
 
 
-def _missing(key: str, chosen: Mapping[str, str | None], folders: Sequence[Path]) -> str:
-    """The message for a missing value, with the options of the group or the comment beside the `???`."""
-    if names := group_options(folders).get(key):
-        return f"{key} must be given: {key}=NAME, one of {', '.join(names)}"
-    choices = ((group.partition("@")[0], name) for group, name in chosen.items() if name is not None)
-    files = [f"{ROOT}.yaml", *(f"{group}/{name}.yaml" for group, name in choices)]
-    own = [file for file in files if file.split("/")[0] == key.split(".")[0]] or files
-    comment = re.compile(rf"^\s*{re.escape(key.split('.')[-1])}: *\?\?\? *# *(.+)$", re.MULTILINE)
-    paths = [folder / file for folder in folders for file in own]
-    found = [
-        match[1].strip() for path in paths if path.is_file() for match in comment.finditer(path.read_text("utf-8"))
-    ]
-    return ", ".join([f"{key} must be given: {key}=VALUE", *found[:1]])
+def _missing(key: str, folders: Sequence[Path]) -> str:
+    """The message for a missing value, with the options of the group of this name."""
+    names = group_options(folders).get(key)
+    return f"{key} must be given: {key}=" + (f"NAME, one of {', '.join(names)}" if names else "VALUE")
 
 
 def _one_line(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from experiments.contracts import Outcome, Run
 from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
-from experiments.runner.configuration import check_targets, leaves
+from experiments.runner.configuration import check_targets, complete_experiment, leaves
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.seeding import is_torch_imported, seed_generators
@@ -119,8 +119,8 @@ def _run(
     check_trusted(plain, allow)
     results.check_folder(folder)
     _check_paths(plain, folder)
-    for part in ("experiment", "logger"):
-        check_targets(plain[part], part)  # imports the targets
+    completed = complete_experiment(plain)  # imports the targets
+    check_targets(plain["logger"], "logger")
     has_torch = is_torch_imported()  # without it nothing trains, and the run does not wait for Lightning's import
     if has_torch:
         check_targets(plain["trainer"], "trainer")
@@ -136,7 +136,7 @@ def _run(
     tracking = instantiate(config.logger)
     if has_torch:
         check_trainer(instantiate(config.trainer), str(config.trainer.precision))
-    experiment = instantiate(config.experiment)  # reads the input and raises its faults
+    experiment = instantiate(completed)  # reads the input and raises its faults
 
     shown = redact_leaves(plain)
     shown_config = OmegaConf.to_yaml(OmegaConf.create(shown))
@@ -165,6 +165,7 @@ def _run(
             raise TypeError(
                 f"an experiment must return an Outcome, but {config.name} returned {type(outcome).__name__}"
             )
+        outcome = name_recipe(outcome, config)
         circumstances = Circumstances(
             experiment=config.name,
             description=shown["description"],
@@ -188,6 +189,18 @@ def _run(
         exit_code = FINE
     finally:
         tracking.close(exit_code)
+
+
+def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
+    """The outcome with the recipe of its settings in signature and notes, or with a note that its data has one."""
+    recipe = config.recipe
+    if recipe.name is not None:
+        note = f"recipe {recipe.name}: settings chosen: {recipe.chosen}"
+        return replace(outcome, signature=f"{outcome.signature}|recipe={recipe.name}", notes=[note, *outcome.notes])
+    if recipe.known is None or config.scale != "tiny":
+        return outcome
+    note = f"the small models have settings for built-in texts; +recipe={recipe.known} has settings for this data set"
+    return replace(outcome, notes=[note, *outcome.notes])
 
 
 def _redact_outcome(outcome: Outcome) -> Outcome:

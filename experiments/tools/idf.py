@@ -7,7 +7,7 @@ from experiments.contracts import Outcome, Run
 from mars.documents import save_documents
 
 
-def idf(run: Run, documents: DocumentFrequencies, output: Path) -> Outcome:
+def idf(run: Run, output: Path, documents: DocumentFrequencies) -> Outcome:
     """Writes the document frequencies of a corpus (Eq. 1 of MARS)."""
     save_documents(documents, output)
     figures = {"documents": documents.documents, "words": len(documents.containing)}

@@ -1,11 +1,8 @@
-"""Kept stages and caches: lists them, and removes or copies those that are chosen (`+exp=kept_stages`)."""
+"""Kept stages and caches: lists them, and removes those that are chosen (`+exp=kept_stages`)."""
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from core.faults import SettingFault
-from core.kept_stages import KeptStage, copy_stage, list_stages, remove_stage
+from core.kept_stages import KeptStage, list_stages, remove_stage
 from core.settings import NonNegative, Text, checked_dataclass
 from experiments.contracts import Outcome, Run, Table
 
@@ -36,38 +33,8 @@ class Choice:
         return is_named and stage.days >= self.older_than and stage.bytes >= self.larger_than * 1e6
 
 
-@dataclass(frozen=True)
-class Action:
-    """What is done with the chosen stages: they are listed; `remove` removes them, `copy_to` copies whole ones.
-
-    Links are only listed.
-
-    Raises SettingFault if both are asked for.
-    """
-
-    remove: bool = False
-    copy_to: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.remove and self.copy_to is not None:
-            raise SettingFault("remove=true and copy_to=FOLDER cannot be combined: copy first, then remove")
-
-    def take(self, stage: KeptStage) -> str:
-        """Does it; returns what was done."""
-        if stage.state == "link":
-            return "kept" if self.remove or self.copy_to is not None else ""
-        if self.remove:
-            return "removed" if remove_stage(stage) else "in use, kept"
-        if self.copy_to is None:
-            return ""
-        if stage.state not in ("whole", "cache"):
-            return "not copied"
-        copy_stage(stage, Path(self.copy_to))
-        return "copied"
-
-
-def kept_stages(run: Run, choice: Choice, action: Action) -> Outcome:
-    """Lists the stages that are chosen, with their size, age and what they were made from."""
+def kept_stages(run: Run, choice: Choice, remove: bool = False) -> Outcome:
+    """Lists the stages that are chosen, with their size, age and what they were made from; `remove` removes them."""
     chosen = [stage for stage in list_stages(run.stages.root) if choice.holds(stage)]
     rows = [
         {
@@ -77,10 +44,17 @@ def kept_stages(run: Run, choice: Choice, action: Action) -> Outcome:
             "days": round(stage.days, 1),
             "version": "" if stage.version is None else stage.version,
             "made from": ", ".join(stage.depends),
-            "done": action.take(stage),
+            "done": _remove(stage) if remove else "",
         }
         for stage in chosen
     ]
     figures = {"stages": len(chosen), "MB": sum(stage.bytes for stage in chosen) / 1e6}
     tables = [Table("Kept stages", CAPTION, rows)] if rows else []
     return Outcome(signature=run.name, tables=tables, figures=figures)
+
+
+def _remove(stage: KeptStage) -> str:
+    """Removes a stage, but neither a link nor one that a run builds; returns what was done."""
+    if stage.state == "link":
+        return "kept"
+    return "removed" if remove_stage(stage) else "in use, kept"

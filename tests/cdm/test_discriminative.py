@@ -17,7 +17,6 @@ from cdm.discriminative import (
     pool,
     pooler_features,
     save_steps,
-    series_steps,
     summary,
 )
 from cdm.pair import SEPARATOR, Pair
@@ -145,20 +144,3 @@ def test_the_classifier_pooler_may_learn_the_expert_alone_too(tmp_path: Path) ->
         pooler.save(tmp_path / "pooler.json")
         assert ClassifierPooler.load(tmp_path / "pooler.json").logit(good[0]) == pooler.logit(good[0])
     assert pooler.contributions(good[0]).keys() >= {"token_mean", "expert_token_mean", "expert_turn_min"}  # pyright: ignore[reportPossiblyUnboundVariable]
-
-
-def test_a_series_of_two_models_is_the_pair_and_the_slope_counts_the_models_between() -> None:
-    pair = Steps(np.array([-4.0, -1.0]), np.array([-3.0, -3.0]), np.array([0, 0]), dropped=2)
-    (same,) = series_steps([[pair]], [10, 1000])
-    np.testing.assert_allclose(same.momentum, pair.momentum, atol=1e-12)
-    middle = Steps(pair.amateur, np.array([-4.0, 1.0]), pair.turn, dropped=2)
-    (found,) = series_steps([[middle], [pair]], [10, 100, 1000])  # 100 lies halfway on the scale of logarithms
-    np.testing.assert_allclose(found.momentum, [1.0, -2.0], atol=1e-12)
-    np.testing.assert_allclose(found.amateur, [-4.0 - 1 / 6, 0.0], atol=1e-12)
-    (found,) = series_steps([[middle], [pair]], [10, 200, 1000])
-    slopes = [np.polyfit(np.log([10, 200, 1000]), row, 1)[0] for row in ([-4.0, -4.0, -3.0], [-1.0, 1.0, -3.0])]
-    np.testing.assert_allclose(found.momentum, np.array(slopes) * np.log(100), atol=1e-12)
-    empty = Steps(np.empty(0), np.empty(0), np.empty(0, np.int64), dropped=0)
-    assert series_steps([[empty]], [10, 1000])[0].momentum.shape == (0,)
-    with pytest.raises(ValueError, match="more parameters"):
-        series_steps([[pair], [pair]], [10, 1000, 100])

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 
 from cdm.momentum import (
@@ -11,7 +10,6 @@ from cdm.momentum import (
     degraded_log_probabilities,
     distribution_quality,
     keep_plausible,
-    series_ends,
 )
 
 AMATEUR = torch.tensor([[0.5, 0.25, 0.25]]).log()
@@ -26,19 +24,6 @@ def test_momentum_is_above_0_where_the_expert_finds_a_token_likelier() -> None:
 def test_distribution_quality_is_a_weighted_mean() -> None:
     weights = np.array([[1.0, 1.0, 2.0], [0.0, 3.0, 1.0]])
     np.testing.assert_allclose(distribution_quality(np.array([1.0, -3.0, 0.5]), weights), [-0.25, -2.125])
-
-
-def test_a_series_of_three_models_is_a_line() -> None:
-    found = series_ends(np.array([[-4.0, 1.0], [-2.0, 1.0], [-3.0, 4.0]]), [10, 100, 1000])
-    np.testing.assert_allclose(found, [[-3.5, 0.5], [-2.5, 3.5]], atol=1e-12)
-    uneven = series_ends(np.array([[0.0], [0.0], [7.0]]), [1, 10, 1000])  # at 0, 1/3 and 1 of the way
-    np.testing.assert_allclose(uneven, [[-1.0], [6.5]], atol=1e-12)
-
-
-@pytest.mark.parametrize("parameters", [[10, 10], [20, 10], [5, 20, 10]])
-def test_a_series_grows(parameters: list[int]) -> None:
-    with pytest.raises(ValueError, match="each model of a series needs more parameters than the one before, found"):
-        series_ends(np.zeros((len(parameters), 1)), parameters)
 
 
 def test_gamma_moves_away_from_the_expert() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from core.kept_stages import copy_stage, list_stages, remove_stage
+from core.kept_stages import list_stages, remove_stage
 from core.stages import Stages
 
 
@@ -56,14 +56,3 @@ def test_a_removed_stage_is_gone_and_one_in_use_stays(root: Path) -> None:
     assert [stage.name for stage in list_stages(root)] == ["momentum", "cut"]
     assert not [path.name for path in root.iterdir() if path.name.endswith(".removed")]
     assert momentum.path.is_dir()
-
-
-def test_a_copy_is_found_by_runs_that_use_the_other_folder(root: Path, tmp_path: Path) -> None:
-    amateur = list_stages(root)[0]
-    copied = copy_stage(amateur, tmp_path / "other")
-
-    def never(folder: Path) -> None:
-        raise AssertionError(folder)
-
-    assert Stages(tmp_path / "other").get("amateur", {"a": 1}, never, version=2) == copied
-    assert copy_stage(amateur, tmp_path / "other") == copied

@@ -98,9 +98,6 @@ class Toys:
         self.makers: dict[str, MakeMetric] = {
             "word_count": lambda budget, side: WordCount(),
             "bleu": lambda budget, side: Bleu(),
-            "bleu1": lambda budget, side: Bleu(1),
-            "bleu2": lambda budget, side: Bleu(2),
-            "bleu3": lambda budget, side: Bleu(3),
             "rouge_1": lambda budget, side: Rouge("rouge1"),
             "rouge_2": lambda budget, side: Rouge("rouge2", tokens="unicode"),
             "rouge_l": lambda budget, side: Rouge("rougeL"),

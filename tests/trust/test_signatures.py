@@ -204,9 +204,6 @@ def test_every_difference_is_in_the_signature(name: str, encoders: tuple[Path, P
 
 def test_every_configured_metric_is_tested() -> None:
     named = {
-        "bleu1": "bleu",
-        "bleu2": "bleu",
-        "bleu3": "bleu",
         "rouge_1": "rouge",
         "rouge_2": "rouge",
         "rouge_l": "rouge",

@@ -100,11 +100,9 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         *TOY,
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
-        "model.width.middle=24",
-        "model.development.model=${model.middle}",
+        "model.development.model=${model.amateur}",
         "model.rules=[mesgar]",
         "model.spelling=normal",
-        "+model.between.middle=${model.middle}",
         "model.negatives.mixture=[0.5,vakulenko]",
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
@@ -114,9 +112,7 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     agreement = [row for row in results["table"] if "metric" in row]
     assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {("development", 12, True)}
     expected = {"mesgar_bilstm", "cdm_mixture_bilstm", "cdm_mixture_bilstm_and_classifier"}
-    expected |= {f"cdm_series_{pooling}" for pooling in ("average", "sum", "max", "min")}
     assert expected < {row["metric"] for row in agreement}
-    assert (tmp_path / "run/models/middle/model.safetensors").is_file()
     assert {path.name for path in (tmp_path / "run/models").glob("discriminator_*")} == {
         "discriminator_bilstm",
         "discriminator_mesgar_bilstm",
@@ -126,7 +122,7 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
     (kept,) = tmp_path.glob("stages/development-*/examples.jsonl")
     examples = read_examples(kept)
     assert [example.id for example in examples] == [line["id"] for line in lines]
-    assert all(turn == turn.lower() for example in examples for turn in example.turns)
+    assert all(turn == turn.lower() for example in examples[:6] for turn in example.turns)  # those of people
     assert {(row["system"], row["n"], row["rated quality"]) for row in results["table"] if "system" in row} == {
         ("0 machine turns", 6, 1.0),
         ("2 machine turns", 6, 0.0),

@@ -2,23 +2,29 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from core.faults import SettingFault
-from experiments.runner.configuration import check_targets, compose_run, expand_sweep
+from experiments.contracts import Outcome
+from experiments.runner.configuration import check_targets, complete_experiment, compose_run, expand_sweep
+from experiments.runner.execution import name_recipe
 from experiments.runner.listing import CONFIGS, descriptions, group_options
 
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
 SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
+RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
 ALL = itertools.product(OPTIONS["exp"], OPTIONS["scale"], OPTIONS["logger"])
 CHOICES = [
-    *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL if (e, s) != ("models", "paper")),  # tiny only
+    *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL),
     *(["+exp=score", f"{group}={name}"] for group in ("data", "metric", "trainer") for name in OPTIONS[group]),
+    *([f"+exp={each}", f"+recipe={name}"] for name, each in RECIPES.items()),
     *(["+exp=score", f"+sweep={name}"] for name in OPTIONS["sweep"]),
 ]
 
@@ -29,9 +35,9 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
         config = compose("run", choices)
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, dict)
-    for part in ("experiment", "data", "metric", "trainer", "logger"):
+    complete_experiment({str(key): value for key, value in plain.items()})
+    for part in ("data", "metric", "trainer", "logger"):
         check_targets(plain.get(part), part)
-    assert plain["experiment"]["_partial_"] is True
 
 
 def test_every_experiment_has_one_line_that_describes_it() -> None:
@@ -55,12 +61,35 @@ def test_every_value_is_resolved() -> None:
 
 @pytest.mark.parametrize(
     ("choices", "longest"),
-    [([], 160), (["data=fed"], 128), (["data=dialogues"], 128), (["data=fed", "scale=paper"], 512)],
+    [([], 160), (["data=fed"], 160), (["data=fed", "+recipe=fed"], 128), (["data=fed", "scale=paper"], 512)],
     ids=str,
 )
-def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: list[str], longest: int) -> None:
+def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(choices: list[str], longest: int) -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         assert compose("run", ["+exp=cdm_dialogue", *choices]).model.longest == longest
+
+
+@pytest.mark.parametrize(
+    ("choices", "signature", "note"),
+    [
+        (["data=fed", "+recipe=fed"], "toy|recipe=fed", "recipe fed: settings chosen: windows of negatives"),
+        (["data=dstc9"], "toy", "+recipe=fed has settings for this data set"),
+        (["data=fed", "scale=paper"], "toy", ""),
+        (["data=dialogues", "data.train_path=mine.jsonl"], "toy", ""),
+        ([], "toy", ""),
+    ],
+    ids=str,
+)
+def test_results_name_their_recipe_or_the_one_that_their_data_has(
+    choices: list[str], signature: str, note: str
+) -> None:
+    root = ["data.root=x"] if any("fed" in each or "dstc9" in each for each in choices) else []
+    config = compose_run(["+exp=cdm_dialogue", *choices, *root])
+    found = name_recipe(Outcome("toy", notes=["other"]), config)
+    assert found.signature == signature
+    assert found.notes[-1] == "other"
+    assert [note in each for each in found.notes[:-1]] == [True] * bool(note)
+    assert (config.model.negatives.turns == 6) == (signature != "toy")  # FED's windows are nobody else's
 
 
 @pytest.mark.parametrize(
@@ -79,7 +108,7 @@ def test_scale_chooses_the_models_and_a_text_what_it_needs_differently(choices: 
         ),
         ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
-        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE, the file to write"]),
+        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE"]),
         ([*SCORE[:-1], "output=${nope}"], ["nope"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
         ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
@@ -111,15 +140,87 @@ def test_targets_are_checked_against_their_signatures() -> None:
     check_targets({"_target_": "data.files.read_examples", "_partial_": True}, "data")
 
 
+@dataclass(frozen=True)
+class Inner:
+    """Settings inside settings."""
+
+    low: int
+    high: int = 9
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Settings with a field of each kind."""
+
+    inner: Inner
+    device: str
+    usual: Inner = Inner(0)
+
+
+def study(run: object, data: object, outer: Outer, seed: int, steps: int = 3) -> None:
+    """An experiment."""
+
+
+STUDY = {"_target_": f"{__name__}.study"}
+SETTINGS = {
+    "experiment": STUDY,
+    "data": None,
+    "seed": 1,
+    "low": 4,
+    "device": None,
+    "model": {"device": "cuda", "seed": 2},
+}
+
+
+def test_an_argument_is_the_setting_of_its_name_and_a_dataclass_is_built_of_its_fields() -> None:
+    found = complete_experiment(SETTINGS)
+    inner = {"_target_": f"{__name__}.Inner", "low": 4}
+    outer = {"_target_": f"{__name__}.Outer", "inner": inner, "device": "cuda"}
+    assert {k: v for k, v in found.items() if k[0] != "_"} == {"data": None, "outer": outer, "seed": 1}
+    assert list(found)[:3] == ["data", "outer", "seed"]
+    assert instantiate(found).keywords["outer"] == Outer(Inner(4), "cuda")
+
+
+def test_the_experiment_node_gives_an_argument_what_no_setting_of_its_name_has() -> None:
+    given = {"outer": {"inner": {"high": 5}}, "seed": 7, "steps": 4}
+    found = complete_experiment({**SETTINGS, "experiment": {**STUDY, **given}})
+    assert instantiate(found).keywords == {"data": None, "outer": Outer(Inner(4, 5), "cuda"), "seed": 7, "steps": 4}
+    whole = {"_target_": f"{__name__}.Inner", "low": 1}
+    found = complete_experiment({**SETTINGS, "experiment": {**STUDY, "outer": {"inner": whole}}})
+    assert instantiate(found).keywords["outer"].inner == Inner(1)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        ({**STUDY, "sede": 1}, r"experiment\.sede is not a setting \(did you mean experiment\.seed "),
+        ({**STUDY, "outer": {"inner": {"lou": 1}}}, r"experiment\.outer\.inner\.lou is not a setting"),
+        ({"_target_": f"{__name__}.nothing"}, "experiment._target_=.* cannot be imported"),
+        ("study", "experiment._target_ must name a function"),
+    ],
+)
+def test_an_argument_that_the_function_does_not_take_is_a_fault(experiment: object, message: str) -> None:
+    with pytest.raises(SettingFault, match=message):
+        complete_experiment({**SETTINGS, "experiment": experiment})
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"), [("data", r"experiment needs data \("), ("low", r"experiment\.outer\.inner needs low \(")]
+)
+def test_an_argument_without_a_setting_is_a_fault(setting: str, message: str) -> None:
+    with pytest.raises(SettingFault, match=message):
+        complete_experiment({name: value for name, value in SETTINGS.items() if name != setting})
+
+
 def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
     jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "seed=range(0,2)"], [CONFIGS, TOY])
     assert [(job[0], job[-1]) for job in jobs] == [
-        ("experiment.gamma=0.25", "seed=0"),
-        ("experiment.gamma=0.25", "seed=1"),
-        ("experiment.gamma=0.75", "seed=0"),
-        ("experiment.gamma=0.75", "seed=1"),
+        ("gamma=0.25", "seed=0"),
+        ("gamma=0.25", "seed=1"),
+        ("gamma=0.75", "seed=0"),
+        ("gamma=0.75", "seed=1"),
     ]
-    assert compose_run(jobs[-1], [CONFIGS, TOY], ["toy"]).experiment.gamma == 0.75
+    assert compose_run(jobs[-1], [CONFIGS, TOY], ["toy"]).gamma == 0.75
 
 
 def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
@@ -128,8 +229,8 @@ def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
 
 
 def test_the_command_line_wins_over_a_sweep_file() -> None:
-    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "experiment.gamma=0.1"], [CONFIGS, TOY])
-    assert [job[0] for job in jobs] == ["experiment.gamma=0.1"]
+    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "gamma=0.1"], [CONFIGS, TOY])
+    assert [job[0] for job in jobs] == ["gamma=0.1"]
 
 
 def test_a_broken_file_of_the_user_is_a_fault_with_its_place(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
         ".run",
     }
     jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
-    assert [(job["number"], job["settings"]["experiment.gamma"], job["exit_code"]) for job in jobs] == [
+    assert [(job["number"], job["settings"]["gamma"], job["exit_code"]) for job in jobs] == [
         (0, "0.25", 0),
         (1, "0.75", 0),
     ]
@@ -255,7 +255,7 @@ def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
     assert "training with gamma 0.75" in (sweep / "1" / "run.log").read_text()
     printed = capsys.readouterr().out
     assert "2 jobs" in printed
-    assert "experiment.gamma" in printed
+    assert "gamma" in printed
 
 
 def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(
@@ -298,8 +298,8 @@ def test_an_objective_that_is_not_there_is_a_fault_after_the_results(
     ("arguments", "code", "words"),
     [
         (["+exp=toy", "--cfg", "job"], 0, "ending: fine"),
-        (["+exp=toy", "--cfg", "job", "--package", "experiment"], 0, "ending: ${ending}"),
-        (["+exp=toy", "--cfg", "job", "--resolve", "-p", "experiment"], 0, "ending: fine"),
+        (["+exp=toy", "--cfg", "job", "--package", "sentences"], 0, "ending: ${ending}"),
+        (["+exp=toy", "--cfg", "job", "--resolve", "-p", "sentences"], 0, "ending: fine"),
         (["--cfg", "job", "+exp=toy", "-p", "nope"], 2, "package 'nope' not found"),
         (["+exp=score", "--cfg", "job", "--resolve"], 2, "output must be given"),
         (["+exp=toy", "--resolve"], 2, "--resolve works only with --cfg job"),

@@ -70,7 +70,7 @@ def test_metrics_config_table_plots_and_models_arrive(run_here: Callable[..., in
     assert losses[:2] == [4.0, pytest.approx(2.56)]
     assert [line["trainer/global_step"] for line in history[:8]] == list(range(8))
     assert config["seed"] == 4
-    assert config["experiment"]["gamma"] == 0.5
+    assert config["gamma"] == 0.5
     assert config["expert"] == {"gamma": "0.5"}
     last = history[-1]
     assert (last["results/_type"], last["results/nrows"]) == ("table-file", 3)

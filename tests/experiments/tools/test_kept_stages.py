@@ -23,7 +23,7 @@ def stages(tmp_path: Path) -> Path:
     return kept.root
 
 
-def test_chosen_stages_are_listed_copied_and_removed(
+def test_chosen_stages_are_listed_and_removed(
     run_here: Callable[..., int], stages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here("+exp=kept_stages", "run_dir=listed") == 0
@@ -33,8 +33,6 @@ def test_chosen_stages_are_listed_copied_and_removed(
         ("expert", "whole", 2.0, 1),
     ]
     assert "amateur" in capsys.readouterr().out
-    assert run_here("+exp=kept_stages", "stage=amateur", "copy_to=other", "run_dir=copied") == 0
-    assert [path.name.split("-")[0] for path in (tmp_path / "other").iterdir()] == ["amateur"]
     assert run_here("+exp=kept_stages", "stage=amateur*", "older_than=1", "remove=true", "run_dir=none") == 0
     assert run_here("+exp=kept_stages", "larger_than=3", "remove=true", "run_dir=none") == 0
     assert len([path for path in stages.iterdir() if path.is_dir()]) == 2
@@ -52,7 +50,7 @@ class Echo:
         return Reply(question, [], 1, 1)
 
 
-def test_caches_of_metrics_are_listed_copied_and_removed_and_other_folders_are_not(
+def test_caches_of_metrics_are_listed_and_removed_and_other_folders_are_not(
     run_here: Callable[..., int], stages: Path, tmp_path: Path
 ) -> None:
     """The folders that metric/llm_judge.yaml and metric/mars.yaml name."""
@@ -66,8 +64,6 @@ def test_caches_of_metrics_are_listed_copied_and_removed_and_other_folders_are_n
     rows = json.loads((tmp_path / "listed" / "results.json").read_text("utf-8"))["table"]
     assert {row["stage"]: row["state"] for row in rows[2:]} == {"llm_judge": "cache", "augmented_references": "cache"}
     assert len(rows) == 4
-    assert run_here("+exp=kept_stages", "stage=llm_judge", "copy_to=other", "run_dir=copied") == 0
-    assert len(list((tmp_path / "other" / "llm_judge").rglob("*.json"))) == 1
     assert run_here("+exp=kept_stages", "remove=true", "run_dir=removed") == 0
     assert [path.name for path in stages.iterdir() if path.is_dir()] == ["thesis"]
 
@@ -82,10 +78,3 @@ def test_a_link_is_listed_and_kept(run_here: Callable[..., int], stages: Path, t
     assert [(row["state"], row["done"]) for row in rows] == [("whole", "removed"), ("link", "kept")]
     assert link.is_symlink()
     assert (mine / "model").is_file()
-
-
-def test_copying_and_removing_at_once_is_refused(
-    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("+exp=kept_stages", "remove=true", "copy_to=other") == 2
-    assert "copy first, then remove" in capsys.readouterr().err

@@ -111,7 +111,12 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
 
 def test_an_example_without_the_required_field_is_null_with_a_reason(run_here: Here, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n{"id": "b", "text": "y", "references": ["y"]}\n')
-    assert run_here("+exp=score", "metric=bleu1", "data.path=in.jsonl", "output=out.jsonl", "run_dir=here") == 0
+    assert (
+        run_here(
+            "+exp=score", "metric=bleu", "metric.order=1", "data.path=in.jsonl", "output=out.jsonl", "run_dir=here"
+        )
+        == 0
+    )
     first, second = (json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines())
     assert (first["scores"], first["reason"]) == ({"quality": None}, "bleu1 needs references, found none")
     assert second["scores"] == {"quality": pytest.approx(1.0)}
