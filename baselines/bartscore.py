@@ -13,7 +13,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, refuse_cut
 
 Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f"]
 Source = Literal["context", "prefix"]

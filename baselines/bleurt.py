@@ -25,7 +25,7 @@ from models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from models.identity import model_fingerprint
 from models.loading import load_pretrained
 from models.model import readable_tokens
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, refuse_cut
 
 
 @checked_dataclass

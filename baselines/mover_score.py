@@ -24,7 +24,7 @@ from data.documents import DocumentFrequencies, count_documents, read_documents
 from models.batching import batches_by_budget, pad
 from models.encoders import Encoder
 from models.model import plain_token_ids, special_frame
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, refuse_cut
 
 AT_ONCE = 256  # examples whose token embeddings are held in memory
 

@@ -17,10 +17,10 @@ from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import Setting
 from core.stages import fingerprint
-from models.causal import CausalLM, continuation_log_probabilities, fit_continuations
+from models.causal import CausalLM, continuation_log_probabilities
 from models.infilling import Convention, convention_of, encode_infills
 from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import CutTruncation, Truncation, refuse_cut
+from models.windows import CutTruncation, Truncation, fit_continuations, refuse_cut
 
 
 @checked_dataclass

@@ -15,7 +15,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from data.sentences import split_at_marks
 from data.words import count_words
 from models.embedders import Embedder, load_embedder
-from models.truncation import Truncation
+from models.windows import Truncation
 
 UNKNOWN = "a sentence has no word that the encoder knows"
 

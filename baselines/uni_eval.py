@@ -11,7 +11,7 @@ from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, refuse_cut
 
 
 @checked_dataclass

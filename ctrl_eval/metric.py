@@ -29,13 +29,13 @@ from ctrl_eval.frequency import WordFrequencies, load_frequencies, normalised_is
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from data.sentences import Splitter, make_splitter, split_english
-from models.causal import CausalLM, continuation_log_probabilities, continuation_windows
+from models.causal import CausalLM, continuation_log_probabilities
 from models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
 from models.label_words import label_word_log_probabilities
 from models.loading import load_pretrained
 from models.model import readable_tokens
 from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import Truncation
+from models.windows import Truncation, count_read, cut_continuation
 
 log = logging.getLogger(__name__)
 
@@ -315,7 +315,9 @@ class CTRLEval:
             for i, text in enumerate(texts):
                 for _, infill in text:
                     source, target = len(infill.source), len(infill.target)
-                    tokens = max(1, source) + target - 1 if self.convention.continues else max(source, target)
+                    tokens = (
+                        count_read(infill.source, infill.target) if self.convention.continues else max(source, target)
+                    )
                     needed[i] = max(needed.get(i, 0), tokens)
         rule = f"the model reads {self.longest} tokens at once"
         what = "but this text takes {}; set truncation to window or warn"
@@ -393,6 +395,6 @@ class CTRLEval:
         """The part that the model can read, and how many tokens are lost."""
         if not self.convention.continues:
             return infill.cut(self.longest, around=self.truncation == "window")
-        (pair,), lost = continuation_windows(infill.source, infill.target, self.longest, "warn")
+        pair, lost = cut_continuation(infill.source, infill.target, self.longest)
         source, target = map(tuple, pair)
         return replace(infill, source=source, target=target, stop=min(infill.stop, len(target))), lost

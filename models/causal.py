@@ -17,12 +17,9 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM
 
-from core.faults import ExampleFaults
-from core.settings import check
 from models.batching import batches_by_budget, distinct_rows, halve_when_out_of_memory, pad
 from models.model import LanguageModel, add_tokens
 from models.seq2seq import chosen_log_probabilities, output_layer_only_at
-from models.truncation import Truncation
 
 Continuation = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
 
@@ -185,72 +182,3 @@ def logit_parts(lengths: Sequence[int], most: int) -> list[list[tuple[int, int, 
             parts[-1].append((row, 0, length))
             room -= length
     return parts
-
-
-def continuation_windows(
-    context: Sequence[int], continuation: Sequence[int], longest: int, truncation: Truncation
-) -> tuple[list[Continuation], int]:
-    """The parts of one pair that a model of `longest` tokens reads, and how many tokens are lost.
-
-    A model reads all but the last token, and a start token if there is no context. For longer pairs, `window` scores
-    the whole continuation in windows of at most `longest` tokens; half of a window precedes the tokens that it scores,
-    and the beginning of the context may be lost. `warn` keeps one pair: the beginning of the continuation, and the end
-    of the context as far as there is room. `error` raises ValueError.
-
-    >>> continuation_windows([1, 2, 3], [4, 5], longest=3, truncation="warn")
-    ([([2, 3], [4, 5])], 1)
-    >>> continuation_windows([], [4, 5, 6, 7, 8, 9], longest=4, truncation="window")
-    ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
-    """
-    check(Truncation, truncation=truncation)
-    if longest < 2:
-        raise ValueError(f"a model must read at least 2 tokens, but longest is {longest}")
-    context, continuation = list(context), list(continuation)
-    needed = max(1, len(context)) + len(continuation) - 1
-    if needed <= longest or not continuation:
-        return [(context, continuation)], 0
-    match truncation:
-        case "error":
-            raise ValueError(_too_long(needed, longest))
-        case "warn":
-            kept = continuation[:longest]
-            before = context[max(0, len(context) + len(kept) - 1 - longest) :]
-            return [(before, kept)], len(context) - len(before) + len(continuation) - len(kept)
-        case "window":
-            return _windows(context, continuation, longest)
-
-
-def _windows(context: list[int], continuation: list[int], longest: int) -> tuple[list[Continuation], int]:
-    whole = context + continuation
-    start = len(context)
-    stop = longest if not context else max(start + longest // 2, longest + 1)
-    pairs: list[Continuation] = []
-    while start < len(whole):
-        stop = min(stop, len(whole))
-        begin = max(0, stop - 1 - longest)
-        pairs.append((whole[begin:start], whole[start:stop]))
-        start, stop = stop, stop + longest // 2
-    return pairs, len(context) - len(pairs[0][0])
-
-
-def fit_continuations(
-    pairs: Sequence[Continuation], longest: int, truncation: Truncation
-) -> tuple[list[list[Continuation]], list[int]]:
-    """`continuation_windows` of every pair: its windows, and how many tokens each pair lost.
-
-    Raises ExampleFaults, with `error`, for all pairs that do not fit; the index is the pair's.
-    """
-    if truncation == "error":
-        needed = [max(1, len(context)) + len(continuation) - 1 for context, continuation in pairs]
-        faults = [(i, _too_long(n, longest)) for i, n in enumerate(needed) if n > longest and pairs[i][1]]
-        if faults:
-            raise ExampleFaults(faults)
-    fitted = [continuation_windows(*pair, longest, truncation) for pair in pairs]
-    return [windows for windows, _ in fitted], [dropped for _, dropped in fitted]
-
-
-def _too_long(needed: int, longest: int) -> str:
-    return (
-        f"the model reads {longest} tokens at once, but the text with its context has {needed}: set truncation to "
-        "window (all of it, in overlapping windows) or warn (its beginning)"
-    )

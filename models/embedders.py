@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.encoders import Encoder
-from models.truncation import Truncation
+from models.windows import Truncation
 from models.word_vectors import WordVectors
 
 

@@ -9,6 +9,7 @@ from core.faults import SettingFault
 from models.causal import CausalLM
 from models.conditional import ConditionalLM
 from models.model import special_frame
+from models.windows import cut_beginning, find_near
 
 
 @dataclass(frozen=True)
@@ -184,19 +185,15 @@ class Infill:
         (1, 2, 9, 0)
         """
         body, end = self.source[:-1], self.source[-1:]
-        room = longest - len(end)
-        first = 0
-        if len(body) > room:
-            at = max(self.mask, 0)
-            first = at - room // 2 if around else at - room + 1
-            first = min(max(first, 0), len(body) - room)
-        kept = body[first : first + room]
-        lost = min(max(0, min(self.stop, len(self.target)) - longest), self.start - self.frame)  # before the segment
-        target = (*self.target[: self.frame], *self.target[self.frame + lost :])[:longest]
-        dropped = len(body) - len(kept) + len(self.target) - len(target)
-        mask = self.mask - first if self.mask >= 0 else -1
-        stop = min(self.stop - lost, len(target))
-        return Infill((*kept, *end), target, self.start - lost, stop, mask, self.frame), dropped
+        part = find_near(len(body), max(self.mask, 0), longest - len(end), centred=around)
+        source = (*body[part.start : part.stop], *end)
+        room = longest - self.frame
+        segment = self.target[self.start : self.stop][:room]
+        before = cut_beginning(self.target[self.frame : self.start], room - len(segment))
+        target = (*self.target[: self.frame], *before, *segment, *self.target[self.stop :])[:longest]
+        start, mask = self.frame + len(before), self.mask - part.start if self.mask >= 0 else -1
+        dropped = len(self.source) - len(source) + len(self.target) - len(target)
+        return Infill(source, target, start, start + len(segment), mask, self.frame), dropped
 
 
 def encode_infills(

@@ -8,13 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.faults import ExampleFaults
 from models.causal import (
     CausalLM,
     Continuation,
     continuation_log_probabilities,
-    continuation_windows,
-    fit_continuations,
     logit_parts,
 )
 from models.tiny import TinyGPT2
@@ -147,48 +144,3 @@ def test_parts_hold_every_token_once_and_keep_the_budget(lengths: list[int], mos
     assert all(0 < sum(stop - start for _, start, stop in part) <= most for part in parts)
     tokens = [(row, token) for part in parts for row, start, stop in part for token in range(start, stop)]
     assert tokens == [(row, token) for row, length in enumerate(lengths) for token in range(length)]
-
-
-@settings(deadline=None)
-@given(st.integers(0, 30), st.integers(1, 40), st.integers(2, 12))
-def test_windows_score_every_token_once_and_fit(before: int, after: int, longest: int) -> None:
-    context, continuation = list(range(before)), list(range(100, 100 + after))
-    windows, dropped = continuation_windows(context, continuation, longest, "window")
-    assert [token for _, scored in windows for token in scored] == continuation
-    whole = context + continuation
-    for i, (seen, scored) in enumerate(windows):
-        assert max(1, len(seen)) + len(scored) - 1 <= longest
-        end = whole.index(scored[0])
-        assert whole[end - len(seen) : end] == seen
-        if i or context:
-            assert len(seen) >= min(end, longest - longest // 2)
-    assert dropped == before - len(windows[0][0])
-
-
-@settings(deadline=None)
-@given(st.integers(0, 30), st.integers(1, 40), st.integers(2, 12))
-def test_a_cut_keeps_the_end_of_the_context_and_the_beginning_of_the_text(
-    before: int, after: int, longest: int
-) -> None:
-    context, continuation = list(range(before)), list(range(100, 100 + after))
-    [(seen, kept)], dropped = continuation_windows(context, continuation, longest, "warn")
-    assert continuation[: len(kept)] == kept
-    assert context[len(context) - len(seen) :] == seen
-    assert dropped == before - len(seen) + after - len(kept)
-    needed = max(1, before) + after - 1
-    assert max(1, len(seen)) + len(kept) - 1 == min(needed, longest)
-
-
-def test_texts_that_do_not_fit_are_all_named() -> None:
-    given_pairs: list[Continuation] = [([1], [2]), ([1, 2, 3], [4, 5, 6]), ([], [1] * 9)]
-    with pytest.raises(ExampleFaults) as faults:
-        fit_continuations(given_pairs, longest=4, truncation="error")
-    assert [index for index, _ in faults.value.at] == [1, 2]
-    assert "reads 4 tokens at once, but the text with its context has 5" in faults.value.faults[0]
-    windows, dropped = fit_continuations(given_pairs, longest=4, truncation="warn")
-    assert windows[1:] == [[([2, 3], [4, 5, 6])], [([], [1, 1, 1, 1])]]
-    assert dropped == [0, 1, 5]
-    with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
-        continuation_windows([1, 2], [3, 4], 2, "cut")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="at least 2 tokens, but longest is 1"):
-        continuation_windows([1, 2], [3, 4], 1, "warn")
