@@ -12,7 +12,7 @@ from core.scores import Field, Scores
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.seq2seq import Seq2SeqLM
 from models.windows import CutTruncation, refuse_cut
 
 Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f"]
@@ -82,7 +82,7 @@ class BartScore:
         if self.truncation == "error":
             rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
             refuse_cut(rule, dropped)
-        rows = target_log_probabilities(self.lm, flat, token_budget=self.token_budget)
+        rows = self.lm.log_probabilities(flat, token_budget=self.token_budget)
         means = np.array([row.mean(dtype=np.float64) for row in rows])
         quality = np.array([self._aggregate(part) for part in np.split(means, ends)] if pairs else [])
         line = signature(

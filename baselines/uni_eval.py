@@ -10,7 +10,7 @@ from core.scores import Scores, fields
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.seq2seq import Seq2SeqLM
 from models.windows import CutTruncation, refuse_cut
 
 
@@ -104,6 +104,6 @@ class UniEval:
         ]
         words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]  # pyright: ignore[reportIndexIssue]
         pairs = [(source, word) for source in sources for word in words]
-        rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
+        rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)
         yes, no = np.array(rows, dtype=np.float64).reshape(-1, 2).T
         return 1 / (1 + np.exp(no - yes)), lost

@@ -15,9 +15,8 @@ from cdm.spelling import Spelling, spell
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from models.causal import CausalLM
-from models.conditional import ConditionalLM
 from models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
-from models.model import count_positions
+from models.model import ConditionalLM, count_positions
 from models.training import Batch, Task, causal_batch, seq2seq_batch
 from models.windows import pack_turns
 
@@ -177,7 +176,7 @@ def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[Infill
     The closing token counts as one.
     """
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
-    scores = [row[len(infilling.before) :] for row in lm.log_probabilities(pairs)]
+    scores = lm.log_probabilities(pairs, given=len(infilling.before))
     return -float(np.concatenate(scores).mean(dtype=np.float64))
 
 

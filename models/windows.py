@@ -163,7 +163,8 @@ def fit_continuations(pairs: Sequence[Pair], room: int, truncation: Truncation) 
     fitted: list[list[Pair]] = []
     dropped: list[int] = []
     for (context, continuation), n in zip(pairs, needed, strict=True):
-        parts, lost = [(list(context), list(continuation))], 0
+        parts: list[Pair] = [(list(context), list(continuation))]
+        lost = 0
         if n > room and truncation == "window":
             parts, lost = overlapping_windows(context, continuation, room)
         elif n > room:
