@@ -17,8 +17,8 @@ from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
-from models.causal import CausalLM
 from models.infilling import BART, LEFT_TO_RIGHT, T5, Infiller, encode_infills
+from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5
 from tests.toy_models import toy_bart
@@ -107,7 +107,7 @@ def bart() -> Seq2SeqLM:
     return Seq2SeqLM(toy_bart(len(tokenizer), 1, 1, 0.5), tokenizer)
 
 
-def one_log_p(lm: Seq2SeqLM | CausalLM, source: str, target: list[int]) -> list[float]:
+def one_log_p(lm: ConditionalLM, source: str, target: list[int]) -> list[float]:
     """log P of each target token, one pair at a time, through the model's own loss."""
     ids = lm.tokenizer(source, return_tensors="pt")["input_ids"]
     found = []
@@ -118,7 +118,7 @@ def one_log_p(lm: Seq2SeqLM | CausalLM, source: str, target: list[int]) -> list[
     return found
 
 
-def word_ids(lm: Seq2SeqLM | CausalLM, text: str) -> list[int]:
+def word_ids(lm: ConditionalLM, text: str) -> list[int]:
     return lm.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
 

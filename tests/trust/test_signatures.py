@@ -34,11 +34,11 @@ from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from experiments.runner.listing import CONFIGS
 from mars.metric import MARS
 from models.causal import CausalLM
+from models.embedders import WordVectors
 from models.encoders import Encoder
 from models.infilling import T5, Convention, Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5
-from models.word_vectors import WordVectors
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
 EXAMPLE = Example("a", "the cat sat.", ("hello", "the cat"), "where?", "the", "good", ("a cat sat.",))
