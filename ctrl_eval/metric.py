@@ -111,6 +111,7 @@ class CTRLEval:
         iwf_tokenizer: str | Path | None = None,
         prompts: str | Path | None = "sentiment",
         verbalizers: str | Path | None = None,
+        aspects: Sequence[Aspect] = ASPECTS,
         sentence_split: str = "english",
         convention: Convention | None = None,
         longest: int | None = None,
@@ -127,11 +128,12 @@ class CTRLEval:
             iwf_tokenizer: the model whose tokens the table has; None for the tokens of `model`.
             prompts: `sentiment`, `topic`, a YAML file, or a text file with `verbalizers` beside it.
             verbalizers: the second file of the released form.
+            aspects: which to score.
             sentence_split: see `data.sentences.make_splitter`.
             convention: how the model fills gaps; known for the types of `models.infilling.OF_MODEL_TYPE`.
             longest: tokens that the model reads at once; by default as its tokenizer and configuration say.
             device, dtype: of the model.
-            settings: aspects, length_norm, weights, truncation, token_budget, as the attributes.
+            settings: length_norm, weights, truncation, token_budget, as the attributes.
 
         The weights are loaded by the first `score`.
 
@@ -145,7 +147,7 @@ class CTRLEval:
             counted = load_pretrained(AutoTokenizer.from_pretrained, iwf_tokenizer)
         frequencies = load_frequencies(iwf, counted) if iwf is not None else None
         described = {"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]}
-        return cls(infiller, frequencies, known, split=split, described=described, **settings)
+        return cls(infiller, frequencies, known, tuple(aspects), split, described=described, **settings)
 
     @property
     def requires(self) -> tuple[Field, ...]:
