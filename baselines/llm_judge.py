@@ -72,7 +72,7 @@ class LLMJudge:
         Args:
             model: a name at the endpoint; without one, a hub name or a folder.
             aspects, prompts, scale, parallel: as the attributes.
-            cache: a folder in which replies are kept.
+            cache: a folder of stages in which replies are kept.
             device, dtype: of a model in this process.
             endpoint: settings of `EndpointChat`.
 

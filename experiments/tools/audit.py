@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,6 @@ from core.stages import fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from data.rated import RatedSet
 from data.scored import ScoredFile
-from data.text_files import written_aside
 from data.words import count_words
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.cards import write_card
@@ -132,7 +130,7 @@ def audit_metric(
 ) -> MetricAudit:
     """Audits every aspect of a metric on at most `texts` texts of a set; `strengths` begins with the weakest.
 
-    The scores of perturbed texts are a stage: after a kill, the same audit continues.
+    The scores of perturbed texts are kept in a cache: after a kill, the same audit continues.
     """
     examples = draw(rated.examples, texts, run.seed)
     began = run.timings.get("scoring", 0.0)
@@ -149,8 +147,8 @@ def audit_metric(
             [(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in perturbed.values()
         ]
         depends = {"signature": scored.signature, "texts": fingerprint(read)}
-        kept = run.stages.get("audit", depends, partial(score_perturbed, metric, perturbed), version=1)
-        after = {name: json.loads((kept / f"{name}.json").read_text("utf-8")) for name in perturbed}
+        cache = run.stages.open_cache("audit", depends, version=1)
+        after = {name: cache.get(name, partial(score_accepted, metric, each)) for name, each in perturbed.items()}
     with run.timed("statistics"):
         found = {
             aspect: audit_aspect(
@@ -169,31 +167,21 @@ def audit_metric(
     return MetricAudit(found, scored.signature, audited, len(examples), cost, tuple(strengths))
 
 
-def score_perturbed(metric: Metric, perturbed: Mapping[str, Sequence[Example]], folder: Path) -> None:
-    """Writes the scores of perturbed texts by aspect, a file for each perturbation; those that exist stay."""
-    for name, examples in perturbed.items():
-        file = folder / f"{name}.json"
-        if not file.is_file():
-            values = score_accepted(metric, examples)
-            with written_aside(file) as out:
-                json.dump({aspect: scores.tolist() for aspect, scores in values.items()}, out)
-
-
-def score_accepted(metric: Metric, examples: Sequence[Example]) -> Mapping[str, Floats]:
+def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
     """The scores by aspect; NaN for examples that break a rule of the metric after they were damaged.
 
     Such a rule is that the prefix begins the text.
     """
+    accepted = np.full(len(examples), True)
     try:
-        return metric.score(examples).values
+        values = metric.score(examples).values
     except ExampleFaults as faults:
-        refused = {i for i, _ in faults.at}
-    kept = [i for i in range(len(examples)) if i not in refused]
-    values = metric.score([examples[i] for i in kept]).values
+        accepted[[i for i, _ in faults.at]] = False
+        values = metric.score([examples[i] for i in np.flatnonzero(accepted)]).values
     found = {aspect: np.full(len(examples), math.nan) for aspect in values}
     for aspect, scores in values.items():
-        found[aspect][kept] = scores
-    return found
+        found[aspect][accepted] = scores
+    return {aspect: scores.tolist() for aspect, scores in found.items()}
 
 
 def audit_tables(found: MetricAudit) -> list[Table]:

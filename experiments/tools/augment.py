@@ -10,8 +10,7 @@ from core.faults import ExampleFaults
 from data.files import located_examples
 from data.text_files import written_aside
 from experiments.contracts import Outcome, Run
-from mars.cloze import Fill, mean_kl
-from mars.keeping import to_json_numbers
+from mars.cloze import Fill, mean_kl, to_json_numbers
 from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
 

@@ -5,8 +5,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from core.faults import SettingFault
-from core.kept_stages import KeptStage, copy_stage, list_stages, remove_stage
 from core.settings import NonNegative, Text, checked_dataclass
+from core.stages import KeptStage, list_stages
 from experiments.contracts import Outcome, Run, Table
 
 CAPTION = (
@@ -57,12 +57,12 @@ class Action:
         if stage.state == "link":
             return "kept" if self.remove or self.copy_to is not None else ""
         if self.remove:
-            return "removed" if remove_stage(stage) else "in use, kept"
+            return "removed" if stage.remove() else "in use, kept"
         if self.copy_to is None:
             return ""
         if stage.state not in ("whole", "cache"):
             return "not copied"
-        copy_stage(stage, Path(self.copy_to))
+        stage.copy(Path(self.copy_to))
         return "copied"
 
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.hashing import file_sha256
 from core.scores import Field
 from core.selection import find_lack
 from core.settings import Count, check
+from core.stages import file_sha256
 from data.parquet_files import import_pyarrow
 from data.score_files import ENDINGS, write_score_rows
 from data.scored import iterate_unscored
