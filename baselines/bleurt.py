@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreT
 from baselines.likelihood import NO_TOKENS
 from core.example import Example
 from core.faults import SettingFault
-from core.scores import Field, Scores
+from core.scores import Scores, fields_by_settings
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
@@ -41,6 +41,7 @@ class Bleurt:
         token_budget: padded tokens in a batch.
     """
 
+    requires = fields_by_settings(lambda reference="references": (reference,))
     network: Any
     tokenizer: PreTrainedTokenizerBase
     model: str
@@ -63,15 +64,22 @@ class Bleurt:
             raise SettingFault(f"BLEURT has one output, but {model} has {network.config.num_labels}")
         return cls(network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, model), model, **settings)
 
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The field that the text is compared with."""
-        return (self.reference,)
-
     @cached_property
     def identity(self) -> str:
         """A fingerprint of model and tokenizer, for the signature."""
         return model_fingerprint(self.network, self.tokenizer)
+
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "bleurt",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.identity,
+            reference=self.reference,
+            truncation=self.truncation,
+        )
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without the field.
@@ -100,16 +108,10 @@ class Bleurt:
         of_pairs = self._outputs(rows["input_ids"], rows["token_type_ids"])
         at = np.array([i for i, _, _ in pairs], np.int64)
         found = [of_pairs[at == i] for i in range(len(examples))]
-        line = signature(
-            "bleurt",
-            libraries=MODEL_LIBRARIES,
-            model=self.model,
-            identity=self.identity,
-            reference=self.reference,
-            truncation=self.truncation,
-        )
         reasons = [None if len(values) else NO_TOKENS for values in found]
-        return Scores({"quality": np.array([v.mean() if len(v) else np.nan for v in found])}, line, reasons, dropped)
+        return Scores(
+            {"quality": np.array([v.mean() if len(v) else np.nan for v in found])}, self.signature, reasons, dropped
+        )
 
     def _references(self, example: Example) -> list[str]:
         return references_of(example) if self.reference == "references" else [getattr(example, self.reference)]

@@ -12,10 +12,10 @@ import numpy as np
 
 from baselines.likelihood import likelihood_scores
 from core.example import Example
-from core.scores import Field, Scores, fields
+from core.scores import Scores, fields, fields_by_settings
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
-from core.signature import Setting
+from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from models.causal import CausalLM, continuation_log_probabilities, fit_continuations
 from models.infilling import Convention, convention_of, encode_infills
@@ -40,16 +40,12 @@ class Perplexity:
         token_budget: padded tokens in a batch.
     """
 
+    requires = fields_by_settings(lambda use_context=False: ("context",) if use_context else ())
     lm: CausalLM
     model: str
     use_context: bool = False
     truncation: Truncation = "window"
     token_budget: Count = 16_384
-
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The context, where it is used."""
-        return ("context",) if self.use_context else ()
 
     @classmethod
     def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> "Perplexity":
@@ -58,6 +54,18 @@ class Perplexity:
         Raises MissingModel where neither a folder nor a reachable hub has it.
         """
         return cls(CausalLM.from_pretrained(model, device, dtype), model, **settings)
+
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "perplexity",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.lm.identity,
+            use_context=self.use_context,
+            truncation=self.truncation,
+        )
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens and, where it is used, without context.
@@ -77,8 +85,7 @@ class Perplexity:
         flat = [window for windows in fitted for window in windows]
         rows = iter(continuation_log_probabilities(self.lm, flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        settings = {"model": self.model, "identity": self.lm.identity, "use_context": self.use_context}
-        return likelihood_scores(log_probabilities, dropped, "perplexity", settings | {"truncation": self.truncation})
+        return likelihood_scores(log_probabilities, dropped, self.signature)
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """The tokens of texts; `special` adds those that begin a text."""
@@ -130,6 +137,19 @@ class InfillingPerplexity:
         lm = Seq2SeqLM.from_pretrained(model, device, dtype)
         return cls(lm, convention or convention_of(lm.model.config.model_type), model, lm.longest, **settings)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "perplexity_seq2seq",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.lm.identity,
+            longest=self.longest,
+            convention=fingerprint(self.convention),
+            truncation=self.truncation,
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens.
 
@@ -148,6 +168,4 @@ class InfillingPerplexity:
         pairs = [(infill.source, infill.target) for infill, _ in cut]
         rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
         scored = [row[infill.start :] for row, (infill, _) in zip(rows, cut, strict=True)]
-        settings: dict[str, Setting] = {"model": self.model, "identity": self.lm.identity, "longest": self.longest}
-        settings |= {"convention": fingerprint(self.convention), "truncation": self.truncation}
-        return likelihood_scores(scored, dropped, "perplexity_seq2seq", settings)
+        return likelihood_scores(scored, dropped, self.signature)

@@ -298,9 +298,11 @@ class KeptStage:
         return (time.time() - self.modified) / 86_400
 
     def remove(self) -> bool:
-        """Removes it; returns False, and removes nothing, while a run builds it. A run that uses a cache fills it again.
+        """Removes it; returns False, and removes nothing, while a run builds it.
 
-        The folder is renamed first, so that no run finds a part of it. Raises ValueError for a link.
+        The folder is renamed first, so that no run finds a part of it. A run that uses a cache fills it again.
+
+        Raises ValueError for a link.
         """
         if self.state == "link":
             raise ValueError(f"a link is not removed, but {self.path} is one")

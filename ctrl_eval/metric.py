@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from core.example import Example
 from core.faults import ExampleFaults, SettingFault, shown
-from core.scores import Field, Scores
+from core.scores import Field, Scores, fields_by_settings
 from core.selection import score_complete
 from core.settings import Count, Several, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
@@ -43,6 +43,7 @@ Aspect = Literal["coherence", "consistency", "attribute_relevance"]
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 LengthNorm = Literal["mean", "sum"]
 RELEVANCE: Aspect = "attribute_relevance"
+READ: dict[Aspect, Field] = {"consistency": "prefix", RELEVANCE: "label"}  # beside the text
 Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 
@@ -95,6 +96,7 @@ class CTRLEval:
         described: settings for the signature.
     """
 
+    requires = fields_by_settings(lambda aspects=ASPECTS: tuple(READ[aspect] for aspect in aspects if aspect in READ))
     load: Callable[[], Seq2SeqLM | CausalLM]
     tokenizer: PreTrainedTokenizerBase
     convention: Convention
@@ -184,12 +186,6 @@ class CTRLEval:
     def lm(self) -> Seq2SeqLM | CausalLM:
         """The model, loaded at first use."""
         return self.load()
-
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The fields that the aspects read beside the text."""
-        read: dict[Aspect, Field] = {"consistency": "prefix", RELEVANCE: "label"}
-        return tuple(read[aspect] for aspect in self.aspects if aspect in read)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """One score per example and aspect, with the evaluators behind it as explanations.

@@ -13,7 +13,7 @@ from typing import Any
 
 from data.download import explain_download
 from data.prepare import attributes, commongen, dialogues, newsroom, qa_ratings, roc_stories, songci
-from data.text_files import written_aside
+from data.text_files import open_atomically
 
 Lines = Iterable[str | Mapping[str, Any]]  # a mapping becomes a line of JSON
 
@@ -50,7 +50,7 @@ PREPARE: Mapping[str, Callable[[Path], Lines]] = {
 def prepare(name: str, folder: Path) -> Path:
     """Writes the file `name` into the folder of its originals. Raises FileNotFoundError if an original is missing."""
     path = folder / Path(name).name
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         for line in PREPARE[name](folder):
             file.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
     return path

@@ -177,7 +177,7 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
         values = metric.score(examples).values
     except ExampleFaults as faults:
         accepted[[i for i, _ in faults.at]] = False
-        values = metric.score([examples[i] for i in np.flatnonzero(accepted)]).values
+        values = metric.score([each for each, kept in zip(examples, accepted, strict=True) if kept]).values
     found = {aspect: np.full(len(examples), math.nan) for aspect in values}
     for aspect, scores in values.items():
         found[aspect][accepted] = scores

@@ -14,7 +14,7 @@ from core.scores import Metric
 from core.selection import find_lack
 from data.damage import DAMAGES
 from data.rated import RatedSet
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.exports import to_markdown
 from experiments.tools.audit import (
@@ -149,5 +149,5 @@ def write_summary(path: Path, tables: Sequence[Table], synthetic: bool) -> None:
     parts += [SYNTHETIC] if synthetic else []
     for table in tables:
         parts += [f"## {table.title}", table.caption, to_markdown(table.rows, linked="metric").rstrip()]
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         file.write("\n\n".join(parts) + "\n")

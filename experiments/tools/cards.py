@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.scores import Metric
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.contracts import Table
 from experiments.report.exports import markdown_text, to_markdown
 
@@ -56,11 +56,11 @@ def write_card(
     ]
     for table in tables:
         parts += [f"### {table.title}", table.caption, to_markdown(table.rows).rstrip()]
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         file.write("\n\n".join(parts) + "\n")
 
 
 def write_card_without_audit(path: Path, name: str, metric: type, needs: str) -> None:
     """Writes the card of a metric that was not audited; `needs` says what an audit needs."""
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         file.write(f"# {name}\n\n{describe(metric)}\n\nNot audited: it needs {needs}.\n")

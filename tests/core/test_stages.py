@@ -291,7 +291,7 @@ def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -
     assert mine.read_text() == "my own"
 
 
-# ---- listed, copied, removed --------------------------------------------------------------------------------------------
+# ---- listed, copied, removed -----------------------------------------------------------------------------------------
 
 
 def write_bytes(size: int, folder: Path) -> None:
@@ -347,7 +347,7 @@ def test_a_copy_is_found_by_runs_that_use_the_other_folder(root: Path, tmp_path:
     assert amateur.copy(tmp_path / "other") == copied
 
 
-# ---- hashes of files ----------------------------------------------------------------------------------------------------
+# ---- hashes of files -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

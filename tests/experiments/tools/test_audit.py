@@ -127,11 +127,12 @@ def test_only_texts_that_a_damage_changes_count() -> None:
 def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
     class Careful:
         requires = ()
+        signature = "careful"
 
         def score(self, examples: Sequence[Example]) -> Scores:
             if faults := [(i, "must not begin with b") for i, each in enumerate(examples) if each.text[:1] == "b"]:
                 raise ExampleFaults(faults)
-            return Scores({"quality": np.array([len(each.text) for each in examples], dtype=float)}, "careful")
+            return Scores({"quality": np.array([len(each.text) for each in examples], dtype=float)}, self.signature)
 
     examples = [Example(str(i), text=text) for i, text in enumerate(("aa", "b", "cccc"))]
     np.testing.assert_array_equal(score_accepted(Careful(), examples)["quality"], [2, np.nan, 4])
