@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -48,20 +48,9 @@ def compare(
     """
     scored = score_file(run, file, metrics)
     scores = flatten(scored)
-    grid = lay_grid(file, scores)
+    grid = lay_grid(file.examples, scores)
     with run.timed("comparisons"):
-        found = {
-            name: {
-                (a, b): compare_systems(
-                    values[grid.systems.index(a)],
-                    values[grid.systems.index(b)],
-                    resampling=resampling,
-                    permutations=permutations,
-                )
-                for a, b in combinations(grid.systems, 2)
-            }
-            for name, values in grid.scores.items()
-        }
+        found = compare_pairs(grid, resampling, permutations)
     partly = [(aspect, name) for aspect, values in grid.ratings.items() if np.isnan(values).any() for name in scores]
     tables = [comparison_table(found)]
     if partly:
@@ -131,9 +120,9 @@ def find_unlike_inputs(file: ScoredFile) -> Iterator[tuple[int, str]]:
                 yield line, f"all systems must answer the same input, but {found}"
 
 
-def lay_grid(file: ScoredFile, scores: Mapping[str, Floats]) -> Grid:
+def lay_grid(examples: Sequence[Example], scores: Mapping[str, Floats]) -> Grid:
     """Scores and ratings as matrices."""
-    place = [(example.system or "", example.group or "") for example in file.examples]
+    place = [(example.system or "", example.group or "") for example in examples]
     systems = tuple(dict.fromkeys(system for system, _ in place))
     inputs = tuple(dict.fromkeys(group for _, group in place))
     rows = {system: i for i, system in enumerate(systems)}
@@ -145,14 +134,29 @@ def lay_grid(file: ScoredFile, scores: Mapping[str, Floats]) -> Grid:
         table[at] = values
         return table
 
-    aspects = dict.fromkeys(aspect for example in file.examples for aspect in example.ratings)
-    ratings = {a: np.array([example.ratings.get(a, math.nan) for example in file.examples]) for a in aspects}
+    aspects = dict.fromkeys(aspect for example in examples for aspect in example.ratings)
+    ratings = {a: np.array([example.ratings.get(a, math.nan) for example in examples]) for a in aspects}
     return Grid(
         systems,
         inputs,
         {name: matrix(values) for name, values in scores.items()},
         {aspect: matrix(values) for aspect, values in ratings.items()},
     )
+
+
+def compare_pairs(
+    grid: Grid, resampling: Resampling | None = None, permutations: int = 10_000
+) -> dict[str, dict[tuple[str, str], SystemComparison]]:
+    """The comparison of every pair of systems by metric."""
+    return {
+        name: {
+            (grid.systems[i], grid.systems[j]): compare_systems(
+                values[i], values[j], resampling=resampling, permutations=permutations
+            )
+            for i, j in combinations(range(len(grid.systems)), 2)
+        }
+        for name, values in grid.scores.items()
+    }
 
 
 def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, Powered]:

@@ -19,14 +19,13 @@ from data.rated import RatedSet
 from experiments.contracts import Run
 from experiments.runner.configuration import compose_run
 from experiments.runner.listing import CONFIGS, group_options
-from experiments.tools.audit import (
+from experiments.tools.audit import damage_table, note_weaknesses
+from experiments.tools.metric_audit import (
     MetricAudit,
     audit_aspect,
     audit_metric,
     damage_all,
-    damage_table,
     draw,
-    note_weaknesses,
     score_accepted,
     share_in_context,
     share_repeated,
@@ -150,7 +149,7 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
     def audit_again() -> MetricAudit:
         nothing: Any = None
         run = Run("audit", tmp_path, Stages(tmp_path), 0, nothing, nothing, nothing)
-        return audit_metric(run, RatedSet("set", tuple(texts(4)), False), Once(), 4, [1.0], Resampling(resamples=50))
+        return audit_metric(run, RatedSet("set", tuple(texts(4)), False), Once(), 4, [1.0], resamples=50)
 
     first = audit_again()
     assert len(asked) == 1 + len(DAMAGES) + len(EDITS)
@@ -214,7 +213,11 @@ def test_texts_are_drawn_in_their_order() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "message"),
-    [("texts=0", "texts must be greater than or equal to 1"), ("strengths=[0.5,0.5]", "without duplicates")],
+    [
+        ("texts=0", "texts must be greater than or equal to 1"),
+        ("resamples=0", "resamples must be greater"),
+        ("strengths=[0.5,0.5]", "without duplicates"),
+    ],
 )
 def test_bad_settings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str):
     (tmp_path / "in.jsonl").write_text('{"text": "a b."}\n')
@@ -234,7 +237,7 @@ def test_metrics_that_cannot_be_audited_say_what_they_need(run_here: Here, tmp_p
     small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
     unaudited = (
         "+metric@unaudited.bleurt.metric=bleurt",
-        "+unaudited.bleurt._target_=experiments.tools.audit_table.Unaudited",
+        "+unaudited.bleurt._target_=experiments.tools.audit.Unaudited",
         "+unaudited.bleurt.metric._partial_=true",
         "+unaudited.bleurt.needs=a model that learned human ratings",
     )
