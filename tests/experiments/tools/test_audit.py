@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data.rated import RatedSet
+from data.corpus import RatedSet
 
 from baselines.word_count import WordCount
 from core.example import Example
