@@ -17,9 +17,8 @@ from core.settings import AscendingRatios, Count, Positive, check, checked_datac
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation
+from mars.cloze import Augmentation, Augmenter
 from mars.documents import count_words, load_documents
-from mars.keeping import Augmenter
 from mars.masking import Masking
 from mars.naive import NaiveAugmenter
 from mars.references import (
@@ -79,7 +78,7 @@ class MARS:
         described: the names of the models, for the signature.
         ratios: masking ratios lambda, ascending, 0 (the human reference) first.
         q: the weight of each ratio relative to the one before (Eq. 7).
-        kept: a folder for augmented references; None keeps none.
+        kept: a folder of stages with a cache of augmented references; None keeps none.
         documents: document frequencies of a corpus; None: of the references of each call.
         masking: which words are masked first, and at what cost.
     """
@@ -116,7 +115,7 @@ class MARS:
             language_model: a causal model, or a masked one for `naive`; not needed for `none`.
             encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
             augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
-            kept: a folder in which augmented references are kept; None keeps none.
+            kept: a folder of stages with a cache of augmented references; None keeps none.
             settings: the other ones of `MarsSettings`.
 
         Raises MissingModel where neither a folder nor a reachable hub has a model. Before any model is loaded, raises
@@ -293,7 +292,7 @@ class MarsSettings:
         """Loads everything but the language model. What it returns makes the metric from an augmenter and its model.
 
         Args:
-            kept: a folder in which augmented references are kept; None keeps none.
+            kept: a folder of stages with a cache of augmented references; None keeps none.
             caches_vectors: whether texts are embedded once, for several variants of the metric.
 
         Raises InputFaults for a tagger, an encoder or a corpus that is missing.
