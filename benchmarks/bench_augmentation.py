@@ -16,10 +16,10 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from data.words import is_clitic
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
 from mars.masking import Blank, Kept
 from mars.planning import plan
+from mars.references import Augmentation, Augmented, Job, mean_kl
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
 from models.tiny import train_tokenizer

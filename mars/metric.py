@@ -17,13 +17,13 @@ from core.settings import AscendingRatios, Count, Positive, check, checked_datac
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmenter
-from mars.documents import count_words, load_documents
-from mars.masking import Masking
+from mars.masking import Masking, count_corpus, load_documents
 from mars.naive import NaiveAugmenter
 from mars.references import (
+    Augmentation,
     Augmentations,
     AugmentedReference,
+    Augmenter,
     ReferenceKey,
     RefusedReference,
     augment_references,
@@ -208,7 +208,7 @@ class MARS:
 
     def _frequencies(self, examples: Iterable[Example]) -> DocumentFrequencies:
         """Those given, or those of the references of the examples."""
-        return self.documents or count_words(sorted({text for e in examples for text in references_of(e)}))
+        return self.documents or count_corpus(sorted({text for e in examples for text in references_of(e)}))
 
     def _augmented(
         self, examples: Sequence[Example], documents: DocumentFrequencies

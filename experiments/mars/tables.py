@@ -11,10 +11,9 @@ import numpy as np
 from data.words import split_words
 from experiments.contracts import Table
 from experiments.report.disagreements import find_disagreements
-from mars.cloze import mean_kl
 from mars.masking import Blank
 from mars.metric import Compared
-from mars.references import AugmentedReference
+from mars.references import AugmentedReference, mean_kl
 from meta_eval.agreement import agree
 from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
 from meta_eval.comparison import difference

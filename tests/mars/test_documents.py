@@ -8,7 +8,7 @@ import pytest
 
 from core.faults import InputFaults
 from data.documents import smoothed_idf
-from mars.documents import count_words, load_documents, save_documents
+from mars.masking import count_corpus, load_documents, save_documents
 
 
 def test_idf_as_used() -> None:
@@ -18,7 +18,7 @@ def test_idf_as_used() -> None:
 
 
 def test_documents_are_counted_once_per_word_without_case() -> None:
-    found = count_words(["The cat. The CAT!", "the dog", "", "A cat"])
+    found = count_corpus(["The cat. The CAT!", "the dog", "", "A cat"])
     assert found.documents == 4
     assert (found.containing["the"], found.containing["cat"], found.containing["dog"]) == (2, 2, 1)
     assert found.idf("cat") == pytest.approx(math.log(5 / 3))
@@ -26,9 +26,9 @@ def test_documents_are_counted_once_per_word_without_case() -> None:
 
 
 def test_the_order_of_documents_does_not_matter_and_another_one_does() -> None:
-    one, other = count_words(["a cat", "a dog"]), count_words(["a dog", "a cat"])
+    one, other = count_corpus(["a cat", "a dog"]), count_corpus(["a dog", "a cat"])
     assert one == other
-    assert one.corpus != count_words(["a cat", "a dog", "a cow"]).corpus
+    assert one.corpus != count_corpus(["a cat", "a dog", "a cow"]).corpus
 
 
 def test_corpora_of_each_kind(tmp_path: Path) -> None:
@@ -39,12 +39,12 @@ def test_corpora_of_each_kind(tmp_path: Path) -> None:
         {"id": "2", "text": "y", "references": ["a dog"]},
     ]
     examples.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
-    expected = count_words(["a cat", "a dog"])
+    expected = count_corpus(["a cat", "a dog"])
     assert load_documents(lines) == load_documents(examples) == expected
     save_documents(expected, saved)
     assert load_documents(saved) == expected
     examples.write_text(json.dumps({"id": "1", "text": "a cow"}) + "\n", encoding="utf-8")
-    assert load_documents(examples) == count_words(["a cow"])
+    assert load_documents(examples) == count_corpus(["a cow"])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from rapidfuzz.distance import LCSseq
 
 from core.faults import SettingFault
 from data.words import fold, split_words
-from mars.documents import count_words
 from mars.masking import (
     PAPER,
     Blank,
@@ -27,6 +26,7 @@ from mars.masking import (
     budget,
     choose_words,
     costs,
+    count_corpus,
     knapsack_table,
     longest_common_subsequence,
     make_template,
@@ -44,7 +44,7 @@ CONTEXT = "Tom lives in a house with a dog. The postman comes every day."
 
 
 def test_priorities_by_hand_and_none_for_punctuation() -> None:
-    idf = count_words(["small dog", "dog", "dog ran.", "dog"])
+    idf = count_corpus(["small dog", "dog", "dog ran.", "dog"])
     found = priorities(
         ["small", "dog", "loudly", "ran", "."], ["adjective", "noun", "adverb", "other", "other"], idf, PAPER
     )
@@ -244,7 +244,7 @@ def test_template_by_hand() -> None:
 
 
 def test_templates_of_a_story() -> None:
-    idf = count_words([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
+    idf = count_corpus([STORY, "A cat sat on the mat.", "The sun rose, and they went home."])
     ratios = (0, 0.2, 0.4, 0.6)
     found = make_templates(STORY, CONTEXT, ratios, BUILTIN, idf)
     assert found[0] == (Kept(STORY),)
@@ -256,7 +256,7 @@ def test_templates_of_a_story() -> None:
 
 def test_templates_by_hand() -> None:
     text = "The red dog ran fast."
-    idf = count_words([text, "They ran."])
+    idf = count_corpus([text, "They ran."])
     classes = {"red": "adjective", "dog": "noun", "fast": "adverb"}
     tagger = NamedTagger("by hand", lambda found: [classes.get(word, "other") for word in found])  # pyright: ignore[reportArgumentType]
     # M = 2, IDF: the, red, dog, fast ln(3/2) = 0.405; ran ln(3/3), so 0.1. v: red 9.9, ran 10, fast 7.4. N = 6.
@@ -271,7 +271,7 @@ def test_templates_by_hand() -> None:
 
 
 def test_rounding_decides_whether_a_short_reference_is_masked() -> None:
-    idf = count_words(["Yes, they did.", "No."])
+    idf = count_corpus(["Yes, they did.", "No."])
 
     def masked(rounding: Rounding) -> list[int]:
         found = make_templates("No", "", [0.2, 0.4, 0.6], BUILTIN, idf, Masking(rounding=rounding))
@@ -287,7 +287,7 @@ def test_rounding_decides_whether_a_short_reference_is_masked() -> None:
 @pytest.mark.parametrize("context", ["", "...", "שלום עולם", "🎉🎉", "something else"])
 @pytest.mark.parametrize("reference", ["", "  ", "Yes", "...", "🎉", "春眠不觉晓", "שלום, עולם!", "Ann didn't go."])
 def test_any_text_has_templates(reference: str, context: str) -> None:
-    idf = count_words([reference])
+    idf = count_corpus([reference])
     for parts in make_templates(reference, context, [0, 0.2, 0.9], BUILTIN, idf):
         kept = [part.text for part in parts if isinstance(part, Kept)]
         assert all(text in reference for text in kept)
@@ -295,7 +295,7 @@ def test_any_text_has_templates(reference: str, context: str) -> None:
 
 
 def test_no_ratio_gives_no_template_and_a_wrong_one_is_refused() -> None:
-    idf = count_words([STORY])
+    idf = count_corpus([STORY])
     assert make_templates(STORY, CONTEXT, [], BUILTIN, idf) == []
     with pytest.raises(ValueError, match="masking ratio"):
         make_templates(STORY, CONTEXT, [0.2, -0.1], BUILTIN, idf)

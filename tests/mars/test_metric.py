@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from data.documents import DocumentFrequencies
-from mars.cloze import Augmented, Fill, Job
-from mars.documents import count_words
-from mars.masking import Blank, Kept
+from mars.masking import Blank, Kept, count_corpus
 from mars.metric import MARS
-from mars.references import AugmentedReference, RefusedReference
+from mars.references import Augmented, AugmentedReference, Fill, Job, RefusedReference
 from mars.score import ratio_weights
 from mars.tagging import load_tagger
 from models.tiny import TinyBert, TinyGPT2
@@ -194,7 +192,7 @@ def test_a_cut_context_counts_only_where_it_was_read(metric: MARS) -> None:
 
 def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> None:
     examples = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
-    frequent = count_words(["dog", "a dog", "the dog", "a cat dog"])
+    frequent = count_corpus(["dog", "a dog", "the dog", "a cat dog"])
 
     def masked(documents: DocumentFrequencies | None) -> str:
         (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augment(examples)
@@ -203,7 +201,7 @@ def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> N
 
     assert masked(None) == "the [1] the cat"  # one document, all words in it: the first noun
     assert masked(frequent) == "the [1] the cat"
-    assert masked(count_words(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
+    assert masked(count_corpus(["cat", "a cat", "the cat", "my cat"])) == "the dog the [1]"
 
 
 def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
@@ -213,7 +211,7 @@ def test_a_file_that_is_scored_in_parts_is_the_corpus(metric: MARS) -> None:
     parts = [with_corpus.score([example]) for example in examples]
     assert [part.values["quality"][0] for part in parts] == pytest.approx(list(whole.values["quality"]), abs=1e-5)
     assert {part.signature for part in parts} == {whole.signature}
-    given = replace(metric, documents=count_words(["cat"]))
+    given = replace(metric, documents=count_corpus(["cat"]))
     assert given.with_corpus(examples).documents == given.documents
 
 
@@ -222,13 +220,13 @@ def test_with_documents_a_score_does_not_depend_on_its_company_and_without_them_
 ) -> None:
     alone = [Example("a", text=TEXTS[1], references=("the dog the cat",), context="c")]
     company = [*alone, Example("b", text="x", references=("dog",)), Example("c", text="x", references=("a dog",))]
-    fixed = replace(metric, ratios=(0.0, 0.25), documents=count_words(["cat", "a cat", "the cat", "my cat"]))
+    fixed = replace(metric, ratios=(0.0, 0.25), documents=count_corpus(["cat", "a cat", "the cat", "my cat"]))
     assert fixed.score(alone).values["quality"][0] == fixed.score(company).values["quality"][0]
     assert fixed.score(alone).signature == fixed.score(company).signature == fixed.signature
     free = replace(fixed, documents=None)
     one, two = free.score(alone).signature, free.score(company).signature
     assert one != two
-    assert f"|documents={count_words(['the dog the cat']).corpus}|" in one
+    assert f"|documents={count_corpus(['the dog the cat']).corpus}|" in one
     assert "|documents=references|" in free.signature
 
 
@@ -283,10 +281,9 @@ def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[floa
         ({"language_model": "x", "q": 0.0}, "q must be greater than 0, but is 0.0"),
         ({"language_model": "x", "q": float("nan")}, "q must be "),
         (
-            {"language_model": "x", "max_guess": -1, "augmenter": "naive"},
-            "max_guess must be greater than or equal to 0",
+            {"language_model": "x", "token_budget": 0, "augmenter": "naive"},
+            "token_budget must be greater than or equal to 1",
         ),
-        ({"language_model": "x", "reward": "dot"}, "reward must be 'log_probability' or 'cosine', but is 'dot'"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused_before_a_model_is_loaded(

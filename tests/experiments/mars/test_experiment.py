@@ -15,8 +15,8 @@ from core.scores import Scores
 from experiments.mars.experiment import ABLATIONS, change_setting, count_shared_texts, to_raw_perplexity
 from experiments.runner.configuration import compose_run
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation
 from mars.metric import MARS
+from mars.references import Augmentation
 from mars.tagging import load_tagger
 
 ROOT = Path(__file__).parents[3]

@@ -20,10 +20,9 @@ from experiments.mars.tables import (
     measure_lengths,
 )
 from experiments.report.plots import scores_against_ratings
-from mars.cloze import Augmented
 from mars.masking import Blank
 from mars.metric import Compared
-from mars.references import AugmentedReference
+from mars.references import Augmented, AugmentedReference
 from meta_eval.scored_set import ScoredSet
 
 
