@@ -63,7 +63,7 @@ def record_rows(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> list[list[int]
 def jobs() -> list[Job]:
     rng = random.Random(1)
     contexts = ["", "Tom had a red ball.", "Ann baked a cake for her brother, and it was so good.", "He threw it"]
-    return [Job(rng.choice(contexts), random_template(rng, rng.randint(1, 6))) for _ in range(9)]
+    return [Job(rng.choice(contexts), random_template(rng, rng.randint(1, 5))) for _ in range(6)]
 
 
 @contextmanager
