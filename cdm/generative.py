@@ -17,8 +17,8 @@ from core.faults import InputFaults
 from core.scores import Scores, fields
 from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS, Discriminator
+from discriminators.texts import LabelledText
 
 
 def labelled(negatives: Negatives) -> list[LabelledText]:

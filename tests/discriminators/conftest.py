@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pytorch_lightning import Trainer
 
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from discriminators.texts import LabelledText
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
 

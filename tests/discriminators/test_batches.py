@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from discriminators.batches import pad_rows
-from discriminators.data_module import BatchOrder, RowBatches
-from discriminators.segments import TokenRow
+from discriminators.segments import TokenRow, pad_rows
+from discriminators.texts import BatchOrder, RowBatches
 
 
 def test_padding():

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from discriminators.bert import BertClassifier, EncoderTokens
 from discriminators.discriminator import Discriminator, new_bert
+from discriminators.networks import BertClassifier, EncoderTokens
 from models.encoders import load_encoder, mean_pool
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discriminators.bilstm import AttentionBiLSTM, attention_pool, reversal
+from discriminators.networks import AttentionBiLSTM, attention_pool, reversal
 
 
 def masked(lengths: list[int], time: int) -> torch.Tensor:

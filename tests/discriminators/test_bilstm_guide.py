@@ -10,12 +10,10 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedTokenizerFast, T5Tokenizer, TopKLogitsWarper
 
-from discriminators.bilstm_guide import BiLSTMGuide, TokenMismatchError, map_tokens
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
-from discriminators.prefixes import prefix_texts
-from discriminators.text_guide import TextBridge
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.guides import BiLSTMGuide, TextBridge, TokenMismatchError, map_tokens
+from discriminators.texts import LabelledText, prefix_texts
+from discriminators.training import TrainingSettings, train_classifier
 from models.tiny import train_tokenizer
 from models.tokens import decode_tokens
 from oumg.form import Form
@@ -126,7 +124,7 @@ def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path
     build = partial(new_token_bilstm, tokenizer=tokenizer, embedding_dim=4, hidden_dim=4)
     trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
     settings = TrainingSettings(epochs=2, learning_rate=1e-2, held_out=0.2)
-    train_discriminator(build, texts, tmp_path, trainer, settings)
+    train_classifier(build, texts, tmp_path, trainer, settings)
     judge = Discriminator.from_pretrained(tmp_path)
     known = judge.network.embedding.weight.any(dim=1)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
     assert known[3:].tolist() == [True, True, False, False, False]
@@ -159,7 +157,7 @@ def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> N
     data = prefix_texts(texts, lambda s: words(s)["input_ids"], partial(decode_tokens, words), most=3)  # pyright: ignore[reportArgumentType]
     build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
     trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
-    train_discriminator(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
+    train_classifier(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
     judge = Discriminator.from_pretrained(tmp_path)
     guided = Guidance(judge, words, 4.0, k=2, reads="text")
     yes, no = words(" yes no", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportGeneralTypeIssues]

@@ -11,17 +11,16 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from core.faults import InputFaults
-from discriminators.bilstm import attention_pool
-from discriminators.causal_guide import (
+from discriminators.guides import (
     CausalGuide,
     GuideShape,
     PrefixBatches,
     mask_prefix_ends,
     train_causal_guide,
 )
-from discriminators.causal_lstm import CausalLSTM, CausalState, prefix_attention
-from discriminators.data_module import LabelledText
+from discriminators.networks import CausalLSTM, CausalState, attention_pool, prefix_attention
 from discriminators.segments import TokenRow
+from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings
 from models.model import plain_token_ids
 from models.tiny import train_tokenizer

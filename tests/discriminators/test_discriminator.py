@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from core.faults import InputFaults
-from discriminators.batches import pad_rows
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
-from discriminators.segments import read
+from discriminators.segments import pad_rows, read
+from discriminators.texts import LabelledText
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]

@@ -10,9 +10,9 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
-from discriminators.training import TrainingSettings, discriminator_loss, held_out_metrics, train_discriminator
+from discriminators.texts import LabelledText
+from discriminators.training import TrainingSettings, discriminator_loss, held_out_metrics, train_classifier
 
 LABELS = ("animals", "food", "sports")
 WORDS = ("cat dog cow", "soup bread rice", "goal race team")
@@ -38,7 +38,7 @@ def test_loss_and_metrics_by_hand() -> None:
 def test_one_classifier_learns_three_labels_and_keeps_their_names(tmp_path: Path) -> None:
     build = partial(new_bilstm, tokens="words", min_count=1, embedding_dim=16, hidden_dim=16, labels=LABELS)
     settings = TrainingSettings(epochs=8, learning_rate=1e-2, token_budget=128, held_out=0.2)
-    trained = train_discriminator(build, TEXTS, tmp_path, QUIET, settings)
+    trained = train_classifier(build, TEXTS, tmp_path, QUIET, settings)
     again = Discriminator.from_pretrained(tmp_path)
     assert again.labels == LABELS
     logits, _ = again.logits([("the cow a dog",), ("a team",), ("rice the soup",)])
@@ -60,4 +60,4 @@ def test_a_bert_of_labels_is_saved_with_them(saved_bert: Callable[..., Path], tm
 
 def test_a_label_without_a_logit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
-        train_discriminator(partial(new_bilstm, tokens="words", min_count=1), TEXTS, tmp_path, QUIET)
+        train_classifier(partial(new_bilstm, tokens="words", min_count=1), TEXTS, tmp_path, QUIET)

@@ -9,10 +9,10 @@ import pytest
 import torch
 from pytorch_lightning import LightningModule, Trainer
 
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.texts import LabelledText
+from discriminators.training import TrainingSettings, train_classifier
 
 Builds = dict[str, Callable[..., Discriminator]]
 SETTINGS = TrainingSettings(epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.2)
@@ -49,7 +49,7 @@ def test_training_reads_a_batch_in_parts(
     def build(texts: Sequence[Segments]) -> Discriminator:
         return refuse_above(builds["bilstm"](texts), 200, training=True)
 
-    trained = train_discriminator(build, toy_texts, tmp_path, make_trainer, SETTINGS)
+    trained = train_classifier(build, toy_texts, tmp_path, make_trainer, SETTINGS)
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
     assert "from now on a batch is read in 4 parts" in caplog.text
     assert "skipped" not in caplog.text
@@ -73,6 +73,6 @@ def test_a_batch_that_is_lost_is_counted(
 
     backward = LightningModule.backward
     monkeypatch.setattr(LightningModule, "backward", fail_once)
-    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, SETTINGS)
+    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, SETTINGS)
     assert "a batch does not fit into memory: 1 batches skipped" in caplog.text
     assert len(calls) > 2

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from discriminators.data_module import LabelledText
-from discriminators.prefixes import prefix_lengths, prefix_texts
+from discriminators.texts import LabelledText, prefix_lengths, prefix_texts
 
 
 def characters(text: str) -> list[int]:

@@ -18,9 +18,9 @@ from pytorch_lightning.loggers import CSVLogger
 from sklearn.metrics import roc_auc_score
 
 from core.faults import SettingFault
-from discriminators.data_module import DiscriminatorData, LabelledText, split_by_group
 from discriminators.discriminator import Discriminator
-from discriminators.training import TrainingSettings, discriminator_loss, kept_point, train_discriminator
+from discriminators.texts import DiscriminatorData, LabelledText, split_by_group
+from discriminators.training import TrainingSettings, discriminator_loss, kept_point, train_classifier
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
@@ -105,7 +105,7 @@ def held_out_points(path: Path) -> list[dict[str, float]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path):
     logger = CSVLogger(tmp_path, name="log")
-    trained = train_discriminator(
+    trained = train_classifier(
         builds[kind], toy_texts, tmp_path / "d", make_trainer, SETTINGS, loggers=[logger], seed=1
     )
     _, held_out = split_by_group(toy_texts, SETTINGS.held_out, seed=1)
@@ -129,7 +129,7 @@ def test_the_same_texts_in_both_classes_teach_nothing(
     builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path
 ):
     twins = [LabelledText(t.segments, label, t.group) for t in toy_texts[:60] for label in (0, 1)]
-    train_discriminator(builds["bilstm"], twins, tmp_path, make_trainer, SETTINGS)
+    train_classifier(builds["bilstm"], twins, tmp_path, make_trainer, SETTINGS)
     curve = held_out_points(tmp_path / "curve.json")
     assert all(abs(p["val/auc"] - 0.5) < 0.02 for p in curve)  # twins differ by rounding
     assert [p["val/accuracy"] for p in curve] == [0.5] * 4
@@ -139,7 +139,7 @@ def test_labels_at_random_stay_near_chance(builds: Builds, toy_texts: list[Label
     generator = random.Random(3)
     noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
     settings = TrainingSettings(epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.5)
-    train_discriminator(builds["bilstm"], noise, tmp_path, make_trainer, settings)
+    train_classifier(builds["bilstm"], noise, tmp_path, make_trainer, settings)
     curve = held_out_points(tmp_path / "curve.json")
     assert abs(curve[-1]["val/auc"] - 0.5) < 0.15
 
@@ -152,7 +152,7 @@ def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[Lab
     found: dict[str, float] = {}
     for keep in ("loss", "auc"):
         settings = TrainingSettings(epochs=6, learning_rate=2e-2, token_budget=512, held_out=0.5, keep=keep)
-        learned = train_discriminator(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
+        learned = train_classifier(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
         logits, _ = learned.logits([t.segments for t in held_out])
         points = held_out_points(tmp_path / keep / "curve.json")
         found[keep] = float(roc_auc_score([t.label for t in held_out], logits))
@@ -190,7 +190,7 @@ def test_killed_and_run_again_is_an_unbroken_run(
     settings = TrainingSettings(
         epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.2, validations_per_epoch=2, max_time="00:01:00:00"
     )
-    train = partial(train_discriminator, builds[kind], toy_texts, settings=settings)
+    train = partial(train_classifier, builds[kind], toy_texts, settings=settings)
     unbroken = train(tmp_path / "a", make_trainer)
     for epoch in (0, 2, 3):
         with pytest.raises(RuntimeError, match="killed"):
@@ -208,16 +208,16 @@ def test_a_finished_folder_is_loaded_and_a_foreign_one_refused(
     builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
 ):
     settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
-    first = train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    first = train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
 
     def never(**arguments):
         raise AssertionError("must not train again")
 
-    again = train_discriminator(builds["bilstm"], toy_texts, tmp_path, never, settings)
+    again = train_classifier(builds["bilstm"], toy_texts, tmp_path, never, settings)
     text = [toy_texts[0].segments]
     assert again.logits(text)[0] == first.logits(text)[0]
     with pytest.raises(ValueError, match="names other texts: use another folder, or remove this one"):
-        train_discriminator(builds["bilstm"], toy_texts[:-2], tmp_path, make_trainer, settings)
+        train_classifier(builds["bilstm"], toy_texts[:-2], tmp_path, make_trainer, settings)
 
 
 def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(
@@ -225,11 +225,11 @@ def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(
 ):
     settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
     with pytest.raises(ValueError, match="both classes must be among"):
-        train_discriminator(builds["bilstm"], [t for t in toy_texts if t.label], tmp_path, make_trainer, settings)
+        train_classifier(builds["bilstm"], [t for t in toy_texts if t.label], tmp_path, make_trainer, settings)
     blank = [replace(t, segments=(" ",)) for t in toy_texts]
     with pytest.raises(ValueError, match="not blank"):
-        train_discriminator(builds["bilstm"], blank, tmp_path, make_trainer, settings)
-    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
+        train_classifier(builds["bilstm"], blank, tmp_path, make_trainer, settings)
+    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
 
 
 def test_a_string_is_no_segments():
@@ -244,7 +244,7 @@ def test_training_does_not_disturb_the_random_state(
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -254,7 +254,7 @@ def test_time_limit_stops_and_keeps_what_was_learned(
     settings = TrainingSettings(
         epochs=10**4, max_time="00:00:00:02", token_budget=512, held_out=0.2, learning_rate=1e-2
     )
-    trained = train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    trained = train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
     curve = held_out_points(tmp_path / "curve.json")
     assert 1 <= len(curve) < 1000
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
@@ -264,15 +264,15 @@ TWO_PROCESSES = """
 import json, sys
 from functools import partial
 from pytorch_lightning import Trainer
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from discriminators.discriminator import new_bilstm
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.training import TrainingSettings, train_classifier
 
 texts = [LabelledText(tuple(s), label, group) for s, label, group in json.load(open(sys.argv[1]))]
 trainer = partial(Trainer, accelerator="cpu", devices=2, strategy="ddp", enable_progress_bar=False)
 build = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, max_tokens=64)
 settings = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=300, held_out=0.2)
-train_discriminator(build, texts, sys.argv[2], trainer, settings)
+train_classifier(build, texts, sys.argv[2], trainer, settings)
 """
 
 

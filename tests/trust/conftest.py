@@ -30,8 +30,8 @@ from cdm.pair import SEPARATOR, Pair
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
-from discriminators.bert import EncoderTokens
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from discriminators.vocabulary import EncoderTokens
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder
