@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from discriminators.discriminator import Discriminator, new_bert
-from discriminators.networks import BertClassifier, EncoderTokens
+from discriminators.networks import BertClassifier
+from discriminators.vocabulary import EncoderTokens
 from models.encoders import load_encoder, mean_pool
 
 

@@ -5,30 +5,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList
 
 from core.faults import InputFaults
-from discriminators.guides import (
-    CausalGuide,
-    GuideShape,
-    PrefixBatches,
-    mask_prefix_ends,
-    train_causal_guide,
-)
+from discriminators.guides import CausalGuide, mask_prefix_ends, new_causal_guide
 from discriminators.networks import CausalLSTM, CausalState, attention_pool, prefix_attention
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText
-from discriminators.training import TrainingSettings
+from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier
 from models.model import plain_token_ids
 from models.tiny import train_tokenizer
 from oumg.guidance import Guidance
 
 QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
-SHAPE = GuideShape(16, 16, 0.1, 64)
+BUILD = partial(new_causal_guide, embedding_dim=16, hidden_dim=16, dropout=0.1, max_tokens=64)
 
 
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
@@ -150,14 +145,17 @@ def test_prefixes_end_at_the_second_token_and_later() -> None:
     assert mask_prefix_ends(mask).tolist() == [[False, True, True, True], [False, True, False, False]]
 
 
-def test_a_batch_numbers_its_prefixes_in_the_order_of_their_logits() -> None:
-    rows = [TokenRow(torch.arange(1, n + 1).numpy(), i, 1.0) for i, n in enumerate((4, 2, 3))]
-    batches = PrefixBatches(rows, torch.tensor([1.0, 0.0, 1.0]).numpy())
-    assert batches.prefix_labels.tolist() == [1, 1, 1, 0, 1, 1]
-    batch = batches[[2, 1]]
-    assert batch["texts"].tolist() == [4, 5, 3]
-    assert batch["labels"].tolist() == [1, 1, 0]
-    assert batch["ids"][mask_prefix_ends(batch["mask"])].tolist() == [2, 3, 2]
+def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
+    rows = [TokenRow(np.arange(1, n + 1), i, 1.0) for i, n in enumerate((4, 2, 3))]
+    data = LabelledRows(rows, np.array([1.0, 0.0, 1.0], np.float32), pad=0, prefixes=True)
+    assert data.per_batch(100) == 6
+    training = ClassifierTraining(lambda ids, mask: 1.0 * ids, TrainingSettings(), data, data, 0)  # type: ignore[arg-type]
+    logits, labels, weights, places = training.read(data.make_batch([2, 1]))
+    assert logits.tolist() == [2, 3, 2]
+    assert labels.tolist() == [1, 1, 0]
+    assert weights.tolist() == [1, 1, 1]
+    assert places.tolist() == [9, 10, 5]  # four places for each text
+    assert training.labels.tolist() == [1] * 4 + [0] * 4 + [1] * 4
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +164,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[CausalGuide, Path
     tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
     folder = tmp_path_factory.mktemp("guide")
     settings = TrainingSettings(epochs=15, learning_rate=1e-2, token_budget=128, held_out=0.2)
-    return train_causal_guide(texts, tokenizer, folder, QUIET, settings, SHAPE), folder
+    return train_classifier(partial(BUILD, tokenizer=tokenizer), texts, folder, QUIET, settings), folder
 
 
 def test_it_learns(trained: tuple[CausalGuide, Path]) -> None:
@@ -254,25 +252,23 @@ def test_a_killed_training_ends_where_an_unbroken_one_ends(tmp_path: Path) -> No
     def killing(callbacks: list[pl.Callback], **arguments: Any) -> pl.Trainer:
         return QUIET(callbacks=[*callbacks, Kill()], **arguments)
 
-    whole = train_causal_guide(texts, tokenizer, tmp_path / "whole", QUIET, settings, SHAPE)
+    whole = train_classifier(partial(BUILD, tokenizer=tokenizer), texts, tmp_path / "whole", QUIET, settings)
     with pytest.raises(KilledError):
-        train_causal_guide(texts, tokenizer, tmp_path / "killed", killing, settings, SHAPE)
-    resumed = train_causal_guide(texts, tokenizer, tmp_path / "killed", QUIET, settings, SHAPE)
+        train_classifier(partial(BUILD, tokenizer=tokenizer), texts, tmp_path / "killed", killing, settings)
+    resumed = train_classifier(partial(BUILD, tokenizer=tokenizer), texts, tmp_path / "killed", QUIET, settings)
     for a, b in zip(whole.network.parameters(), resumed.network.parameters(), strict=True):
         torch.testing.assert_close(a, b)
 
 
 def test_faults_are_named(tmp_path: Path, trained: tuple[CausalGuide, Path]) -> None:
-    guide, folder = trained
+    build = partial(BUILD, tokenizer=trained[0].tokenizer)
     with pytest.raises(FileNotFoundError, match=r"a folder with guide.json, but .* has none"):
         CausalGuide.from_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="names other texts, settings, shape: use another folder, or remove this one"):
-        train_causal_guide(toy_texts(5), guide.tokenizer, folder, QUIET)
     with pytest.raises(ValueError, match="both classes must be among"):
-        train_causal_guide([LabelledText(("a b",), 1, str(i)) for i in range(9)], guide.tokenizer, tmp_path, QUIET)
+        train_classifier(build, [LabelledText(("a b",), 1, str(i)) for i in range(9)], tmp_path, QUIET)
     empty = [LabelledText(("",), i % 2, f"g{i // 2}") for i in range(8)]
-    with pytest.raises(ValueError, match="a text of at least 2 tokens on each side"):
-        train_causal_guide(empty, guide.tokenizer, tmp_path / "empty", QUIET)
+    with pytest.raises(ValueError, match=r"a text of enough tokens \(2 for a guide\) on each side"):
+        train_classifier(build, empty, tmp_path / "empty", QUIET)
     assert not (tmp_path / "empty").exists()  # free for texts that are in order
 
 

@@ -19,8 +19,18 @@ from sklearn.metrics import roc_auc_score
 
 from core.faults import SettingFault
 from discriminators.discriminator import Discriminator
-from discriminators.texts import DiscriminatorData, LabelledText, split_by_group
-from discriminators.training import TrainingSettings, discriminator_loss, kept_point, train_classifier
+from discriminators.segments import TokenRow
+from discriminators.texts import LabelledText, split_by_group
+from discriminators.training import (
+    LabelledRows,
+    TrainingSettings,
+    discriminator_loss,
+    draw_epoch,
+    kept_point,
+    order_by_auc,
+    read_rows,
+    train_classifier,
+)
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
@@ -68,33 +78,52 @@ def test_a_side_without_a_class():
 def test_settings_out_of_range():
     with pytest.raises(SettingFault, match="epochs must be greater than or equal to 1, but is 0"):
         TrainingSettings(epochs=0)
-    with pytest.raises(SettingFault, match="warmup must be less than 1, but is 1"):
-        TrainingSettings(warmup=1)
+    with pytest.raises(SettingFault, match="warm_up must be less than 1, but is 1"):
+        TrainingSettings(warm_up=1)
     with pytest.raises(SettingFault, match="held_out must be less than 1, but is 1"):
         TrainingSettings(held_out=1.5)
     with pytest.raises(SettingFault, match="keep must be 'auc' or 'loss', but is 'accuracy'"):
         TrainingSettings(keep="accuracy")  # pyright: ignore[reportArgumentType]
 
 
-def test_data_module_refuses_a_shared_group(builds: Builds, toy_texts: list[LabelledText]):
-    tokens = builds["bilstm"]([t.segments for t in toy_texts]).tokens
-    with pytest.raises(ValueError, match="on both sides of the split, but 1 are: 'g0'"):
-        DiscriminatorData(toy_texts[:4], toy_texts[:2], tokens, "error", 512)
-
-
 def test_batches_carry_labels_and_weights(builds: Builds, toy_texts: list[LabelledText]):
-    tokens = builds["bilstm"]([t.segments for t in toy_texts]).tokens
+    classifier = builds["bilstm"]([t.segments for t in toy_texts])
     long = LabelledText(tuple(t.segments[0] for t in toy_texts[:20]), 1, "long")
-    data = DiscriminatorData([*toy_texts[:40], long], toy_texts[-4:], tokens, "window", 512)
-    batches = list(data.train_dataloader())
+    texts = [*toy_texts[:40], long]
+    rows = read_rows(classifier, texts)
+    batches = [make() for make in rows.batches(512, np.random.default_rng(0))]
     shares = np.zeros(41)
     for batch in batches:
         assert batch["ids"].numel() <= 512
         np.add.at(shares, batch["texts"].numpy(), batch["weights"].numpy())
-        for label, text in zip(batch["labels"], batch["texts"], strict=True):
-            assert label == (1 if text == 40 else toy_texts[text].label)
+        assert batch["labels"].tolist() == [texts[i].label for i in batch["texts"]]
     np.testing.assert_allclose(shares, 1, atol=1e-6)
-    assert data.texts_per_batch == pytest.approx(41 / len(batches))
+    assert rows.per_batch(512) == pytest.approx(41 / len(batches))
+
+
+def ids_of(settings: TrainingSettings, seed: int, epoch: int) -> list[list[list[int]]]:
+    """The token ids of the batches of an epoch of 49 rows with different lengths."""
+    rows = [TokenRow(np.full(i, i), i - 1, 1.0) for i in range(1, 50)]
+    data = LabelledRows(rows, np.zeros(49, np.float32), pad=0)
+    return [make()["ids"].tolist() for make in draw_epoch(data, settings, seed, epoch)]
+
+
+def test_the_order_of_batches_depends_on_seed_and_epoch_only():
+    settings = TrainingSettings(token_budget=60)
+    assert ids_of(settings, 0, 3) == ids_of(settings, 0, 3)
+    assert ids_of(settings, 0, 3) != ids_of(settings, 0, 4)
+    assert ids_of(settings, 0, 3) != ids_of(settings, 1, 3)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_epochs_between_validations_share_one_pass(parts: int):
+    whole = ids_of(TrainingSettings(token_budget=60), 5, 2)
+    settings = TrainingSettings(token_budget=60, validations_per_epoch=parts)
+    shares = [ids_of(settings, 5, 2 * parts + part) for part in range(parts)]
+    assert len({len(s) for s in shares}) == 1
+    found = [batch for share in shares for batch in share]
+    assert all(batch in found for batch in whole)
+    assert len(found) - len(whole) < parts
 
 
 def held_out_points(path: Path) -> list[dict[str, float]]:
@@ -161,10 +190,11 @@ def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[Lab
 
 
 def test_kept_point_by_hand():
-    curve = [{"step": 1, "train/loss_step": 0.1}, {"step": 2, "val/loss": 0.4, "val/auc": 0.7}]
-    curve.append({"step": 3, "val/loss": 0.6, "val/auc": 0.8})
-    curve.append({"step": 4, "val/loss": 0.5, "val/auc": 0.801})
-    curve.append({"step": 5, "val/loss": 0.7, "val/auc": 0.802})
+    found = [(0.4, 0.7), (0.6, 0.8), (0.5, 0.801), (0.7, 0.802)]
+    points = [
+        {"step": i, "val/loss": loss, "val/order": order_by_auc(auc, loss)} for i, (loss, auc) in enumerate(found, 2)
+    ]
+    curve = [{"step": 1, "train/loss": 0.1}, *points]
     assert [kept_point(curve, keep)["step"] for keep in ("loss", "auc")] == [2, 4]
 
 
@@ -202,22 +232,6 @@ def test_killed_and_run_again_is_an_unbroken_run(
     curves = [json.loads((tmp_path / f / "curve.json").read_text()) for f in "ab"]
     assert curves[0] == curves[1]
     assert len(held_out_points(tmp_path / "a" / "curve.json")) == 4
-
-
-def test_a_finished_folder_is_loaded_and_a_foreign_one_refused(
-    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
-):
-    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
-    first = train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
-
-    def never(**arguments):
-        raise AssertionError("must not train again")
-
-    again = train_classifier(builds["bilstm"], toy_texts, tmp_path, never, settings)
-    text = [toy_texts[0].segments]
-    assert again.logits(text)[0] == first.logits(text)[0]
-    with pytest.raises(ValueError, match="names other texts: use another folder, or remove this one"):
-        train_classifier(builds["bilstm"], toy_texts[:-2], tmp_path, make_trainer, settings)
 
 
 def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(

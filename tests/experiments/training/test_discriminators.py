@@ -61,7 +61,7 @@ def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run) -
     first = trained(run)
     assert first.is_trained_here
     assert first.identity.startswith("judge-")
-    assert {"step", "val/loss", "val/accuracy", "val/auc"} == set(first.curve[-1])
+    assert {"step", "val/loss", "val/accuracy", "val/auc", "val/order"} == set(first.curve[-1])
     assert Discriminator.from_pretrained(first.source).logits([("good",)])[0].shape == (1,)
     idle = replace(run, trainer=no_trainer)
     assert trained(idle) == first
