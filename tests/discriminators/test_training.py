@@ -1,14 +1,13 @@
-"""Training: the loss by hand, the split, learning, resuming."""
+"""Training: the loss by hand, batches, learning, resuming, several labels, and batches that do not fit into memory."""
 
 import json
 import math
 import random
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,14 +17,15 @@ from pytorch_lightning.loggers import CSVLogger
 from sklearn.metrics import roc_auc_score
 
 from core.faults import SettingFault
-from discriminators.discriminator import Discriminator
-from discriminators.segments import TokenRow
+from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.segments import Segments, TokenRow
 from discriminators.texts import LabelledText, split_by_group
 from discriminators.training import (
     LabelledRows,
     TrainingSettings,
     discriminator_loss,
     draw_epoch,
+    held_out_metrics,
     kept_point,
     order_by_auc,
     read_rows,
@@ -51,28 +51,6 @@ def test_loss_by_hand():
     # -ln sigmoid(ln 3) = ln 4/3 for the human text, -ln(1 - sigmoid(0)) = ln 2 for the machine text of half a weight
     loss = discriminator_loss(torch.tensor([math.log(3), 0.0]), torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.5]))
     assert loss.item() == pytest.approx(math.log(4 / 3) + 0.5 * math.log(2))
-
-
-def test_split_keeps_groups_together():
-    texts = [LabelledText((f"t{i}",), i % 2, f"g{i // 4}") for i in range(80)]
-    train, held_out = split_by_group(texts, 0.25, seed=1)
-    assert not {t.group for t in train} & {t.group for t in held_out}
-    assert len(held_out) == 20
-    assert {t.segments for t in train} | {t.segments for t in held_out} == {t.segments for t in texts}
-    other_order = split_by_group(texts[::-1], 0.25, seed=1)
-    assert {t.group for t in other_order[1]} == {t.group for t in held_out}
-    assert split_by_group(texts, 0.25, seed=2) != (train, held_out)
-
-
-def test_a_side_without_a_class():
-    texts = [LabelledText((f"t{i}",), 1, f"g{i}") for i in range(10)]
-    with pytest.raises(ValueError, match="among the training texts, but these are 8 of label 1 and 0 of label 0"):
-        split_by_group(texts, 0.2, seed=0)
-    texts = [LabelledText((f"t{i}",), i % 2, "same") for i in range(10)]
-    with pytest.raises(ValueError, match="both classes must be among the training texts"):
-        split_by_group(texts, 0.2, seed=0)
-    with pytest.raises(ValueError, match="a label must be 0 or more, but is -1"):
-        LabelledText(("a",), -1, "g")
 
 
 def test_settings_out_of_range():
@@ -213,7 +191,7 @@ def killing(make_trainer: Callable[..., Trainer], epoch: int, callbacks, **argum
     return make_trainer(callbacks=[*callbacks, Kill(epoch)], **arguments)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "guide"])
 def test_killed_and_run_again_is_an_unbroken_run(
     kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
 ):
@@ -246,11 +224,6 @@ def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(
     train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
 
 
-def test_a_string_is_no_segments():
-    with pytest.raises(ValueError, match=r"a sequence of segments, but got a string: pass \('a text',\)"):
-        LabelledText("a text", 1, "g")  # pyright: ignore[reportArgumentType]
-
-
 def test_training_does_not_disturb_the_random_state(
     builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
 ):
@@ -274,32 +247,103 @@ def test_time_limit_stops_and_keeps_what_was_learned(
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
 
 
-TWO_PROCESSES = """
-import json, sys
-from functools import partial
-from pytorch_lightning import Trainer
-from discriminators.texts import LabelledText
-from discriminators.discriminator import new_bilstm
-from discriminators.training import TrainingSettings, train_classifier
-
-texts = [LabelledText(tuple(s), label, group) for s, label, group in json.load(open(sys.argv[1]))]
-trainer = partial(Trainer, accelerator="cpu", devices=2, strategy="ddp", enable_progress_bar=False)
-build = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, max_tokens=64)
-settings = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=300, held_out=0.2)
-train_classifier(build, texts, sys.argv[2], trainer, settings)
-"""
+LABELS = ("animals", "food", "sports")
+THREE = ("cat dog cow", "soup bread rice", "goal race team")
+TEXTS = [
+    LabelledText((" ".join(np.random.default_rng(i).permutation([*words.split(), "the", "a"])),), label, f"g{i}")
+    for i in range(60)
+    for label, words in enumerate(THREE)
+]
 
 
-@pytest.mark.slow
-def test_two_processes_validate_as_one(toy_texts: list[LabelledText], tmp_path: Path):
-    (tmp_path / "train.py").write_text(TWO_PROCESSES)
-    (tmp_path / "texts.json").write_text(json.dumps([[t.segments, t.label, t.group] for t in toy_texts]))
-    command = [sys.executable, tmp_path / "train.py", tmp_path / "texts.json", tmp_path / "d"]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    kept = Discriminator.from_pretrained(tmp_path / "d")
-    _, held_out = split_by_group(toy_texts, 0.2, seed=0)
-    logits, _ = kept.logits([t.segments for t in held_out])
-    signs = np.array([1 if t.label else -1 for t in held_out])
-    curve = held_out_points(tmp_path / "d" / "curve.json")
-    assert min(p["val/loss"] for p in curve) == pytest.approx(np.mean(np.logaddexp(0, -signs * logits)), abs=1e-5)
-    assert np.mean(np.sign(logits) == signs) > 0.9
+def test_loss_and_metrics_of_several_labels_by_hand() -> None:
+    logits = torch.tensor([[math.log(2), 0.0, 0.0], [0.0, 0.0, math.log(2)]])
+    labels, weights = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.5])
+    assert float(discriminator_loss(logits, labels, weights)) == pytest.approx(math.log(2) + 0.5 * math.log(4))
+    found = held_out_metrics(torch.eye(3), torch.tensor([0.0, 1.0, 2.0]))
+    assert found["accuracy"] == found["auc"] == 1.0
+    assert found["loss"] == pytest.approx(math.log(math.e + 2) - 1)
+    two = held_out_metrics(torch.tensor([[0.0, 1.0], [0.0, 2.0]]), torch.tensor([0.0, 1.0]))
+    assert (two["accuracy"], two["auc"]) == (0.5, 1.0)
+
+
+def test_one_classifier_learns_three_labels_and_keeps_their_names(make_trainer, tmp_path: Path):
+    build = partial(new_bilstm, tokens="words", min_count=1, embedding_dim=16, hidden_dim=16, labels=LABELS)
+    settings = TrainingSettings(epochs=8, learning_rate=1e-2, token_budget=128, held_out=0.2)
+    trained = train_classifier(build, TEXTS, tmp_path, make_trainer, settings)
+    again = Discriminator.from_pretrained(tmp_path)
+    assert again.labels == LABELS
+    logits, _ = again.logits([("the cow a dog",), ("a team",), ("rice the soup",)])
+    assert logits.argmax(axis=1).tolist() == [0, 2, 1]
+    np.testing.assert_allclose(
+        logits, trained.logits([("the cow a dog",), ("a team",), ("rice the soup",)])[0], atol=1e-6
+    )
+
+
+def test_a_label_without_a_logit_is_refused(make_trainer, tmp_path: Path):
+    with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
+        train_classifier(partial(new_bilstm, tokens="words", min_count=1), TEXTS, tmp_path, make_trainer)
+
+
+def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> Discriminator:
+    """The network has memory for this many padded tokens, when gradients are kept or when they are not."""
+    forward = discriminator.network.forward
+
+    def limited(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if ids.numel() > tokens and torch.is_grad_enabled() == training:
+            raise torch.OutOfMemoryError("too large")
+        return forward(ids, mask)
+
+    discriminator.network.forward = limited
+    return discriminator
+
+
+def test_judging_halves_a_batch(builds: Builds, toy_texts: list[LabelledText]) -> None:
+    texts = [t.segments for t in toy_texts[:20]]
+    discriminator = builds["bilstm"](texts)
+    expected, _ = discriminator.logits(texts)
+    found, _ = refuse_above(discriminator, 60, training=False).logits(texts)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_training_reads_a_batch_in_parts(
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    make_trainer: Callable[..., Trainer],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def build(texts: Sequence[Segments]) -> Discriminator:
+        return refuse_above(builds["bilstm"](texts), 200, training=True)
+
+    trained = train_classifier(build, toy_texts, tmp_path, make_trainer, replace(SETTINGS, epochs=2))
+    assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
+    assert "out of memory: from now on at most" in caplog.text
+    assert "skipped" not in caplog.text
+
+
+def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_parts(
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    make_trainer: Callable[..., Trainer],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+
+    def fail_once(self: LightningModule, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        calls.append(1)
+        backward(self, loss, *args, **kwargs)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("too large")
+
+    backward = LightningModule.backward
+    build = partial(builds["bilstm"], dropout=0.0)
+    whole = train_classifier(build, toy_texts, tmp_path / "whole", make_trainer, replace(SETTINGS, epochs=2))
+    monkeypatch.setattr(LightningModule, "backward", fail_once)
+    found = train_classifier(build, toy_texts, tmp_path / "parts", make_trainer, replace(SETTINGS, epochs=2))
+    texts = [text.segments for text in toy_texts[:9]]
+    np.testing.assert_allclose(found.logits(texts)[0], whole.logits(texts)[0], atol=1e-3)
+    assert "from now on at most" in caplog.text
+    assert "skipped" not in caplog.text
