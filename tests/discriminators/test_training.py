@@ -4,6 +4,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.plugins.precision import MixedPrecision
 from sklearn.metrics import roc_auc_score
 
 from core.faults import SettingFault
@@ -130,6 +132,26 @@ def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_t
     np.testing.assert_array_equal(kept.logits([t.segments for t in held_out])[0], logits)
     assert not (tmp_path / "d" / "checkpoints").exists()
     assert "val/auc" in (Path(logger.log_dir) / "metrics.csv").read_text()
+
+
+class Scaled(MixedPrecision):
+    """Scales gradients as float16 needs it, but computes in float32."""
+
+    def __init__(self) -> None:
+        super().__init__("16-mixed", "cpu", torch.amp.GradScaler("cpu", init_scale=1024.0))
+
+    def forward_context(self):
+        return nullcontext()
+
+
+def test_scaled_gradients_are_clipped_as_they_are_without_a_scale(builds: Builds, toy_texts, make_trainer, tmp_path):
+    settings = replace(SETTINGS, epochs=1, gradient_clip=0.1)
+    found = [
+        train_classifier(partial(builds["bilstm"], dropout=0.0), toy_texts[:80], tmp_path / str(i), trainer, settings)
+        for i, trainer in enumerate((make_trainer, partial(make_trainer, plugins=[Scaled()])))
+    ]
+    for plain, scaled in zip(*(each.network.parameters() for each in found), strict=True):
+        torch.testing.assert_close(scaled, plain, atol=1e-4, rtol=0)
 
 
 def test_the_same_texts_in_both_classes_teach_nothing(
