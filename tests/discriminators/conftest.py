@@ -4,11 +4,12 @@ import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytorch_lightning import Trainer
 
-from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from discriminators.discriminator import new_bert, new_bilstm
 from discriminators.guides import new_causal_guide
 from discriminators.texts import LabelledText
 from models.tiny import train_tokenizer
@@ -40,7 +41,7 @@ def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def builds(toy_encoder: Path) -> dict[str, Callable[..., Discriminator]]:
+def builds(toy_encoder: Path) -> dict[str, Callable[..., Any]]:
     """How to build a toy of each kind."""
     tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
     return {

@@ -140,7 +140,7 @@ class Scaled(MixedPrecision):
     def __init__(self) -> None:
         super().__init__("16-mixed", "cpu", torch.amp.GradScaler("cpu", init_scale=1024.0))
 
-    def forward_context(self):
+    def forward_context(self):  # pyright: ignore[reportIncompatibleMethodOverride]
         return nullcontext()
 
 
