@@ -14,7 +14,7 @@ from core.example import Example
 from core.scores import Metric, Scores, fields
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
