@@ -20,20 +20,9 @@ def model(tmp_path: Path) -> Path:
 
 
 def examples(path: Path) -> Path:
-    lines = [
-        {
-            "id": "a",
-            "text": "a dog ran",
-            "context": "In the park.",
-            "references": ["the old dog ran after a red ball ."],
-        },
-        {
-            "id": "b",
-            "text": "a cat sat",
-            "context": "In the park.",
-            "references": ["the old dog ran after a red ball ."],
-        },
-    ]
+    """Two candidates of one reference."""
+    shared = {"context": "In the park.", "references": ["the old dog ran after a red ball ."]}
+    lines = [{"id": "a", "text": "a dog ran", **shared}, {"id": "b", "text": "a cat sat", **shared}]
     path.write_text("\n".join(json.dumps(line) for line in lines) + "\n", encoding="utf-8")
     return path
 
@@ -94,7 +83,7 @@ def test_a_counted_corpus_decides_what_is_masked_and_is_named(
     counted = run("+exp=idf", f"corpus={corpus}", f"output={table}", f"outputs={tmp_path}/o")
     assert counted.returncode == 0, counted.stderr
     name = json.loads(table.read_text("utf-8"))["corpus"]
-    for documents in ([], [f"metric.documents={table}"], [f"metric.documents={corpus}"]):
+    for documents in ([], [f"metric.documents={table}"]):
         found = run(
             *("+exp=score", "metric=mars", f"data.path={data}", f"output={tmp_path}/out.jsonl"),
             *(f"metric.language_model={model}", f"outputs={tmp_path}/o", *documents),
