@@ -5,7 +5,8 @@ of the phrase are left (P, counting down). The prompt is the tune name and the w
 the first character on. The model is smaller than the original and is not pretrained.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from torch.nn.functional import cross_entropy
 from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedModel, PreTrainedTokenizerFast
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
+from core.example import Example
 from core.settings import Count, Share, checked_dataclass
 from models.batching import pad
 from models.model import Float32Linear
@@ -33,12 +35,8 @@ LENGTHS = tuple(f"<{n}>" for n in range(1, LONGEST_PHRASE + 1))
 
 def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedTokenizerFast:
     """A tokenizer with a token for every character with `min_count` occurrences, every mark and every phrase length."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        for character in text:
-            counts[character] = counts.get(character, 0) + 1
-    kept = sorted(c for c, n in counts.items() if n >= min_count and c not in MARKS and not c.isspace())
-    vocabulary = {token: i for i, token in enumerate([*SPECIAL, *LENGTHS, *MARKS, *kept])}
+    tokens = [*SPECIAL, *LENGTHS, *MARKS, *frequent_characters(texts, min_count)]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     tokenizer.decoder = decoders.Fuse()  # no spaces between characters
@@ -52,6 +50,12 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
         clean_up_tokenization_spaces=False,
         padding_side="left",
     )
+
+
+def frequent_characters(texts: Iterable[str], min_count: int = 1) -> list[str]:
+    """The characters with `min_count` occurrences, marks apart, in their order in Unicode."""
+    counts = Counter(character for text in texts for character in text)
+    return sorted(c for c, n in counts.items() if n >= min_count and c not in MARKS and not c.isspace())
 
 
 class SongNetConfig(GPT2Config):
@@ -280,3 +284,33 @@ class SongNetPlan:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return SongNet(SongNetModel(config), tokenizer)
+
+
+def tune_of(poem: Example) -> str:
+    """The tune name of a poem."""
+    if poem.prefix is None:
+        raise ValueError(f"a poem needs the name of its tune as its prefix, but {poem.id!r} has none")
+    return poem.prefix
+
+
+def spell_poems(poems: Sequence[Example]) -> list[str]:
+    """Tune and text of every poem."""
+    return [tune_of(poem) + poem.text for poem in poems]
+
+
+@dataclass(frozen=True)
+class Poems:
+    """A SongNet learns every poem after its tune and form."""
+
+    def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
+        """The generator before training."""
+        return model.build(spell_poems(poems), seed)
+
+    def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
+        """The same tasks in every epoch."""
+        found = [songnet.task(tune_of(poem), poem.text) for poem in poems]
+        return lambda seed: found
+
+    def batch(self, songnet: SongNet, tasks: Sequence[Task]) -> Batch:
+        """The arguments of a training step."""
+        return songnet.training_batch(songnet.model, tasks)
