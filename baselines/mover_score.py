@@ -5,7 +5,8 @@ subwords after the first of a word and weighs the text's tokens by their IDF amo
 IDF comes from the references, or from a corpus, on both sides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
+from core.stages import fingerprint
 from data.documents import DocumentFrequencies, count_documents, read_documents
 from models.batching import batches_by_budget, pad
 from models.encoders import Encoder
 from models.model import plain_token_ids, special_frame
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, cut_end, refuse_cut
 
 AT_ONCE = 256  # examples whose token embeddings are held in memory
 
@@ -66,6 +68,27 @@ class MoverScore:
         corpus = None if documents is None else read_documents(documents)
         return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return self._signature("references" if self.documents is None else fingerprint(sorted(self.documents)))
+
+    def _signature(self, documents: str) -> str:
+        return signature(
+            "mover_score",
+            libraries=MODEL_LIBRARIES,
+            encoder=self.encoder.name,
+            identity=self.encoder.identity,
+            layers=self.layers,
+            documents=documents,
+            truncation=self.truncation,
+        )
+
+    def with_corpus(self, examples: Iterable[Example]) -> "MoverScore":
+        """The metric with the references of these examples as corpus, unless it has `documents`."""
+        references = {reference.strip() for example in examples for reference in references_of(example)}
+        return replace(self, documents=self.documents or sorted(references))
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references.
 
@@ -78,27 +101,19 @@ class MoverScore:
         distinct = list(dict.fromkeys(text for several in texts for text in several))
         ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
         room = self.encoder.longest - sum(map(len, special_frame(self.encoder.tokenizer)))
-        dropped = [sum(max(0, len(ids[text]) - room) for text in several) for several in texts]
+        cut = {text: cut_end(row, room) for text, row in ids.items()}
+        dropped = [sum(cut[text][1] for text in several) for several in texts]
         if self.truncation == "error":
             refuse_cut(
                 f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more", dropped
             )
         references = sorted({reference for several in texts for reference in several[1:]})
         frequencies = count_documents(references if self.documents is None else self.documents, self._split)
-        cut = {text: row[:room] for text, row in ids.items()}
+        kept = {text: row for text, (row, _) in cut.items()}
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
-            quality += self._score_chunk(texts[start : start + AT_ONCE], cut, frequencies)
-        line = signature(
-            "mover_score",
-            libraries=MODEL_LIBRARIES,
-            encoder=self.encoder.name,
-            identity=self.encoder.identity,
-            layers=self.layers,
-            documents=frequencies.corpus,
-            truncation=self.truncation,
-        )
-        return Scores({"quality": np.array(quality)}, line, (), dropped)
+            quality += self._score_chunk(texts[start : start + AT_ONCE], kept, frequencies)
+        return Scores({"quality": np.array(quality)}, self._signature(frequencies.corpus), (), dropped)
 
     def _split(self, text: str) -> list[str]:
         return list(map(str, plain_token_ids(self.encoder.tokenizer, [text])[0]))

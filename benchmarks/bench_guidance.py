@@ -17,8 +17,9 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, LogitsProcessorList, PreTrainedTokenizerFast
 
-from discriminators.causal_guide import CausalGuide, CausalLSTM
 from discriminators.discriminator import new_token_bilstm
+from discriminators.guides import CausalGuide
+from discriminators.networks import CausalLSTM
 from oumg.guidance import Guidance
 
 VOCABULARY = 50_257

@@ -14,7 +14,7 @@ from core.example import Example
 from core.scores import Metric, Scores, fields
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
 from experiments.training.trained import Trained
@@ -44,13 +44,18 @@ class DisScore:
     quality: DiscriminatorScore
     label: LabelDiscriminatorScore
 
+    @property
+    def signature(self) -> str:
+        """The signatures of both discriminators."""
+        return f"{self.quality.signature} + {self.label.signature}"
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """All three aspects; NaN for a blank text, and without label."""
         quality, label = self.quality.score(examples), self.label.score(examples)
         logits, probabilities = quality.values["quality"], label.values["quality"]
         return Scores(
             {"coherence": logits, "consistency": logits, "attribute_relevance": probabilities},
-            f"{quality.signature} + {label.signature}",
+            self.signature,
             [of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
             [max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
         )
@@ -104,14 +109,13 @@ def make_baselines(
     """
 
     def backbone_model() -> Seq2SeqLM:
-        assert isinstance(metric.lm, Seq2SeqLM), "the infilling backbone is an encoder-decoder model"
-        return metric.lm
+        lm = metric.infiller.lm
+        assert isinstance(lm, Seq2SeqLM), "the infilling backbone is an encoder-decoder model"
+        return lm
 
     found: dict[str, Callable[[], Metric]] = {
         "perplexity": lambda: Perplexity.from_pretrained(causal.source, device, dtype),
-        "perplexity_backbone": lambda: InfillingPerplexity(
-            backbone_model(), metric.convention, backbone.source, metric.longest
-        ),
+        "perplexity_backbone": lambda: InfillingPerplexity(metric.infiller, backbone.source),
         "bartscore_backbone": lambda: BartScore(backbone_model(), backbone.source, source="prefix"),
     }
     if bart:

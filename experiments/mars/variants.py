@@ -9,15 +9,14 @@ from core.settings import AscendingRatios, Count, Positive, checked_dataclass
 from data.corpus import RatedSet
 from experiments.mars.findings import name_ratio_row
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation
+from mars.cloze import Augmentation, Augmenter
 from mars.documents import load_documents
-from mars.keeping import Augmenter
 from mars.masking import Masking
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
 from mars.tagging import load_tagger
 from models.causal import CausalLM
-from models.embedders import Remembered, load_embedder
+from models.embedders import CachedEmbedder, load_embedder
 from models.masked import MaskedLM
 
 MetricMaker = Callable[[Augmenter, str], MARS]
@@ -52,12 +51,12 @@ class MetricPlan:
     dtype: str = "float32"
 
     def load(self, kept: Path) -> MetricMaker:
-        """Loads everything but the language model; augmented references are kept in `kept`.
+        """Loads everything but the language model; the folder of stages `kept` gets augmented references.
 
         Raises InputFaults for a tagger, an encoder or a corpus that is missing.
         """
         tagger = load_tagger(self.tagger)
-        embedder = Remembered(load_embedder(self.encoder, device=self.device, dtype=self.dtype))
+        embedder = CachedEmbedder(load_embedder(self.encoder, device=self.device, dtype=self.dtype))
         documents = None if self.documents is None else load_documents(self.documents)
         ratios = tuple(map(float, self.ratios))
 

@@ -16,7 +16,7 @@ from data.builtin.controlled import generate_texts
 from data.builtin.reviews import REVIEWS
 from data.sentences import split_english
 from discriminators.discriminator import Discriminator
-from discriminators.explanations import explain_sentences
+from discriminators.explanations import explain_parts
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.plots import plot_logits
@@ -313,7 +313,8 @@ def find_misjudged(found: SystemFindings, device: str, synthetic: bool = False) 
         ratings = ScoredSet("human or machine", tuple(rated), {}).ratings("human")
         if worst := [i for i, *_ in find_worst(ratings, logits)]:
             judge = Discriminator.from_pretrained(trained.source, device)
-            for i, explained in zip(worst, explain_sentences(judge, [segments[i] for i in worst]), strict=True):
+            explained_texts = explain_parts(judge.logits_or_nan, [segments[i] for i in worst], "sentence")
+            for i, explained in zip(worst, explained_texts, strict=True):
                 explanations[i] = explained
         scores[f"{kind}_seed_{seed}"] = Scores({"logit": logits}, sign_logits(trained), explanations=explanations)
     return ScoredSet("human or machine", tuple(rated), scores, synthetic)

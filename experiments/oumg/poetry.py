@@ -17,7 +17,7 @@ from core.stages import fingerprint
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.splits import split_by
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
@@ -217,7 +217,7 @@ def guided_poetry(
     generator = train_songnet(run, poet, data)
     write = partial(write_poems, run, poet, generator)
     songnet = SongNet.from_pretrained(generator.source, poet.device)
-    texts = choose_guide_texts(learned, write("machine", learned, top_k(guidance.k)), guidance.guide.texts)
+    texts = label_poems(learned, write("machine", learned, top_k(guidance.k)))
     guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, songnet.tokenizer)
     loaded = load_guide(guide.source, poet.device)
     unguided = write("unguided", people, top_k(guidance.k))
@@ -403,7 +403,7 @@ def limit_tunes(poems: Sequence[Example], most: int | None) -> list[Example]:
 
 def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Estimate:
     """The perplexity per character of poems under the unguided generator, with an interval over inputs."""
-    nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems]).double().numpy()
+    nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems])
     tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
     inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
     return estimate_perplexity(nll, tokens, inputs, seed=seed)
@@ -416,11 +416,10 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
     return first, second
 
 
-def choose_guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
-    """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0), `most` in all."""
-    pairs = list(zip(human, machine, strict=True))[: most // 2]
+def label_poems(human: Sequence[Example], machine: Sequence[Example]) -> list[LabelledText]:
+    """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0)."""
     return [
         LabelledText((poem.text,), label, str(poem.group))
-        for pair in pairs
+        for pair in zip(human, machine, strict=True)
         for poem, label in zip(pair, (1, 0), strict=True)
     ]

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.corpus import Corpus
-from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from experiments.contracts import Run
 from experiments.steering.generation import MakeGuidance, continue_prompts, measure_overhead
 from experiments.steering.models import LabelJudges
 from experiments.steering.settings import Steering, TextSampling
 from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
-from models.causal import CausalLM, continuation_log_probabilities
+from models.causal import CausalLM
 from models.tokens import decode_tokens
 from oumg.diversity import distinct_n
 from oumg.guidance import Guidance, GuidanceRule
@@ -167,7 +167,7 @@ def measure_texts(
     starts = [len(decode_tokens(lm.tokenizer, row)) for row in rows]
     words = [split_pieces(text[starts[i] :].lower(), "words") for i, text in zip(of, texts, strict=True)]
     pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
-    nll = [-float(found.astype(np.float64).sum()) for found in continuation_log_probabilities(lm, pairs)]
+    nll = [-float(found.astype(np.float64).sum()) for found in lm.log_probabilities(pairs)]
     return SteeredTexts(
         label=label,
         prompts=of,

@@ -17,7 +17,7 @@ from models.training import (
     NOT_LEARNED,
     VERSION,
     Batch,
-    Schedule,
+    LanguageModelSchedule,
     Task,
     Trainable,
     causal_batch,
@@ -36,7 +36,7 @@ class Pretrained:
 
 
 class ModelPlan(Protocol):
-    """What to build: a frozen dataclass of settings (TinyT5, PretrainedSeq2Seq)."""
+    """What to build: a frozen dataclass of settings (TinyT5, PretrainedLM)."""
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Trainable:
         """Builds the model before training. Its tokenizer has the additional tokens and may learn from the texts."""
@@ -71,7 +71,7 @@ class LanguageModelPlan:
     """
 
     model: Any
-    schedule: Schedule
+    schedule: LanguageModelSchedule
     learns: Learns
     tasks_per_text: int = 1
 

@@ -28,7 +28,7 @@ from experiments.ctrl_eval.sentiment import choose_table
 from experiments.runner.configuration import compose_run
 from experiments.training.language_models import LanguageModelPlan, Pretrained
 from models.tiny import TinyGPT2, TinyT5
-from models.training import Schedule
+from models.training import LanguageModelSchedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -136,7 +136,9 @@ def test_the_released_table_goes_with_the_released_data() -> None:
 
 
 def test_the_released_table_needs_its_own_tokens_before_anything_is_trained() -> None:
-    plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), Schedule(1, 16, 1e-3), TextGaps(load_prompts("sentiment")))
+    plan = LanguageModelPlan(
+        TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(1, 1e-3, batch_size=16), TextGaps(load_prompts("sentiment"))
+    )
     assert choose_table(RELEASED, None, "google/pegasus-large", plan) == "sets/iwf_full.txt"
     with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
         choose_table(RELEASED, None, None, plan)

@@ -18,14 +18,14 @@ from experiments.oumg.poetry import (
     limit_tunes,
 )
 from experiments.training.language_models import LanguageModelPlan
-from models.training import Schedule
+from models.training import LanguageModelSchedule
 from oumg.relative import SCORES
 from oumg.songnet import Poems, SongNetPlan
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
 MODEL = SongNetPlan(8, 1, 1, n_positions=64, min_count=2)
-POET = PoetPlan(LanguageModelPlan(MODEL, Schedule(1, 2, 1e-3), Poems()))
+POET = PoetPlan(LanguageModelPlan(MODEL, LanguageModelSchedule(1, 1e-3, batch_size=2), Poems()))
 
 
 def test_g1_against_g2_and_against_itself(
