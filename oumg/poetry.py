@@ -6,12 +6,11 @@ from typing import cast
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from transformers import LogitsProcessor, LogitsProcessorList
-from transformers import set_seed as set_transformers_seed
+from transformers import LogitsProcessor
 
 from core.faults import SettingFault
 from core.settings import Count, check
-from models.batching import halve_when_out_of_memory
+from models.sampling import sample_continuations, sample_in_batches
 from oumg.form import MARKS, Form, Slot, SlotKind
 from oumg.songnet import SongNet, generation_inputs
 
@@ -128,21 +127,10 @@ def generate_poems(
         batch = [inputs[i] for i in rows]
         forms = [form for _, form in batch]
         arguments = generation_inputs(songnet, [songnet.prompt(tune, form) for tune, form in batch], forms)
-        width = arguments["input_ids"].shape[1]
-        constraint = FormConstraint(songnet, forms, width)
-        with torch.random.fork_rng():
-            set_transformers_seed(seed + rows[0])
-            written = songnet.model.generate(
-                **arguments,
-                max_new_tokens=max(map(len, forms)) + 1,
-                logits_processor=LogitsProcessorList([constraint, ContentOnly(constraint, content())]),
-                **{"do_sample": True, "top_k": 0, **generation},
-            )
-        return [songnet.decode(row[width:].tolist()) for row in written]
+        constraint = FormConstraint(songnet, forms, arguments["input_ids"].shape[1])
+        processors = [constraint, ContentOnly(constraint, content())]
+        longest = max(map(len, forms)) + 1
+        found = sample_continuations(songnet, arguments, longest, seed + rows[0], processors, **generation)
+        return [songnet.decode(row) for row in found]
 
-    poems: list[str] = []
-    for start in range(0, len(inputs), batch_size):
-        batch = list(range(len(inputs)))[start : start + batch_size]
-        poems += halve_when_out_of_memory(write, batch)  # halves have other draws than the whole batch
-        advance(len(batch))
-    return poems
+    return sample_in_batches(write, len(inputs), batch_size, advance)

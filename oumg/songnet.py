@@ -23,9 +23,9 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from core.example import Example
 from core.settings import Count, Share, checked_dataclass
-from models.batching import pad
 from models.causal import CausalLM
 from models.model import Float32Linear
+from models.sampling import pad_prompts
 from models.tokens import decode_tokens
 from models.training import Batch, Task, causal_batch
 from models.windows import Pair
@@ -214,17 +214,14 @@ def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) ->
 
 def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms: Sequence[Form]) -> dict[str, Tensor]:
     """The arguments of `generate()` for these prompts, padded on the left, with the symbols of the whole poems."""
-    longest = max(map(len, prompts))
-    total = longest + max(map(len, forms)) + 1
-    fill = songnet.vocabulary["<pad>"]
-    device = songnet.model.device
+    padded = pad_prompts(songnet, prompts)
+    width = padded["input_ids"].shape[1]
+    total = width + max(map(len, forms)) + 1
     rows = [
-        row_symbols(len(prompt), form.slots(), longest - len(prompt), total)
+        row_symbols(len(prompt), form.slots(), width - len(prompt), total)
         for prompt, form in zip(prompts, forms, strict=True)
     ]
-    ids = pad([list(reversed(prompt)) for prompt in prompts], fill, device).flip(1)
-    mask = pad([[1] * len(prompt) for prompt in prompts], 0, device).flip(1)
-    return {"input_ids": ids, "attention_mask": mask, "symbols": torch.tensor(rows, device=device)}
+    return {**padded, "symbols": torch.tensor(rows, device=songnet.device)}
 
 
 @checked_dataclass

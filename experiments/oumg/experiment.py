@@ -125,6 +125,7 @@ def two_systems(
         shown.append(Table("Anchored scores", tables.ANCHORED_CAPTION, tables.anchored_rows(with_anchor)))
     for each in with_anchor:
         notes += tables.comparison_notes(each, " against ".join(each.names) + ": ")
+    anchor_models = ",".join(model.identity for each in with_anchor for model in each.models.values())
     texts = [label_pairs((*each.train, *each.test)) for each in (comparison, *anchored)]
     return present(
         run,
@@ -134,7 +135,7 @@ def two_systems(
         notes,
         settings={
             "texts": fingerprint([list(text.segments) for each in texts for text in each]),
-            "anchored": ",".join(model.identity for each in with_anchor for model in each.models.values()) or None,
+            **({"anchored": anchor_models} if with_anchor else {}),
         },
         plots=plot_logits(found),
         figures=tables.pair_counts(found),
