@@ -138,21 +138,11 @@ class SongNet(CausalLM):
 
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
-        longest = max(length for length, _ in form.phrases)
         config = self.model.config
-        if longest > config.longest_phrase or len(form.phrases) > config.phrases:
-            raise ValueError(
-                f"the generator knows forms of at most {config.phrases} phrases of at most {config.longest_phrase} "
-                f"characters, but got {len(form.phrases)} phrases, the longest of {longest}"
-            )
+        if fault := find_misfit(tune, form, config.phrases, config.longest_phrase, config.n_positions):
+            raise ValueError(fault)
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
-        ids = [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
-        if len(ids) + len(form) + 1 > config.n_positions:
-            raise ValueError(
-                f"the generator reads {config.n_positions} tokens, but tune and form have {len(ids)} and the poem with "
-                f"its end {len(form) + 1}"
-            )
-        return ids
+        return [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
 
     def encode(self, text: str) -> list[int]:
         """A token for every character; `<unk>` for one that the vocabulary lacks."""
@@ -190,6 +180,23 @@ class SongNet(CausalLM):
             poem = "".join(token if len(token) == 1 else "□" for token in tokens)
             rows.append(row_symbols(len(prompt), Form.of(poem).slots(), 0, width))
         return torch.tensor(rows)
+
+
+def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, n_positions: int) -> str | None:
+    """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
+    longest = max(length for length, _ in form.phrases)
+    if longest > longest_phrase or len(form.phrases) > phrases:
+        return (
+            f"the generator knows forms of at most {phrases} phrases of at most {longest_phrase} characters, but got "
+            f"{len(form.phrases)} phrases, the longest of {longest}"
+        )
+    prompt = len(tune) + 2 * len(form.phrases) + 1
+    if prompt + len(form) + 1 > n_positions:
+        return (
+            f"the generator reads {n_positions} tokens, but tune and form have {prompt} and the poem with its end "
+            f"{len(form) + 1}"
+        )
+    return None
 
 
 def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArray[np.float64], " poems"]:
@@ -245,12 +252,7 @@ class SongNetPlan:
 
     def fits(self, tune: str, form: Form) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""
-        prompt = len(tune) + 2 * len(form.phrases) + 1
-        return (
-            len(form.phrases) <= self.phrases
-            and max(length for length, _ in form.phrases) <= LONGEST_PHRASE
-            and prompt + len(form) + 1 <= self.n_positions
-        )
+        return find_misfit(tune, form, self.phrases, LONGEST_PHRASE, self.n_positions) is None
 
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
         """The generator with random weights."""
