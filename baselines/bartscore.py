@@ -6,14 +6,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.likelihood import NO_TOKENS
+from baselines.pairs import score_pairs, to_quality
 from core.example import Example
 from core.scores import Field, Scores
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import CutTruncation, refuse_cut
+from models.seq2seq import Seq2SeqLM
+from models.windows import CutTruncation, cut_end, refuse_cut
 
 Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f"]
 Source = Literal["context", "prefix"]
@@ -75,16 +75,10 @@ class BartScore:
         return score_complete(examples, self.requires, "bartscore", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        pairs = [self._pairs(example) for example in examples]
-        ends = np.cumsum([len(several) for several in pairs])[:-1]
-        flat, lost = self._encode([pair for several in pairs for pair in several])
-        dropped = [int(part.sum()) for part in np.split(lost, ends)] if pairs else []
+        values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
         if self.truncation == "error":
             rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
             refuse_cut(rule, dropped)
-        rows = target_log_probabilities(self.lm, flat, token_budget=self.token_budget)
-        means = np.array([row.mean(dtype=np.float64) for row in rows])
-        quality = np.array([self._aggregate(part) for part in np.split(means, ends)] if pairs else [])
         line = signature(
             "bartscore",
             libraries=MODEL_LIBRARIES,
@@ -95,8 +89,7 @@ class BartScore:
             references=self.references if self.requires == ("references",) else None,
             truncation=self.truncation,
         )
-        reasons = [None if several else NO_TOKENS for several in pairs]
-        return Scores({"quality": quality}, line, reasons, dropped)
+        return to_quality(values, self._aggregate, line, dropped)
 
     def _pairs(self, example: Example) -> list[Texts]:
         """Sources and targets; none for a blank text. With `f`, the two directions of a reference are neighbours."""
@@ -116,27 +109,19 @@ class BartScore:
                 return [pair for r in references_of(example) for pair in ((r, text), (text, r))]
 
     def _aggregate(self, values: NDArray[np.float64]) -> float:
-        """One score from the values of all pairs; NaN without pairs."""
-        if not len(values):
-            return np.nan
+        """One score from the values of all pairs."""
         per_reference = values.reshape(-1, 2).mean(axis=1) if self.direction == "f" else values
-        return float(per_reference.mean() if self.references == "mean" else per_reference.max())
+        return per_reference.mean() if self.references == "mean" else per_reference.max()
 
-    def _encode(self, pairs: Sequence[Texts]) -> tuple[list[tuple[list[int], list[int]]], NDArray[np.int64]]:
-        """The tokens of sources and targets, and how many tokens of each pair were cut."""
+    def _score_pairs(self, pairs: Sequence[Texts]) -> tuple[NDArray[np.float64], list[int]]:
+        """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""
         if not pairs:
-            return [], np.empty(0, np.int64)
+            return np.empty(0), []
         texts = [text.strip() for pair in pairs for text in pair]
         ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
-        cut = [cut_before_end(row, self.lm.longest) for row in ids]
-        lost = np.array([len(row) - len(kept) for row, kept in zip(ids, cut, strict=True)])
-        return list(zip(cut[::2], cut[1::2], strict=True)), lost.reshape(-1, 2).sum(axis=1)
-
-
-def cut_before_end(ids: list[int], longest: int) -> list[int]:
-    """At most `longest` ids; the last one is kept because it ends a text.
-
-    >>> cut_before_end([5, 6, 7, 8, 1], longest=3)
-    [5, 6, 1]
-    """
-    return ids if len(ids) <= longest else [*ids[: longest - 1], ids[-1]]
+        kept = [cut_end(row, self.lm.longest, closing=1) for row in ids]
+        both = list(zip(kept[::2], kept[1::2], strict=True))
+        rows = self.lm.log_probabilities(
+            [(source, target) for (source, _), (target, _) in both], token_budget=self.token_budget
+        )
+        return np.array([row.mean(dtype=np.float64) for row in rows]), [lost + more for (_, lost), (_, more) in both]

@@ -20,7 +20,7 @@ from models.encoders import encoder_source
 from models.identity import model_fingerprint
 from models.loading import load_pretrained
 from models.model import readable_tokens
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, refuse_cut
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
-from baselines.likelihood import NO_TOKENS
+from baselines.pairs import score_pairs, to_quality
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Field, Scores
@@ -25,7 +25,7 @@ from models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from models.identity import model_fingerprint
 from models.loading import load_pretrained
 from models.model import readable_tokens
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, refuse_cut
 
 
 @checked_dataclass
@@ -81,25 +81,10 @@ class Bleurt:
         return score_complete(examples, self.requires, "bleurt", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        pairs = [
-            (i, r, e.full_text) for i, e in enumerate(examples) if e.full_text.strip() for r in self._references(e)
-        ]
-        longest = readable_tokens(self.network.config, self.tokenizer)
-        firsts, seconds = [r for _, r, _ in pairs], [t for _, _, t in pairs]
-        plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
-        whole = self.tokenizer(firsts, seconds, **plain)["input_ids"] if pairs else []
-        cut = {"truncation": "longest_first", "max_length": longest}
-        rows = self.tokenizer(firsts, seconds, **cut, **plain) if pairs else {"input_ids": [], "token_type_ids": []}
-        dropped = [0] * len(examples)
-        for (i, _, _), before, after in zip(pairs, whole, rows["input_ids"], strict=True):
-            dropped[i] += len(before) - len(after)
+        values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
         if self.truncation == "error":
-            refuse_cut(
-                f"the model reads {longest} tokens at once, but a text with its {self.reference} has more", dropped
-            )
-        of_pairs = self._outputs(rows["input_ids"], rows["token_type_ids"])
-        at = np.array([i for i, _, _ in pairs], np.int64)
-        found = [of_pairs[at == i] for i in range(len(examples))]
+            rule = f"the model reads {self.longest} tokens at once, but a text with its {self.reference} has more"
+            refuse_cut(rule, dropped)
         line = signature(
             "bleurt",
             libraries=MODEL_LIBRARIES,
@@ -108,11 +93,29 @@ class Bleurt:
             reference=self.reference,
             truncation=self.truncation,
         )
-        reasons = [None if len(values) else NO_TOKENS for values in found]
-        return Scores({"quality": np.array([v.mean() if len(v) else np.nan for v in found])}, line, reasons, dropped)
+        return to_quality(values, np.mean, line, dropped)
 
-    def _references(self, example: Example) -> list[str]:
-        return references_of(example) if self.reference == "references" else [getattr(example, self.reference)]
+    @property
+    def longest(self) -> int:
+        """How many tokens of a pair the model reads at once, special ones included."""
+        return readable_tokens(self.network.config, self.tokenizer)
+
+    def _pairs(self, example: Example) -> list[tuple[str, str]]:
+        """(reference, text); none for a blank text."""
+        text = example.full_text
+        several = references_of(example) if self.reference == "references" else [getattr(example, self.reference)]
+        return [(reference, text) for reference in several if text.strip()]
+
+    def _score_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[NDArray[np.float64], list[int]]:
+        """The model's output for each pair, and how many tokens of it were cut."""
+        if not pairs:
+            return np.empty(0), []
+        firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
+        plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
+        whole: Any = self.tokenizer(firsts, seconds, **plain)["input_ids"]
+        rows: Any = self.tokenizer(firsts, seconds, truncation="longest_first", max_length=self.longest, **plain)
+        lost = [len(before) - len(after) for before, after in zip(whole, rows["input_ids"], strict=True)]
+        return self._outputs(rows["input_ids"], rows["token_type_ids"]), lost
 
     @torch.inference_mode()
     def _outputs(self, ids: Sequence[list[int]], types: Sequence[list[int]]) -> NDArray[np.float64]:

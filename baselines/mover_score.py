@@ -24,7 +24,7 @@ from data.documents import DocumentFrequencies, count_documents, read_documents
 from models.batching import batches_by_budget, pad
 from models.encoders import Encoder
 from models.model import plain_token_ids, special_frame
-from models.truncation import CutTruncation, refuse_cut
+from models.windows import CutTruncation, cut_end, refuse_cut
 
 AT_ONCE = 256  # examples whose token embeddings are held in memory
 
@@ -78,17 +78,18 @@ class MoverScore:
         distinct = list(dict.fromkeys(text for several in texts for text in several))
         ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
         room = self.encoder.longest - sum(map(len, special_frame(self.encoder.tokenizer)))
-        dropped = [sum(max(0, len(ids[text]) - room) for text in several) for several in texts]
+        cut = {text: cut_end(row, room) for text, row in ids.items()}
+        dropped = [sum(cut[text][1] for text in several) for several in texts]
         if self.truncation == "error":
             refuse_cut(
                 f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more", dropped
             )
         references = sorted({reference for several in texts for reference in several[1:]})
         frequencies = count_documents(references if self.documents is None else self.documents, self._split)
-        cut = {text: row[:room] for text, row in ids.items()}
+        kept = {text: row for text, (row, _) in cut.items()}
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
-            quality += self._score_chunk(texts[start : start + AT_ONCE], cut, frequencies)
+            quality += self._score_chunk(texts[start : start + AT_ONCE], kept, frequencies)
         line = signature(
             "mover_score",
             libraries=MODEL_LIBRARIES,

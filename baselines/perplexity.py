@@ -17,10 +17,9 @@ from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import Setting
 from core.stages import fingerprint
-from models.causal import CausalLM, continuation_log_probabilities, fit_continuations
-from models.infilling import Convention, convention_of, encode_infills
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import CutTruncation, Truncation, refuse_cut
+from models.causal import CausalLM
+from models.infilling import Convention, Infiller
+from models.windows import CutTruncation, Truncation, fit_continuations, refuse_cut
 
 
 @checked_dataclass
@@ -75,7 +74,7 @@ class Perplexity:
         pairs = list(zip(contexts, self._encode(texts, special=False), strict=True))
         fitted, dropped = fit_continuations(pairs, self.lm.longest, self.truncation)
         flat = [window for windows in fitted for window in windows]
-        rows = iter(continuation_log_probabilities(self.lm, flat, token_budget=self.token_budget))
+        rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
         settings = {"model": self.model, "identity": self.lm.identity, "use_context": self.use_context}
         return likelihood_scores(log_probabilities, dropped, "perplexity", settings | {"truncation": self.truncation})
@@ -97,19 +96,15 @@ class InfillingPerplexity:
     segment are not scored.
 
     Attributes:
-        lm: a model that was trained to fill gaps.
-        convention: how it was taught to.
+        infiller: a model that was trained to fill gaps.
         model: its name, for the signature.
-        longest: tokens that it writes at once.
         truncation: the beginning of a text that is too long is scored (`warn`), or it is refused (`error`).
         token_budget: padded tokens in a batch.
     """
 
     requires = fields()
-    lm: Seq2SeqLM
-    convention: Convention
+    infiller: Infiller
     model: str
-    longest: int
     truncation: CutTruncation = "warn"
     token_budget: Count = 16_384
 
@@ -118,36 +113,27 @@ class InfillingPerplexity:
         cls,
         model: str,
         convention: Convention | None = None,
+        longest: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **settings: Any,
     ) -> "InfillingPerplexity":
-        """Loads a hub name or a folder; the convention is by default that of its type of model.
-
-        `settings` are the other attributes. Raises MissingModel where neither a folder nor a reachable hub has it,
-        SettingFault for an unknown convention.
-        """
-        lm = Seq2SeqLM.from_pretrained(model, device, dtype)
-        return cls(lm, convention or convention_of(lm.model.config.model_type), model, lm.longest, **settings)
+        """Loads a hub name or a folder; see `Infiller.from_pretrained`. `settings` are the other attributes."""
+        return cls(Infiller.from_pretrained(model, convention, longest, device, dtype), model, **settings)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens.
 
         Raises ExampleFaults with `error` for all texts that are too long.
         """
-        texts = [example.full_text.strip() for example in examples]
-        infills = encode_infills(self.lm.tokenizer, self.convention, [("", t, "") for t in texts]) if texts else []
+        infills = self.infiller.encode([("", example.full_text.strip(), "") for example in examples])
         # What ends a segment is not scored and need not be read.
-        cut = [
-            replace(infill, target=infill.target[: infill.stop]).cut(self.longest, around=False) for infill in infills
-        ]
+        cut = [self.infiller.cut(replace(each, target=each.target[: each.stop]), around=False) for each in infills]
         dropped = [lost for _, lost in cut]
         if self.truncation == "error":
-            rule = f"the model writes {self.longest} tokens at once, but the text has more"
-            refuse_cut(rule, dropped)
-        pairs = [(infill.source, infill.target) for infill, _ in cut]
-        rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
-        scored = [row[infill.start :] for row, (infill, _) in zip(rows, cut, strict=True)]
-        settings: dict[str, Setting] = {"model": self.model, "identity": self.lm.identity, "longest": self.longest}
-        settings |= {"convention": fingerprint(self.convention), "truncation": self.truncation}
+            refuse_cut(f"the model writes {self.infiller.longest} tokens at once, but the text has more", dropped)
+        scored = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
+        settings: dict[str, Setting] = {"model": self.model, "identity": self.infiller.lm.identity}
+        settings |= {"longest": self.infiller.longest, "truncation": self.truncation}
+        settings["convention"] = fingerprint(self.infiller.convention)
         return likelihood_scores(scored, dropped, "perplexity_seq2seq", settings)

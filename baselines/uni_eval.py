@@ -1,17 +1,20 @@
 """UniEval (Zhong et al., EMNLP 2022): a sequence-to-sequence model answers a yes/no question about each utterance."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from baselines.pairs import score_pairs
 from core.example import Example
 from core.scores import Scores, fields
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import CutTruncation, refuse_cut
+from models.seq2seq import Seq2SeqLM
+from models.windows import CutTruncation, cut_end, refuse_cut
 
 
 @checked_dataclass
@@ -61,22 +64,16 @@ class UniEval:
         return score_complete(examples, self.requires, "uni_eval", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        starts = np.cumsum([len(example.turns) - 1 for example in examples])[:-1]
-        values = {aspect: np.empty(len(examples)) for aspect in self.questions}
+        values: dict[str, NDArray[np.float64]] = {}
         explanations: list[dict[str, Any]] = [{} for _ in examples]
         dropped = np.zeros(len(examples), dtype=np.int64)
         for aspect, question in self.questions.items():
-            inputs = [
-                question.format(response=example.turns[t], history="\n".join(example.turns[:t]))
-                for example in examples
-                for t in range(1, len(example.turns))
-            ]
-            answers, lost = self._ask(inputs)
-            for i, (own, cut) in enumerate(zip(np.split(answers, starts), np.split(lost, starts), strict=True)):
-                values[aspect][i] = own.mean()
-                dropped[i] += cut.sum()
-                turns = zip(examples[i].turns[1:], own.tolist(), strict=True)
-                explanations[i][aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
+            answers, lost = score_pairs(examples, partial(_fill_questions, question), self._ask)
+            values[aspect] = np.array([own.mean() for own in answers])
+            dropped += np.array(lost, dtype=np.int64)
+            for example, explanation, own in zip(examples, explanations, answers, strict=True):
+                turns = zip(example.turns[1:], own.tolist(), strict=True)
+                explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
         if self.truncation == "error":
             refuse_cut(f"the questions about a dialogue must have at most {self.longest} tokens", dropped.tolist())
         return Scores(
@@ -93,17 +90,20 @@ class UniEval:
             explanations=explanations,
         )
 
-    def _ask(self, inputs: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
-        encode = self.lm.tokenizer
-        sources: list[list[int]] = encode(list(inputs), verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
-        lost = np.array([max(0, len(source) - self.longest) for source in sources])
-        sources = [
-            source if not cut else [*source[: self.longest - 1], source[-1]]  # what ends an input stays
-            for source, cut in zip(sources, lost, strict=True)
-        ]
-        words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]  # pyright: ignore[reportIndexIssue]
-        pairs = [(source, word) for source in sources for word in words]
-        rows = target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
+        if not inputs:
+            return np.empty(0), []
+        encode: Any = self.lm.tokenizer
+        cut = [cut_end(ids, self.longest, closing=1) for ids in encode(list(inputs), verbose=False)["input_ids"]]
+        words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]
+        pairs = [(source, word) for source, _ in cut for word in words]
+        rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)
         yes, no = np.array(rows, dtype=np.float64).reshape(-1, 2).T
-        return 1 / (1 + np.exp(no - yes)), lost
+        return 1 / (1 + np.exp(no - yes)), [lost for _, lost in cut]
+
+
+def _fill_questions(question: str, example: Example) -> list[str]:
+    """The question about each utterance but the first."""
+    turns = example.turns
+    return [question.format(response=turns[t], history="\n".join(turns[:t])) for t in range(1, len(turns))]

@@ -16,7 +16,7 @@ from cdm.pair import Pair
 from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
 from data.builtin.dialogues import generate_dialogues
 from models.causal import CausalLM
-from models.conditional import ConditionalLM
+from models.model import ConditionalLM
 from models.tiny import TinyCausal, TinyT5
 
 DIALOGUES = 64

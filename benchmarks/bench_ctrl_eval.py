@@ -9,6 +9,7 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import load_prompts
 from data.sentences import make_splitter
-from models.infilling import PEGASUS
+from models.infilling import PEGASUS, Infiller
 from models.seq2seq import Seq2SeqLM
 
 SHARED = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[1].parent / "shared/data"))
@@ -134,10 +135,7 @@ def main() -> None:
     rows = examples(chosen.rows)
     lm = random_pegasus(chosen.size, chosen.device)
     metric = CTRLEval(
-        lambda: lm,
-        lm.tokenizer,
-        PEGASUS,
-        512,
+        Infiller(lambda: lm, lm.tokenizer, PEGASUS, 512),
         prompts=load_prompts("sentiment"),
         split=make_splitter(SPLIT),
         token_budget=2048 if chosen.device == "cpu" else 16_384,
@@ -146,16 +144,7 @@ def main() -> None:
     print(f"{len(rows)} texts, {torch.get_num_threads()} threads")
     print(f"{'aspect':22}{'plain':>10}{'here':>10}{'ratio':>8}{'largest difference':>22}")
     for aspect in ASPECTS:
-        single = CTRLEval(
-            lambda: lm,
-            lm.tokenizer,
-            PEGASUS,
-            512,
-            prompts=metric.prompts,
-            aspects=(aspect,),
-            split=metric.split,
-            token_budget=metric.token_budget,
-        )
+        single = replace(metric, aspects=(aspect,))
         start = time.perf_counter()
         ours = single.score(rows).values[aspect]
         here = time.perf_counter() - start

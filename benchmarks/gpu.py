@@ -18,8 +18,8 @@ import torch
 from bench_run import run_alone
 from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
-from models.causal import CausalLM, continuation_log_probabilities
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.causal import CausalLM
+from models.seq2seq import Seq2SeqLM
 from models.tiny import initialise_model, train_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,15 +58,15 @@ def print_parity() -> bool:
     gpt2 = GPT2Config(vocab_size=50_257, n_embd=512, n_layer=6, n_head=8, bos_token_id=1, eos_token_id=1)
     t5 = T5Config(vocab_size=32_128, d_model=512, d_ff=2048, num_layers=6, num_heads=8)
     t5.decoder_start_token_id = 0
-    kinds: list[tuple[str, Any, Any, Any]] = [
-        ("GPT-2", CausalLM, initialise_model(GPT2LMHeadModel, gpt2, 0), continuation_log_probabilities),
-        ("T5", Seq2SeqLM, initialise_model(T5ForConditionalGeneration, t5, 0), target_log_probabilities),
+    kinds: list[tuple[str, Any, Any]] = [
+        ("GPT-2", CausalLM, initialise_model(GPT2LMHeadModel, gpt2, 0)),
+        ("T5", Seq2SeqLM, initialise_model(T5ForConditionalGeneration, t5, 0)),
     ]
     holds = True
-    for name, kind, model, score in kinds:
-        expected = score(kind(model.eval(), tokenizer), pairs)
+    for name, kind, model in kinds:
+        expected = kind(model.eval(), tokenizer).log_probabilities(pairs)
         for dtype in (torch.float32, torch.bfloat16):
-            found = score(kind(model.to("cuda", dtype), tokenizer), pairs)
+            found = kind(model.to("cuda", dtype), tokenizer).log_probabilities(pairs)
             worst = max(float(abs(a - b).max()) for a, b in zip(expected, found, strict=True))
             print(f"{name:8}{str(dtype).removeprefix('torch.'):10} largest difference from the CPU {worst:.1e} nats")
             holds &= dtype != torch.float32 or worst <= PARITY

@@ -64,7 +64,7 @@ def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget:
                 owners.append((d, t, task.dropped))
                 pairs.append((task.source, infilling.target(task.segment)))
     amateur, expert = (
-        [row[before:].astype(np.float64) for row in lm.log_probabilities(pairs, token_budget=token_budget)]
+        [row.astype(np.float64) for row in lm.log_probabilities(pairs, given=before, token_budget=token_budget)]
         for lm in (pair.amateur, pair.expert)
     )
     rows_of: list[list[int]] = [[] for _ in dialogues]

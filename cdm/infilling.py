@@ -10,15 +10,15 @@ import numpy as np
 from tokenizers.models import WordPiece
 
 from cdm.content import word_spans
-from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, parts_of, token_spans, training_gap
+from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, token_spans, training_gap
 from cdm.spelling import Spelling, spell
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
 from models.causal import CausalLM
-from models.conditional import ConditionalLM
 from models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
-from models.model import count_positions
+from models.model import ConditionalLM, count_positions
 from models.training import Batch, Task, causal_batch, seq2seq_batch
+from models.windows import pack_turns
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 
@@ -85,7 +85,9 @@ class TokenisedDialogues:
         """The parts of a dialogue in which a gap can be; the first one ends at a random place."""
         room = self.longest - len(self.infilling.begin) - len(self.infilling.end)
         fits = sum(map(len, turns)) + len(turns) - 1 <= room
-        parts = [range(len(turns))] if fits else parts_of(turns, rng.randint(1, room), room)
+        parts = (
+            [range(len(turns))] if fits else pack_turns([len(turn) for turn in turns], room, first=rng.randint(1, room))
+        )
         return [part for part in parts if any(turns[t] for t in part if t >= self.given)]
 
     def _part_task(self, turns: Turns, part: range, rng: random.Random) -> InfillingTask:
@@ -174,7 +176,7 @@ def held_out_nll(lm: ConditionalLM, infilling: Infilling, tasks: Sequence[Infill
     The closing token counts as one.
     """
     pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
-    scores = [row[len(infilling.before) :] for row in lm.log_probabilities(pairs)]
+    scores = lm.log_probabilities(pairs, given=len(infilling.before))
     return -float(np.concatenate(scores).mean(dtype=np.float64))
 
 

@@ -10,8 +10,9 @@ from cdm.segments import InfillingTask
 from cdm.spelling import Spelling, spell
 from core.example import Example
 from core.faults import SettingFault
-from models.conditional import ConditionalLM, load_conditional
+from models.conditional import load_conditional
 from models.infilling import Infilling
+from models.model import ConditionalLM
 
 log = logging.getLogger(__name__)
 

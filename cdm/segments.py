@@ -12,6 +12,7 @@ from typing import Literal
 from core.settings import check
 from models.batching import join_ids
 from models.infilling import Infilling
+from models.windows import find_near, find_turns_near
 
 Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-multi", "content-multi", "amr-multi"]
 Place = Literal["segment", "utterance", "content", "amr"]
@@ -105,43 +106,6 @@ def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
     return filled
 
 
-def window(turns: Turns, gap: Gap, longest: int) -> range:
-    """The turns around the gap that fit into `longest` tokens, the mask and separators counted: before, after, in turn.
-
-    The turn of the gap itself always belongs to it.
-    """
-    low = high = gap.turn
-    used = len(turns[gap.turn]) - (gap.stop - gap.start) + 1
-    while True:
-        grown = False
-        for candidate in (low - 1, high + 1):
-            if 0 <= candidate < len(turns) and used + len(turns[candidate]) + 1 <= longest:
-                used += len(turns[candidate]) + 1
-                low, high = min(low, candidate), max(high, candidate)
-                grown = True
-        if not grown:
-            return range(low, high + 1)
-
-
-def parts_of(turns: Turns, first: int, room: int) -> list[range]:
-    """The turns in consecutive parts of as many whole turns as fit into `room` tokens, separators counted.
-
-    The first part has `first` tokens of room. A turn that does not fit is a part by itself.
-
-    >>> parts_of([[7], [7, 7], [7]], first=2, room=4)
-    [range(0, 1), range(1, 3)]
-    """
-    parts: list[range] = []
-    begin = used = 0
-    limit = first
-    for t, turn in enumerate(turns):
-        if t > begin and used + 1 + len(turn) > limit:
-            parts.append(range(begin, t))
-            begin, used, limit = t, 0, room
-        used += len(turn) + (t > begin)
-    return [*parts, range(begin, len(turns))]
-
-
 def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
@@ -150,15 +114,16 @@ def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int,
     room = longest - len(infilling.begin) - len(infilling.end)
     if not infilling.reads_right:
         turns = [*turns[: gap.turn], turns[gap.turn][: gap.stop]]
-    kept = window(turns, gap, room)
+    lengths = [len(turn) for turn in turns]
+    lengths[gap.turn] -= gap.stop - gap.start - 1  # the mask is one token
+    kept = find_turns_near(lengths, gap.turn, room)
     masked = fill(turns, gap, infilling.mask)
     source = join_ids([masked[i] for i in kept], separator)
     dropped = sum(len(turn) + 1 for i, turn in enumerate(turns) if i not in kept)
-    if len(source) > room:  # then the window is the gap's turn alone; without a mask `right` is -1
-        right = min(len(source) - gap.start - 1, max((room - 1) // 2, room - 1 - gap.start))
-        left = room - 1 - right
+    if len(source) > room:  # then the window is the gap's turn alone
+        near = find_near(len(source), gap.start, room)
         dropped += len(source) - room
-        source = source[gap.start - left : gap.start + 1 + right]
+        source = source[near.start : near.stop]
     turn = turns[gap.turn]
     return InfillingTask((*infilling.begin, *source, *infilling.end), tuple(turn[gap.start : gap.stop]), dropped)
 

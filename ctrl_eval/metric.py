@@ -6,16 +6,15 @@ P (Eq. 14-15); `length_norm=sum` is as printed. Only coherence targets include t
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer
 
 from core.example import Example
 from core.faults import ExampleFaults, SettingFault, shown
@@ -29,13 +28,9 @@ from ctrl_eval.frequency import WordFrequencies, load_frequencies, normalised_is
 from ctrl_eval.patterns import Pattern, coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import Prompts, load_prompts
 from data.sentences import Splitter, make_splitter, split_english
-from models.causal import CausalLM, continuation_log_probabilities, continuation_windows
-from models.infilling import LEFT_TO_RIGHT, Convention, Infill, convention_of, encode_infills, segment_tokens
-from models.label_words import label_word_log_probabilities
+from models.infilling import Convention, Infill, Infiller
 from models.loading import load_pretrained
-from models.model import readable_tokens
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
-from models.truncation import Truncation
+from models.windows import Truncation
 
 log = logging.getLogger(__name__)
 
@@ -78,10 +73,7 @@ class CTRLEval:
     in a pattern, at most 0. Attribute relevance: the probability of the label's words against all label words, 0 to 1.
 
     Attributes:
-        load: loads the model; called when the first text is scored, after all texts have been checked.
-        tokenizer: of that model.
-        convention: how the model fills gaps.
-        longest: tokens that the model reads or writes at once; a causal model reads source and target together.
+        infiller: the model that fills gaps, loaded after all texts have been checked.
         frequencies: IWF by token; None weighs all targets of a text alike, which a warning and the signature say.
         prompts: of attribute relevance; None without that aspect.
         aspects: those to score.
@@ -95,10 +87,7 @@ class CTRLEval:
         described: settings for the signature.
     """
 
-    load: Callable[[], Seq2SeqLM | CausalLM]
-    tokenizer: PreTrainedTokenizerBase
-    convention: Convention
-    longest: Count
+    infiller: Infiller
     frequencies: WordFrequencies | None = None
     prompts: Prompts | None = None
     aspects: Several[Aspect] = ASPECTS
@@ -124,14 +113,11 @@ class CTRLEval:
         verbalizers: str | Path | None = None,
         aspects: Sequence[Aspect] = ASPECTS,
         sentence_split: str = "english",
-        length_norm: LengthNorm = "mean",
-        weights: Weights = "paper",
-        truncation: Truncation = "error",
         convention: Convention | None = None,
         longest: int | None = None,
-        token_budget: int = 2048,
         device: str = "cpu",
         dtype: str = "float32",
+        **settings: Any,
     ) -> "CTRLEval":
         """The metric on a hub name or a folder.
 
@@ -144,10 +130,10 @@ class CTRLEval:
             verbalizers: the second file of the released form.
             aspects: which to score.
             sentence_split: see `data.sentences.make_splitter`.
-            length_norm, weights, truncation, token_budget: see the class.
             convention: how the model fills gaps; known for the types of `models.infilling.OF_MODEL_TYPE`.
             longest: tokens that the model reads at once; by default as its tokenizer and configuration say.
             device, dtype: of the model.
+            settings: length_norm, weights, truncation, token_budget, as the attributes.
 
         The weights are loaded by the first `score`.
 
@@ -155,35 +141,13 @@ class CTRLEval:
         """
         known = load_prompts(prompts, verbalizers) if prompts is not None else None
         split = make_splitter(sentence_split)
-        config = load_pretrained(AutoConfig.from_pretrained, model)
-        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, model)
-        words = (
-            load_pretrained(AutoTokenizer.from_pretrained, iwf_tokenizer) if iwf_tokenizer is not None else tokenizer
-        )
-        frequencies = load_frequencies(iwf, words) if iwf is not None else None
-        if convention is None:
-            convention = convention_of(config.model_type) if config.is_encoder_decoder else LEFT_TO_RIGHT
-        kind = Seq2SeqLM if config.is_encoder_decoder else CausalLM
-        return cls(
-            load=cache(lambda: kind.from_pretrained(model, device, dtype)),  # copies with other settings share it
-            tokenizer=tokenizer,
-            convention=convention,
-            longest=longest or readable_tokens(config, tokenizer),
-            frequencies=frequencies,
-            prompts=known,
-            aspects=tuple(aspects),
-            split=split,
-            length_norm=length_norm,
-            weights=weights,
-            truncation=truncation,
-            token_budget=token_budget,
-            described={"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]},
-        )
-
-    @cached_property
-    def lm(self) -> Seq2SeqLM | CausalLM:
-        """The model, loaded at first use."""
-        return self.load()
+        infiller = Infiller.from_pretrained(model, convention, longest, device, dtype)
+        counted = infiller.tokenizer
+        if iwf_tokenizer is not None:
+            counted = load_pretrained(AutoTokenizer.from_pretrained, iwf_tokenizer)
+        frequencies = load_frequencies(iwf, counted) if iwf is not None else None
+        described = {"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]}
+        return cls(infiller, frequencies, known, tuple(aspects), split, described=described, **settings)
 
     @property
     def requires(self) -> tuple[Field, ...]:
@@ -245,14 +209,14 @@ class CTRLEval:
             libraries=MODEL_LIBRARIES,
             **self.described,
             aspects="+".join(self.aspects),
-            convention=fingerprint(self.convention)[:8],
+            convention=fingerprint(self.infiller.convention)[:8],
             iwf=None if self.frequencies is None else self.frequencies.name,
             prompts=None if self.prompts is None else fingerprint([self.prompts.prompts, self.prompts.verbalizers])[:8],
             length_norm=self.length_norm,
             weights="paper_without_iwf" if self._lacks_frequencies else self.weights,
             truncation=self.truncation,
-            longest=self.longest,
-            identity=self.lm.identity,
+            longest=self.infiller.longest,
+            identity=self.infiller.lm.identity,
         )
 
     @property
@@ -265,8 +229,9 @@ class CTRLEval:
         text = example.full_text
         if not self.split(text):
             found.append(f"a text needs at least one sentence, found {shown(text)}")
-        if self.convention.mask and self.convention.mask in text:
-            found.append(f"a text must not hold the model's mask {self.convention.mask}, found it in {shown(text)}")
+        mask = self.infiller.convention.mask
+        if mask and mask in text:
+            found.append(f"a text must not hold the model's mask {mask}, found it in {shown(text)}")
         if "consistency" in self.aspects:
             if not example.prefix or not text.startswith(example.prefix):
                 found.append(f"the prefix must begin the text, found {shown(example.prefix)} and {shown(text)}")
@@ -282,7 +247,7 @@ class CTRLEval:
         """The patterns of every text in one aspect, as text and as token ids."""
         patterns = [self._patterns(aspect, example) for example in examples]
         gaps = [(p.before, p.target, p.after) for text in patterns for p in text]
-        infills = iter(encode_infills(self.tokenizer, self.convention, gaps, closed=aspect == "coherence"))
+        infills = iter(self.infiller.encode(gaps, closed=aspect == "coherence"))
         return [[(pattern, next(infills)) for pattern in text] for text in patterns]
 
     def _patterns(self, aspect: Aspect, example: Example) -> list[Pattern]:
@@ -293,9 +258,7 @@ class CTRLEval:
             return consistency_patterns(example.prefix or "", text)
         prompts = self._prompts
         patterns = [relevance_pattern(prompt, text) for prompt in prompts.prompts]
-        if self._words_apart:
-            return [Pattern(p.before, word, p.after) for p in patterns for word in prompts.words]
-        return patterns
+        return [replace(pattern, target=word) for pattern in patterns for word in prompts.words]
 
     @property
     def _prompts(self) -> Prompts:
@@ -303,34 +266,21 @@ class CTRLEval:
             raise SettingFault(f"{RELEVANCE} needs prompts and verbalizers; set them, or leave the aspect out")
         return self.prompts
 
-    @property
-    def _words_apart(self) -> bool:
-        """Whether each label word takes a pass of its own, because the model does not write a segment alone."""
-        return self.convention.whole_text or self.convention.continues
-
     def _refuse_long(self, asked: Mapping[Aspect, Sequence[Asked]]) -> None:
         """Raises ExampleFaults for texts that take more tokens than the model reads."""
-        needed: dict[int, int] = {}
-        for texts in asked.values():
-            for i, text in enumerate(texts):
-                for _, infill in text:
-                    source, target = len(infill.source), len(infill.target)
-                    tokens = max(1, source) + target - 1 if self.convention.continues else max(source, target)
-                    needed[i] = max(needed.get(i, 0), tokens)
-        rule = f"the model reads {self.longest} tokens at once"
-        what = "but this text takes {}; set truncation to window or warn"
-        faults = [(i, f"{rule}, {what.format(n)}") for i, n in sorted(needed.items()) if n > self.longest]
+        longest = self.infiller.longest
+        rule = f"the model reads {longest} tokens at once, but this text takes"
+        of_texts = zip(*asked.values(), strict=True)
+        needed = [max(self.infiller.count_read(infill) for text in each for _, infill in text) for each in of_texts]
+        faults = [(i, f"{rule} {n}; set truncation to window or warn") for i, n in enumerate(needed) if n > longest]
         if faults:
             raise ExampleFaults(faults)
 
     def _by_target(self, aspect: Aspect, texts: Sequence[Asked]) -> list[Evaluations]:
         """Coherence and consistency: the log-probability of each target, weighted by how much the target says."""
-        cut = [[self._cut(infill) for _, infill in text] for text in texts]
-        pairs = [(infill.source, infill.target) for text in cut for infill, _ in text]
-        log_p = iter(self._target_log_probabilities(pairs))
+        mask = self.infiller.convention.mask
         found: list[Evaluations] = []
-        for text, kept in zip(texts, cut, strict=True):
-            scores = np.array([self._normalised(next(log_p)[infill.start : infill.stop]) for infill, _ in kept])
+        for text, scores, dropped in zip(texts, *self._score_targets(texts), strict=True):
             isf = np.ones(len(text))
             if self.frequencies is not None:
                 isf = self.frequencies.weigh([pattern.target for pattern, _ in text])
@@ -341,58 +291,35 @@ class CTRLEval:
                 remarks.append("no table of word frequencies (iwf), so all targets weigh alike")
             if not isf.any():
                 remarks.append("all weights are zero; its evaluators weigh alike")
-            questions = [{"source": f"{p.before}{self.convention.mask}{p.after}", "target": p.target} for p, _ in text]
-            dropped = max(lost for _, lost in kept)
+            questions = [{"source": f"{p.before}{mask}{p.after}", "target": p.target} for p, _ in text]
             found.append(Evaluations(scores, normalised_isf(isf), questions, dropped, tuple(remarks)))
         return found
 
-    def _normalised(self, log_p: NDArray[np.float32]) -> float:
-        """The mean or the sum of the token log-probabilities of a target or a label word (Eq. 4, 14-15)."""
-        values = log_p.astype(np.float64)
-        return float(values.mean() if self.length_norm == "mean" else values.sum())
+    def _score_targets(self, texts: Sequence[Asked]) -> tuple[list[NDArray[np.float64]], list[int]]:
+        """Per text, the log-probabilities of its targets or label words, and the most tokens that a pattern lost.
+
+        The mean or the sum over tokens (Eq. 4, 14-15).
+        """
+        around = self.truncation == "window"
+        cut = [[self.infiller.cut(infill, around) for _, infill in text] for text in texts]
+        rows = iter(self.infiller.log_probabilities([infill for text in cut for infill, _ in text], self.token_budget))
+        normalise = np.mean if self.length_norm == "mean" else np.sum
+        scores = [np.array([float(normalise(next(rows), dtype=np.float64)) for _ in text]) for text in cut]
+        return scores, [max(lost for _, lost in text) for text in cut]
 
     def _relevance(self, examples: Sequence[Example], texts: Sequence[Asked]) -> list[Evaluations]:
         """Attribute relevance (Eq. 12-17)."""
         prompts = self._prompts
-        cut = [[self._cut(infill) for _, infill in text] for text in texts]
-        log_p = self._word_log_probabilities([infill for text in cut for infill, _ in text])
-        probabilities = np.exp(log_p).reshape(len(examples), len(prompts.prompts), len(prompts.words))
         found: list[Evaluations] = []
-        for i, example in enumerate(examples):
+        for example, log_p, dropped in zip(examples, *self._score_targets(texts), strict=True):
+            probabilities = np.exp(log_p).reshape(len(prompts.prompts), len(prompts.words))
             label = prompts.labels.index(example.label or "")
             scores, weights, questions = [], [], []
             for verbalizer in prompts.verbalizers:
                 at = [prompts.words.index(word) for word in verbalizer]
                 for p, prompt in enumerate(prompts.prompts):
-                    scores.append(relevance_score(probabilities[i, p, at], label))
-                    weights.append(relevance_weight(probabilities[i, p, at]))
+                    scores.append(relevance_score(probabilities[p, at], label))
+                    weights.append(relevance_weight(probabilities[p, at]))
                     questions.append({"prompt": prompt, "words": list(verbalizer)})
-            dropped = max(lost for _, lost in cut[i])
             found.append(Evaluations(np.array(scores), np.array(weights), questions, dropped))
         return found
-
-    def _word_log_probabilities(self, infills: Sequence[Infill]) -> NDArray[np.float64]:
-        """log P of every label word in every gap, prompt by prompt, normalised by its length as targets are."""
-        if self._words_apart:
-            pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
-            rows = self._target_log_probabilities(pairs)
-            return np.array([self._normalised(row[at.start :]) for row, at in zip(rows, infills, strict=True)])
-        before, ids = segment_tokens(self.tokenizer, self.convention, self._prompts.words)
-        sources = [infill.source for infill in infills]
-        assert isinstance(self.lm, Seq2SeqLM), "a causal model reads the words apart"
-        log_p = label_word_log_probabilities(self.lm, sources, ids, before=before, token_budget=self.token_budget)
-        return log_p / [len(word) for word in ids] if self.length_norm == "mean" else log_p
-
-    def _target_log_probabilities(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Any]:
-        """log P of every target token given its source, and the target tokens before it."""
-        if isinstance(self.lm, CausalLM):
-            return continuation_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
-        return target_log_probabilities(self.lm, pairs, token_budget=self.token_budget)
-
-    def _cut(self, infill: Infill) -> tuple[Infill, int]:
-        """The part that the model can read, and how many tokens are lost."""
-        if not self.convention.continues:
-            return infill.cut(self.longest, around=self.truncation == "window")
-        (pair,), lost = continuation_windows(infill.source, infill.target, self.longest, "warn")
-        source, target = map(tuple, pair)
-        return replace(infill, source=source, target=target, stop=min(infill.stop, len(target))), lost

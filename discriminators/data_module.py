@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from discriminators.batches import pad_rows
 from discriminators.segments import TokenRow, Tokens, read
 from models.batching import batches_by_budget
-from models.truncation import Truncation
+from models.windows import Truncation
 
 ClassifierBatch = dict[Literal["ids", "mask", "labels", "weights", "texts"], Tensor]
 

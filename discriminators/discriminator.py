@@ -34,7 +34,7 @@ from models.encoders import load_encoder
 from models.identity import tokenizer_fingerprint, weights_fingerprint
 from models.loading import load_pretrained, load_weights
 from models.model import readable_tokens
-from models.truncation import Truncation
+from models.windows import Truncation
 
 SETTINGS = "discriminator.json"
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from core.faults import SettingFault
 from core.settings import check
 from models.batching import join_ids
-from models.truncation import Truncation
+from models.windows import Truncation, cut_end, pack_turns
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def clean(segment: str) -> str:
     return " ".join(segment.split())
 
 
-def windows(
+def pack_segments(
     segments: Sequence[Sequence[int]], separator: int, room: int, lengths: Sequence[int] | None = None
 ) -> tuple[list[list[int]], int]:
     """Neighbouring whole segments packed from the left into as few sequences of at most `room` ids as that gives.
@@ -87,23 +87,15 @@ def windows(
     length and by default this: the two sides of a pair count for the longer one and are so cut alike. Returns the
     sequences and the number of tokens cut.
 
-    >>> windows([[5, 6], [7], [8, 9, 9, 9, 9]], separator=1, room=4)
+    >>> pack_segments([[5, 6], [7], [8, 9, 9, 9, 9]], separator=1, room=4)
     ([[5, 6, 1, 7], [8, 9, 9, 9]], 1)
-    >>> windows([[5, 6], [7]], separator=1, room=4, lengths=[3, 1])
+    >>> pack_segments([[5, 6], [7]], separator=1, room=4, lengths=[3, 1])
     ([[5, 6], [7]], 0)
     """
-    packed: list[list[int]] = []
-    dropped = used = 0
-    for segment, length in zip(segments, lengths or [len(s) for s in segments], strict=True):
-        kept, counted = list(segment[:room]), min(length, room)
-        dropped += len(segment) - len(kept)
-        if packed and used + 1 + counted <= room:
-            packed[-1] += [separator, *kept]
-            used += 1 + counted
-        else:
-            packed.append(kept)
-            used = counted
-    return packed, dropped
+    cut = [cut_end(segment, room) for segment in segments]
+    windows = pack_turns(lengths or [len(segment) for segment in segments], room)
+    packed = [join_ids([kept for kept, _ in cut[each.start : each.stop]], separator) for each in windows]
+    return packed, sum(lost for _, lost in cut)
 
 
 def read(
@@ -182,8 +174,9 @@ def _bodies(
     lengths = [max(map(len, sides)) for sides in zip(segments, other, strict=True)]
     joined = join_ids(segments, layout.separator)
     if truncation == "window" and sum(lengths) + len(lengths) - 1 > room:
-        return windows(segments, layout.separator, room, lengths)
-    return [joined[:room]], max(0, len(joined) - room)
+        return pack_segments(segments, layout.separator, room, lengths)
+    kept, lost = cut_end(joined, room)
+    return [kept], lost
 
 
 def _checked(index: int, text: Segments) -> list[str]:

@@ -24,6 +24,7 @@ from mars.slots import check_model, get_output_embeddings
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, halve_when_out_of_memory
 from models.causal import CausalLM
+from models.windows import cut_end
 
 PAPER = Augmentation()
 
@@ -118,8 +119,8 @@ def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) 
         job = TokenJob((lm.start,), opening, tuple(blanks), dropped=0)
         if (needed := 1 + job.longest_text) > lm.longest:
             faults.append((i, f"the model reads {lm.longest} tokens at once, but the reference alone has {needed}"))
-        fitting = ids[context][: max(0, min(lm.longest - needed, settings.longest_context))]
-        found.append(replace(job, prompt=(lm.start, *fitting), dropped=len(ids[context]) - len(fitting)))
+        fitting, dropped = cut_end(ids[context], min(lm.longest - needed, settings.longest_context))
+        found.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
     if faults:
         raise ExampleFaults(faults)
     return found

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mars.slots import Reading, join, read_alone, read_on
 from models.causal import CausalLM
-from models.seq2seq import chosen_log_probabilities
+from models.model import token_log_probabilities
 
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
@@ -73,13 +73,8 @@ def score_tokens(
     embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
 ) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
-    wanted = torch.tensor(list(tokens), dtype=torch.long, device=hidden.device)
     most = max(1, LOGITS // len(embeddings))
-    scores = [
-        chosen_log_probabilities(states @ embeddings.T, targets)
-        for states, targets in zip(hidden.split(most), wanted.split(most), strict=True)
-    ]
-    return torch.cat(scores).tolist() if len(tokens) else []
+    return token_log_probabilities(lambda states: states @ embeddings.T, hidden, tokens, most=most).tolist()
 
 
 def gather_following_states(

@@ -7,6 +7,7 @@ from core.faults import ExampleFaults
 from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
 from models.masked import MaskedLM, most_likely_at_masks
+from models.windows import cut_end
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,10 @@ class NaiveAugmenter:
             rule = f"the model reads {self.lm.longest} tokens at once, but the reference alone has"
             raise ExampleFaults((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
         contexts = [self._ids(job.context) if self.use_context else [] for job in jobs]
-        rows = [
-            self.lm.framed(context[:room], text) for context, text, room in zip(contexts, texts, rooms, strict=True)
-        ]
-        dropped = [max(0, len(context) - room) for context, room in zip(contexts, rooms, strict=True)]
+        cut = [cut_end(context, room) for context, room in zip(contexts, rooms, strict=True)]
+        rows = [self.lm.framed(context, text) for (context, _), text in zip(cut, texts, strict=True)]
         found = most_likely_at_masks(self.lm, rows, self.token_budget)
-        return [self._filled(job, tokens, lost) for job, tokens, lost in zip(jobs, found, dropped, strict=True)]
+        return [self._filled(job, tokens, lost) for job, tokens, (_, lost) in zip(jobs, found, cut, strict=True)]
 
     def _text(self, job: Job) -> list[int]:
         """The template with a mask for each masked word."""

@@ -20,7 +20,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 from core.faults import SettingFault
 from models.batching import pad
 from models.causal import CausalLM
-from models.seq2seq import output_layer_given
+from models.model import last_hidden_states
 
 BLOCK = 256  # tokens of a row in one pass
 
@@ -184,9 +184,7 @@ def read_alone(lm: CausalLM, ids: Sequence[int]) -> Float[Tensor, "time dim"]:
 
 
 def _last_hidden(lm: CausalLM, **inputs: Any) -> Float[Tensor, "rows time dim"]:
-    with output_layer_given(lm.model, lambda hidden: hidden[:, :0]) as seen:
-        lm.model(**inputs)
-    return _exact(seen[0])
+    return _exact(last_hidden_states(lm.model, **inputs))
 
 
 def _exact(numbers: Tensor) -> Tensor:

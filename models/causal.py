@@ -1,4 +1,4 @@
-"""Causal language models: loading, saving, and the log-probabilities of continuations given a context.
+"""Causal language models: the source is a context, the target continues it.
 
 Without a context the model starts from its beginning-of-sequence token. If it has none, it starts from its
 end-of-sequence token (GPT-2's `<|endoftext|>` is both). A context is read as it is given: the caller adds the tokens
@@ -9,26 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
-from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 from transformers import AutoModelForCausalLM
 
-from core.faults import ExampleFaults
-from core.settings import check
-from models.batching import batches_by_budget, distinct_rows, halve_when_out_of_memory, pad
-from models.model import LanguageModel, add_tokens
-from models.seq2seq import chosen_log_probabilities, output_layer_only_at
-from models.truncation import Truncation
-
-Continuation = tuple[Sequence[int], Sequence[int]]  # context ids, continuation ids
+from models.batching import batches_by_budget, distinct_rows, pad
+from models.model import ConditionalLM, last_hidden_states
+from models.windows import Pair
 
 
 @dataclass(frozen=True)
-class CausalLM(LanguageModel):
+class CausalLM(ConditionalLM):
     """A model that predicts the next token, and its tokenizer."""
 
     loader = AutoModelForCausalLM
@@ -47,12 +39,6 @@ class CausalLM(LanguageModel):
             )
         return start
 
-    def log_probabilities(
-        self, pairs: Sequence[Continuation], *, token_budget: int = 16_384
-    ) -> list[NDArray[np.float32]]:
-        """`continuation_log_probabilities` of (source, target) pairs."""
-        return continuation_log_probabilities(self, pairs, token_budget=token_budget)
-
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
         """The sources, equal ones once, padded on the left; every target begins with the tokens `before`."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
@@ -61,6 +47,30 @@ class CausalLM(LanguageModel):
             for each in (unique, [[1] * len(row) for row in unique])
         )
         return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
+
+    def inputs(self, pairs: Sequence[Pair]) -> dict[str, Tensor]:
+        """What the model is called with to read sources and targets."""
+        rows = [[*source, *target] for source, target in pairs]
+        mask = pad([[1] * len(row) for row in rows], 0, self.device)
+        return {"input_ids": pad(rows, 0, self.device), "attention_mask": mask}
+
+    @torch.inference_mode()
+    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
+        """The last hidden states; the model starts from its start token where there is no source."""
+        started = [(source or (self.start,), target) for source, target in pairs]
+        hidden = last_hidden_states(self.model, **self.inputs(started), use_cache=False)
+        return [
+            row[len(source) - 1 + given : len(source) + len(target)].clone()
+            for row, (source, target) in zip(hidden, started, strict=True)
+        ]
+
+    def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
+        """By the tokens of source and target together."""
+        return batches_by_budget([max(1, len(source)) + len(target) for source, target in pairs], token_budget)
+
+    def dummy_inputs(self) -> dict[str, Any]:
+        """One token."""
+        return self.inputs([((0,), ())])
 
 
 @dataclass
@@ -99,158 +109,3 @@ class CausalReader:
         """Goes on with these rows alone."""
         self.mask = self.mask[rows]
         self.cache.batch_select_indices(rows)
-
-
-@dataclass(frozen=True)
-class PretrainedCausal:
-    """A causal model to build, by its hub name or folder."""
-
-    name: str
-    device: str = "cpu"
-    dtype: str = "float32"
-
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
-        """The model, with the `additional` special tokens added and their embeddings new; `texts` are not needed."""
-        return add_tokens(CausalLM.from_pretrained(self.name, self.device, self.dtype), additional, seed)
-
-
-def continuation_log_probabilities(
-    lm: CausalLM,
-    pairs: Sequence[Continuation],
-    *,
-    token_budget: int = 16_384,
-    logit_budget: int = 2**27,
-) -> list[NDArray[np.float32]]:
-    """log P(token | context, tokens before it) for every token of every continuation, in nats.
-
-    A batch holds at most `token_budget` padded tokens. Logits are computed only where a scored token is predicted, at
-    most `logit_budget` of them at a time (a row that needs more is read once for each part of it). Batches that do not
-    fit into memory are halved. Rows are padded on the right, whatever the tokenizer's `padding_side`. Dropout is off.
-
-    Returns one float array per pair, in the order of the pairs, as long as its continuation. Nothing is cut: the
-    caller fits pairs that are longer than the model reads (`fit_continuations`).
-    """
-    rows = [(list(context) or [lm.start], list(continuation)) for context, continuation in pairs]
-    results = [np.zeros(len(continuation), np.float32) for _, continuation in rows]
-    wanted = [i for i, (_, continuation) in enumerate(rows) if continuation]
-    most = max(1, logit_budget // lm.model.config.vocab_size)
-    costs = [len(rows[i][0]) + len(rows[i][1]) - 1 for i in wanted]
-    batches = batches_by_budget(costs, token_budget)
-    for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
-        scored = halve_when_out_of_memory(
-            lambda chosen: _score(lm, [rows[wanted[i]] for i in chosen], most), list(batch)
-        )
-        for i, row in zip(batch, scored, strict=True):
-            results[wanted[i]] = row
-    return results
-
-
-@torch.inference_mode()
-def _score(lm: CausalLM, rows: Sequence[tuple[list[int], list[int]]], most: int) -> list[NDArray[np.float32]]:
-    lm.model.eval()
-    found = [np.zeros(len(continuation), np.float32) for _, continuation in rows]
-    for part in logit_parts([len(continuation) for _, continuation in rows], most):
-        # The token before a scored token predicts it. Tokens after the last scored one cannot change it.
-        read = [[*rows[i][0], *rows[i][1][: stop - 1]] for i, _, stop in part]
-        scored = [stop - start for _, start, stop in part]
-        here = [[0] * (len(row) - count) + [1] * count for row, count in zip(read, scored, strict=True)]
-        with output_layer_only_at(lm.model, pad(here, 0, lm.device).bool()):
-            logits = lm.model(
-                input_ids=pad(read, 0, lm.device),
-                attention_mask=pad([[1] * len(row) for row in read], 0, lm.device),
-                use_cache=False,
-            ).logits
-        targets = torch.tensor([t for i, start, stop in part for t in rows[i][1][start:stop]], device=lm.device)
-        scores = iter(chosen_log_probabilities(logits, targets).cpu().numpy())
-        for i, start, stop in part:
-            found[i][start:stop] = np.fromiter(scores, np.float32, count=stop - start)
-    return found
-
-
-def logit_parts(lengths: Sequence[int], most: int) -> list[list[tuple[int, int, int]]]:
-    """The (row, first token, token after the last) of each pass; a pass scores at most `most` tokens.
-
-    >>> logit_parts([2, 3, 1], most=4)
-    [[(0, 0, 2)], [(1, 0, 3), (2, 0, 1)]]
-    >>> logit_parts([3], most=2)
-    [[(0, 0, 2)], [(0, 2, 3)]]
-    """
-    parts: list[list[tuple[int, int, int]]] = []
-    room = 0
-    for row, length in enumerate(lengths):
-        if length > room:
-            parts += [[(row, start, min(start + most, length))] for start in range(0, length, most)]
-            room = most - (parts[-1][0][2] - parts[-1][0][1])
-        else:
-            parts[-1].append((row, 0, length))
-            room -= length
-    return parts
-
-
-def continuation_windows(
-    context: Sequence[int], continuation: Sequence[int], longest: int, truncation: Truncation
-) -> tuple[list[Continuation], int]:
-    """The parts of one pair that a model of `longest` tokens reads, and how many tokens are lost.
-
-    A model reads all but the last token, and a start token if there is no context. For longer pairs, `window` scores
-    the whole continuation in windows of at most `longest` tokens; half of a window precedes the tokens that it scores,
-    and the beginning of the context may be lost. `warn` keeps one pair: the beginning of the continuation, and the end
-    of the context as far as there is room. `error` raises ValueError.
-
-    >>> continuation_windows([1, 2, 3], [4, 5], longest=3, truncation="warn")
-    ([([2, 3], [4, 5])], 1)
-    >>> continuation_windows([], [4, 5, 6, 7, 8, 9], longest=4, truncation="window")
-    ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
-    """
-    check(Truncation, truncation=truncation)
-    if longest < 2:
-        raise ValueError(f"a model must read at least 2 tokens, but longest is {longest}")
-    context, continuation = list(context), list(continuation)
-    needed = max(1, len(context)) + len(continuation) - 1
-    if needed <= longest or not continuation:
-        return [(context, continuation)], 0
-    match truncation:
-        case "error":
-            raise ValueError(_too_long(needed, longest))
-        case "warn":
-            kept = continuation[:longest]
-            before = context[max(0, len(context) + len(kept) - 1 - longest) :]
-            return [(before, kept)], len(context) - len(before) + len(continuation) - len(kept)
-        case "window":
-            return _windows(context, continuation, longest)
-
-
-def _windows(context: list[int], continuation: list[int], longest: int) -> tuple[list[Continuation], int]:
-    whole = context + continuation
-    start = len(context)
-    stop = longest if not context else max(start + longest // 2, longest + 1)
-    pairs: list[Continuation] = []
-    while start < len(whole):
-        stop = min(stop, len(whole))
-        begin = max(0, stop - 1 - longest)
-        pairs.append((whole[begin:start], whole[start:stop]))
-        start, stop = stop, stop + longest // 2
-    return pairs, len(context) - len(pairs[0][0])
-
-
-def fit_continuations(
-    pairs: Sequence[Continuation], longest: int, truncation: Truncation
-) -> tuple[list[list[Continuation]], list[int]]:
-    """`continuation_windows` of every pair: its windows, and how many tokens each pair lost.
-
-    Raises ExampleFaults, with `error`, for all pairs that do not fit; the index is the pair's.
-    """
-    if truncation == "error":
-        needed = [max(1, len(context)) + len(continuation) - 1 for context, continuation in pairs]
-        faults = [(i, _too_long(n, longest)) for i, n in enumerate(needed) if n > longest and pairs[i][1]]
-        if faults:
-            raise ExampleFaults(faults)
-    fitted = [continuation_windows(*pair, longest, truncation) for pair in pairs]
-    return [windows for windows, _ in fitted], [dropped for _, dropped in fitted]
-
-
-def _too_long(needed: int, longest: int) -> str:
-    return (
-        f"the model reads {longest} tokens at once, but the text with its context has {needed}: set truncation to "
-        "window (all of it, in overlapping windows) or warn (its beginning)"
-    )

@@ -24,7 +24,7 @@ from models.devices import check_device, check_memory
 from models.identity import model_fingerprint, weights_fingerprint
 from models.loading import load_pretrained
 from models.model import count_positions, plain_token_ids, special_frame
-from models.truncation import Truncation
+from models.windows import Truncation, cut_end, split_evenly
 
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -192,13 +192,10 @@ class Encoder:
                         f"{len(body)} and {self.longest - room} special ones: set truncation to window or warn"
                     )
                 case "warn":
-                    dropped[i] = len(body) - room
-                    pieces = [body[:room]]
-                case "window":
-                    count = -(-len(body) // room)
-                    pieces = [body[len(body) * k // count : len(body) * (k + 1) // count] for k in range(count)]
-                case "fits":
-                    pieces = [body]
+                    kept, dropped[i] = cut_end(body, room)
+                    pieces = [kept]
+                case _:
+                    pieces = split_evenly(body, room)
             ids += [[*prefix, *piece, *suffix] for piece in pieces]
             text += [i] * len(pieces)
         return _Rows(ids, text, dropped)

@@ -1,14 +1,21 @@
 """Infilling conventions: how a family of models marks a gap, and what it writes for it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
 
-from transformers import PreTrainedTokenizerBase
+import numpy as np
+from numpy.typing import NDArray
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import SettingFault
+from core.settings import Count, checked_dataclass
 from models.causal import CausalLM
-from models.conditional import ConditionalLM
-from models.model import special_frame
+from models.conditional import load_conditional
+from models.loading import load_pretrained
+from models.model import ConditionalLM, readable_tokens, special_frame
+from models.windows import count_read, cut_beginning, cut_continuation, find_near
 
 
 @dataclass(frozen=True)
@@ -184,19 +191,15 @@ class Infill:
         (1, 2, 9, 0)
         """
         body, end = self.source[:-1], self.source[-1:]
-        room = longest - len(end)
-        first = 0
-        if len(body) > room:
-            at = max(self.mask, 0)
-            first = at - room // 2 if around else at - room + 1
-            first = min(max(first, 0), len(body) - room)
-        kept = body[first : first + room]
-        lost = min(max(0, min(self.stop, len(self.target)) - longest), self.start - self.frame)  # before the segment
-        target = (*self.target[: self.frame], *self.target[self.frame + lost :])[:longest]
-        dropped = len(body) - len(kept) + len(self.target) - len(target)
-        mask = self.mask - first if self.mask >= 0 else -1
-        stop = min(self.stop - lost, len(target))
-        return Infill((*kept, *end), target, self.start - lost, stop, mask, self.frame), dropped
+        part = find_near(len(body), max(self.mask, 0), longest - len(end), centred=around)
+        source = (*body[part.start : part.stop], *end)
+        room = longest - self.frame
+        segment = self.target[self.start : self.stop][:room]
+        before = cut_beginning(self.target[self.frame : self.start], room - len(segment))
+        target = (*self.target[: self.frame], *before, *segment, *self.target[self.stop :])[:longest]
+        start, mask = self.frame + len(before), self.mask - part.start if self.mask >= 0 else -1
+        dropped = len(self.source) - len(source) + len(self.target) - len(target)
+        return Infill(source, target, start, start + len(segment), mask, self.frame), dropped
 
 
 def encode_infills(
@@ -243,14 +246,17 @@ def _sources(
     """Source ids, with what the tokenizer puts before and after a text."""
     if convention.apart:
         (begin, end), mask = special_frame(tokenizer), _single(tokenizer, convention.mask)
-        sides = [side.strip() for before, _, after in gaps for side in (before, after)]
-        ids = tokenizer(sides, add_special_tokens=False, verbose=False)["input_ids"]
-        return [[*begin, *left, mask, *right, *end] for left, right in zip(ids[::2], ids[1::2], strict=True)]
+        sides = [(before.strip(), after.strip()) for before, _, after in gaps]
+        texts = list(dict.fromkeys(side for both in sides for side in both))
+        ids = dict(zip(texts, tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"], strict=True))
+        return [[*begin, *ids[left], mask, *ids[right], *end] for left, right in sides]
     if convention.mask:
         texts = [f"{before}{convention.mask}{after}" for before, _, after in gaps]
     else:
         texts = [_joined(before, after) for before, _, after in gaps]
-    return tokenizer(texts, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
+    distinct = list(dict.fromkeys(texts))
+    encoded = dict(zip(distinct, tokenizer(distinct, verbose=False)["input_ids"], strict=True))  # pyright: ignore
+    return [encoded[text] for text in texts]
 
 
 def _joined(before: str, after: str) -> str:
@@ -278,15 +284,70 @@ def _segments(
     return found
 
 
-def segment_tokens(
-    tokenizer: PreTrainedTokenizerBase, convention: Convention, segments: Sequence[str]
-) -> tuple[list[int], list[list[int]]]:
-    """The ids that precede a segment in the target, and the ids of each segment, if targets are segments alone.
+@checked_dataclass
+class Infiller:
+    """A model that fills gaps, and what is needed before it is loaded.
 
-    Raises ValueError for a convention with targets that are whole texts.
+    Attributes:
+        load: loads the model; called when the first gap is scored.
+        tokenizer: of that model.
+        convention: how the model fills gaps.
+        longest: tokens that the model reads or writes at once; a causal model reads source and target together.
     """
-    if convention.whole_text:
-        raise ValueError("the targets of this convention are whole texts; a segment has no ids of its own")
-    encoded = _segments(tokenizer, convention, [("", segment, "") for segment in segments])
-    before = [_single(tokenizer, convention.before)] if convention.before else []
-    return before, [target[start:stop] for target, start, stop in encoded]
+
+    load: Callable[[], ConditionalLM]
+    tokenizer: PreTrainedTokenizerBase
+    convention: Convention
+    longest: Count
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str | Path,
+        convention: Convention | None = None,
+        longest: int | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+    ) -> "Infiller":
+        """A hub name or a folder, whose weights are loaded at first use.
+
+        `convention` is by default that of its type of model, `longest` what its tokenizer and configuration say.
+
+        Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for an unknown convention.
+        """
+        config = load_pretrained(AutoConfig.from_pretrained, model)
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, model)
+        if convention is None:
+            convention = convention_of(config.model_type) if config.is_encoder_decoder else LEFT_TO_RIGHT
+        load = cache(lambda: load_conditional(model, device, dtype))  # copies with another convention share it
+        return cls(load, tokenizer, convention, longest or readable_tokens(config, tokenizer))
+
+    @cached_property
+    def lm(self) -> ConditionalLM:
+        """The model, loaded at first use."""
+        return self.load()
+
+    def encode(self, gaps: Sequence[tuple[str, str, str]], closed: bool = False) -> list[Infill]:
+        """`encode_infills` of gaps (text before, missing segment, text after)."""
+        return encode_infills(self.tokenizer, self.convention, gaps, closed)
+
+    def count_read(self, infill: Infill) -> int:
+        """How many tokens the model must read or write at once to score a gap."""
+        if self.convention.continues:
+            return count_read(infill.source, infill.target)
+        return max(len(infill.source), len(infill.target))
+
+    def cut(self, infill: Infill, around: bool) -> tuple[Infill, int]:
+        """The part that the model reads, and how many tokens are lost; see `Infill.cut`."""
+        if not self.convention.continues:
+            return infill.cut(self.longest, around)
+        (source, target), lost = cut_continuation(infill.source, infill.target, self.longest)
+        stop = min(infill.stop, len(target))
+        return replace(infill, source=tuple(source), target=tuple(target), stop=stop), lost
+
+    def log_probabilities(self, infills: Sequence[Infill], token_budget: int) -> list[NDArray[np.float32]]:
+        """log P of every token of each segment, given its source and the target tokens before it."""
+        given = min((infill.start for infill in infills), default=0)
+        pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
+        rows = self.lm.log_probabilities(pairs, given=given, token_budget=token_budget)
+        return [row[infill.start - given :] for row, infill in zip(rows, infills, strict=True)]

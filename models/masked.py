@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from torch.nn.functional import linear
 from tqdm import tqdm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from core.faults import SettingFault
 from models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from models.loading import load_pretrained
-from models.model import LanguageModel
-from models.seq2seq import output_layer_given
+from models.model import LanguageModel, output_layer_given
 
 
 @dataclass(frozen=True)
@@ -59,16 +57,13 @@ def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budg
     """
     mask, special = lm.special("mask"), torch.tensor(sorted(set(lm.tokenizer.all_special_ids)), device=lm.device)
     lm.model.eval()
-    output = lm.model.get_output_embeddings()
-    weight, bias = output.weight.float(), None if output.bias is None else output.bias.float()
 
     def fill(batch: list[int]) -> list[list[int]]:
         ids = pad([rows[i] for i in batch], lm.model.config.pad_token_id or 0, lm.device)
         seen = pad([[1] * len(rows[i]) for i in batch], 0, lm.device)
         at = (ids == mask) & seen.bool()
-        with output_layer_given(lm.model, lambda hidden: hidden[:, :0]) as hidden:
-            lm.model(input_ids=ids, attention_mask=seen)
-        logits = linear(hidden[0][at].float(), weight, bias)  # in bfloat16 many of the highest would be equal
+        with output_layer_given(lm.model, lambda hidden: hidden[at]):
+            logits = lm.model(input_ids=ids, attention_mask=seen).logits.float()
         logits[:, special] = -torch.inf
         near = logits >= logits.max(dim=-1, keepdim=True).values - 1e-4
         chosen = iter(near.int().argmax(dim=-1).tolist())

@@ -1,18 +1,26 @@
-"""LanguageModel: a model of transformers with its tokenizer."""
+"""LanguageModel: a model of transformers with its tokenizer. ConditionalLM: log-probabilities of given tokens."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+import numpy as np
 import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from models.batching import halve_when_out_of_memory
 from models.devices import check_device, check_memory
 from models.identity import model_fingerprint, weights_fingerprint
 from models.loading import load_pretrained
+from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
 OFFSET_POSITIONS = {
@@ -128,6 +136,155 @@ class LanguageModel:
     def parameters(self) -> int:
         """How many parameters the model has."""
         return sum(p.numel() for p in self.model.parameters())
+
+
+class Reader(Protocol):
+    """A model that has read some sources, and continues each of them by one token at a time, with its caches."""
+
+    def next_log_probabilities(self, chosen: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
+        """Of the token after the chosen ones; `None` for the first token."""
+        ...
+
+    def keep(self, rows: Int[Tensor, " kept"]) -> None:
+        """Goes on with these rows alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConditionalLM(LanguageModel, ABC):
+    """A model of targets given sources: it encodes the source (Seq2SeqLM), or reads it before the target (CausalLM)."""
+
+    @abstractmethod
+    def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> Reader:
+        """Reads the sources; every target begins with the tokens `before`."""
+
+    @abstractmethod
+    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
+        """The last hidden states after (source, target): for each target token from `given` on, and the one behind."""
+
+    @abstractmethod
+    def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
+        """Indices of the pairs in batches of at most `token_budget` padded tokens, or of a single pair."""
+
+    @abstractmethod
+    def dummy_inputs(self) -> dict[str, Any]:
+        """What the model is called with where its output layer reads other states."""
+
+    @torch.inference_mode()
+    def project(self, states: Float[Tensor, "tokens dim"]) -> Float[Tensor, "tokens vocabulary"]:
+        """The logits of last hidden states, in float32, with all that the model does after its output layer."""
+        with output_layer_given(self.model, lambda _: states):
+            return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
+
+    def log_probabilities(
+        self, pairs: Sequence[Pair], *, given: int = 0, token_budget: int = 16_384, logit_budget: int = 2**27
+    ) -> list[NDArray[np.float32]]:
+        """log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
+
+        Targets of one source that differ in their last tokens alone are read once. States wait until there are enough
+        of them for one product with the vocabulary, which for a few of them takes longer than all else. Batches that
+        do not fit into memory are halved. Rows are padded on the right, whatever the tokenizer does. Dropout is off.
+
+        Args:
+            pairs: token ids. Nothing is cut: the caller fits pairs that are longer than the model reads.
+            given: how many of the first tokens of every target are read and not scored.
+            token_budget: padded tokens in a batch; a longer pair is a batch by itself.
+            logit_budget: logits held at a time.
+
+        Returns one array per pair, in the order of the pairs, with a number for each scored token.
+        """
+        self.model.eval()
+        found = [np.zeros(max(0, len(target) - given), np.float32) for _, target in pairs]
+        places: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}  # source -> what is written -> pairs
+        for i, (source, target) in enumerate(pairs):
+            if len(target) > given:
+                places.setdefault(tuple(source), {}).setdefault(tuple(target[:-1]), []).append(i)
+        readings = [(source, written) for source, several in places.items() for written in several]
+        owners = [indices for several in places.values() for indices in several.values()]
+        most = max(1, logit_budget // self.model.config.vocab_size)
+        batches = self.make_batches(readings, token_budget)
+        read: list[int] = []
+        states: list[Tensor] = []
+        for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
+            states += halve_when_out_of_memory(lambda rows: self.predict([readings[i] for i in rows], given), batch)
+            read += batch
+            if batch is not batches[-1] and sum(map(len, states)) < most:
+                continue
+            ends = np.cumsum([len(each) for each in states]).tolist()
+            scored = [
+                (i, range(end - len(found[i]), end)) for k, end in zip(read, ends, strict=True) for i in owners[k]
+            ]
+            rows = [row for _, own in scored for row in own]
+            tokens = [token for i, _ in scored for token in pairs[i][1][given:]]
+            values = iter(token_log_probabilities(self.project, torch.cat(states), tokens, rows, most).cpu().numpy())
+            for i, own in scored:
+                found[i] = np.fromiter(values, np.float32, count=len(own))
+            read, states = [], []
+        return found
+
+
+@torch.inference_mode()
+def token_log_probabilities(
+    project: Callable[[Tensor], Tensor],
+    states: Float[Tensor, "states dim"],
+    tokens: Sequence[int],
+    rows: Sequence[int] | None = None,
+    most: int = 2**12,
+) -> Float[Tensor, " tokens"]:
+    """log softmax(project(states)) at the tokens, in nats: the one place where scored states meet the vocabulary.
+
+    Args:
+        project: the logits of states.
+        states: last hidden states.
+        tokens: what is scored.
+        rows: for each token, the state that predicts it; None: one token for each state.
+        most: states projected at a time.
+
+    >>> token_log_probabilities(lambda states: states, torch.zeros(1, 4), [2]).exp().tolist()
+    [0.25]
+    """
+    wanted = torch.tensor(list(tokens), dtype=torch.long, device=states.device)
+    of = torch.tensor(list(range(len(states)) if rows is None else rows), dtype=torch.long, device=states.device)
+    found = torch.zeros(len(wanted), device=states.device)
+
+    def score(block: list[int]) -> list[int]:
+        logits = project(states[block[0] : block[-1] + 1])
+        here = (of >= block[0]) & (of <= block[-1])
+        at = of[here] - block[0]
+        found[here] = (logits[at, wanted[here]] - logits.logsumexp(-1)[at]).float()
+        return block
+
+    for first in range(0, len(states), most):
+        halve_when_out_of_memory(score, list(range(first, min(first + most, len(states)))))
+    return found
+
+
+@contextmanager
+def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
+    """The model's output layer reads `choose(hidden states)`; the list collects the hidden states.
+
+    Everything that the model does before and after this layer stays as it is. The logits have the first axes of the
+    chosen states.
+    """
+    seen: list[Tensor] = []
+
+    def replaced(module: Any, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        seen.append(arguments[0])
+        return choose(arguments[0]), *arguments[1:]
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(replaced)
+    try:
+        yield seen
+    finally:
+        hook.remove()
+
+
+@torch.inference_mode()
+def last_hidden_states(model: Any, **inputs: Any) -> Float[Tensor, "rows time dim"]:
+    """What the model's output layer reads."""
+    with output_layer_given(model, lambda hidden: hidden[:, :0]) as seen:
+        model(**inputs)
+    return seen[0]
 
 
 LM = TypeVar("LM", bound=LanguageModel)

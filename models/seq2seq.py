@@ -1,33 +1,24 @@
-"""Encoder-decoder language models: loading, saving, and the log-probabilities of targets given sources."""
+"""Encoder-decoder language models: the source is encoded, the target is decoded."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
-from numpy.typing import NDArray
+from jaxtyping import Float, Int
 from torch import Tensor
-from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM
 
-from models.batching import batches_of_pairs, distinct_rows, halve_when_out_of_memory, pad
-from models.model import LanguageModel, add_tokens
+from models.batching import batches_of_pairs, distinct_rows, pad
+from models.model import ConditionalLM, last_hidden_states
+from models.windows import Pair
 
 
 @dataclass(frozen=True)
-class Seq2SeqLM(LanguageModel):
+class Seq2SeqLM(ConditionalLM):
     """An encoder-decoder model and its tokenizer."""
 
     loader = AutoModelForSeq2SeqLM
-
-    def log_probabilities(
-        self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], *, token_budget: int = 16_384
-    ) -> list[NDArray[np.float32]]:
-        """`target_log_probabilities` of (source, target) pairs."""
-        return target_log_probabilities(self, pairs, token_budget=token_budget)
 
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
         """Encodes the sources, equal ones once; every target begins with the tokens `before`."""
@@ -38,6 +29,37 @@ class Seq2SeqLM(LanguageModel):
         encoded, mask = encoded[copies], mask[copies]
         start = torch.tensor([self.model.config.decoder_start_token_id, *before], device=self.device)
         return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
+
+    @torch.inference_mode()
+    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
+        """The decoder's last hidden states; equal sources are encoded once."""
+        pad_id = self.model.config.pad_token_id
+        unique, copies = distinct_rows([source for source, _ in pairs])
+        mask = pad([[1] * len(source) for source in unique], 0, self.device)
+        encoded = self.model.get_encoder()(input_ids=pad(unique, pad_id, self.device), attention_mask=mask)
+        start = self.model.config.decoder_start_token_id
+        hidden = last_hidden_states(
+            self.model,
+            encoder_outputs=(encoded.last_hidden_state[copies],),
+            attention_mask=mask[copies],
+            decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
+            use_cache=False,
+        )
+        return [row[given : len(target) + 1].clone() for row, (_, target) in zip(hidden, pairs, strict=True)]
+
+    def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
+        """Targets of one source count alike, so that they stay side by side."""
+        longest: dict[Sequence[int], int] = {}
+        for source, target in pairs:
+            longest[source] = max(longest.get(source, 0), len(target) + 1)
+        return batches_of_pairs([(len(source), longest[source]) for source, _ in pairs], token_budget)
+
+    def dummy_inputs(self) -> dict[str, Any]:
+        """One encoded token and the decoder's start."""
+        config, width = self.model.config, self.model.get_encoder().config.hidden_size
+        encoded = torch.zeros(1, 1, width, device=self.device, dtype=self.model.dtype)
+        start = torch.tensor([[config.decoder_start_token_id]], device=self.device)
+        return {"encoder_outputs": (encoded,), "decoder_input_ids": start}
 
 
 @dataclass
@@ -71,102 +93,3 @@ class Seq2SeqReader:
 def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:
     """The targets moved one place to the right behind the model's start token."""
     return torch.cat([torch.full_like(targets[:, :1], model.config.decoder_start_token_id), targets[:, :-1]], dim=1)
-
-
-def chosen_log_probabilities(
-    logits: Float[Tensor, "*rows vocabulary"], chosen: Int[Tensor, "*rows"]
-) -> Float[Tensor, "*rows"]:
-    """log softmax(logits) at the chosen tokens, in float32.
-
-    >>> chosen_log_probabilities(torch.zeros(1, 4), torch.tensor([2])).exp().tolist()
-    [0.25]
-    """
-    logits = logits.float()
-    return logits.gather(-1, chosen.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
-
-
-def target_log_probabilities(
-    lm: Seq2SeqLM,
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-    *,
-    token_budget: int = 16_384,
-    logit_budget: int = 2**27,
-) -> list[NDArray[np.float32]]:
-    """log P(target token | source, target tokens before it) for every (source ids, target ids) pair, in nats.
-
-    Equal sources are encoded once per batch. A batch holds at most `token_budget` padded source and target tokens and
-    at most `logit_budget` logits, or a single pair; batches that do not fit into memory are halved.
-
-    Returns one float array per pair, in the order of the pairs, as long as its target. Dropout is off.
-    """
-    vocabulary = lm.model.config.vocab_size
-    logits_per_token = -(-token_budget * vocabulary // logit_budget)  # what a target token costs, in budget units
-    costs = [(len(source), max(len(target), 1) * max(1, logits_per_token)) for source, target in pairs]
-    results: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(pairs)
-    batches = batches_of_pairs(costs, token_budget)
-    for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
-        scored = halve_when_out_of_memory(lambda rows: _score(lm, [pairs[i] for i in rows]), batch)
-        for i, row in zip(batch, scored, strict=True):
-            results[i] = row
-    return results
-
-
-@torch.inference_mode()
-def _score(lm: Seq2SeqLM, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[NDArray[np.float32]]:
-    lm.model.eval()
-    pad_id = lm.model.config.pad_token_id
-    unique, copies = distinct_rows([source for source, _ in pairs])
-    sources = pad(unique, pad_id, lm.device)
-    mask = pad([[1] * len(source) for source in unique], 0, lm.device)
-    targets = pad([target for _, target in pairs], pad_id, lm.device)
-    real = pad([[1] * len(target) for _, target in pairs], 0, lm.device).bool()
-    encoded = lm.model.get_encoder()(input_ids=sources, attention_mask=mask).last_hidden_state
-    with output_layer_only_at(lm.model, real):
-        logits = lm.model(
-            encoder_outputs=(encoded[copies],),
-            attention_mask=mask[copies],
-            decoder_input_ids=decoder_inputs(lm.model, targets),
-            use_cache=False,
-        ).logits
-    scores = iter(chosen_log_probabilities(logits, targets[real]).cpu().numpy())
-    return [np.fromiter(scores, np.float32, count=len(target)) for _, target in pairs]
-
-
-@contextmanager
-def output_layer_given(model: Any, choose: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
-    """The model's output layer reads `choose(hidden states)`; the list collects the hidden states.
-
-    Everything that the model does before and after this layer stays as it is. The logits have the first axes of the
-    chosen states.
-    """
-    seen: list[Tensor] = []
-
-    def replaced(module: Any, arguments: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        seen.append(arguments[0])
-        return choose(arguments[0]), *arguments[1:]
-
-    hook = model.get_output_embeddings().register_forward_pre_hook(replaced)
-    try:
-        yield seen
-    finally:
-        hook.remove()
-
-
-@contextmanager
-def output_layer_only_at(model: Any, real: Bool[Tensor, "rows time"]) -> Iterator[None]:
-    """The model's logits become one row per real position: padding is not multiplied with the vocabulary."""
-    with output_layer_given(model, lambda hidden: hidden[real]):
-        yield
-
-
-@dataclass(frozen=True)
-class PretrainedSeq2Seq:
-    """A model to build, by its hub name or folder."""
-
-    name: str
-    device: str = "cpu"
-    dtype: str = "float32"
-
-    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Seq2SeqLM:
-        """The model, with the `additional` special tokens added and their embeddings new; `texts` are not needed."""
-        return add_tokens(Seq2SeqLM.from_pretrained(self.name, self.device, self.dtype), additional, seed)

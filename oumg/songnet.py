@@ -8,22 +8,25 @@ the first character on. The model is smaller than the original and is not pretra
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import WordLevel
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedModel, PreTrainedTokenizerFast
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from core.settings import Count, Share, checked_dataclass
 from models.batching import pad
+from models.causal import CausalLM
 from models.model import Float32Linear
 from models.tokens import decode_tokens
-from models.training import NOT_LEARNED, Batch, Task, causal_batch
+from models.training import Batch, Task, causal_batch
+from models.windows import Pair
 from oumg.form import MARKS, Form, Slot, SlotKind
 
 LONGEST_PHRASE = 24
@@ -39,7 +42,7 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
             counts[character] = counts.get(character, 0) + 1
     kept = sorted(c for c, n in counts.items() if n >= min_count and c not in MARKS and not c.isspace())
     vocabulary = {token: i for i, token in enumerate([*SPECIAL, *LENGTHS, *MARKS, *kept])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     tokenizer.decoder = decoders.Fuse()  # no spaces between characters
     return PreTrainedTokenizerFast(
@@ -116,27 +119,10 @@ class SongNetModel(GPT2PreTrainedModel, GenerationMixin):
 
 
 @dataclass(frozen=True)
-class SongNet:
-    """The model and its tokenizer."""
+class SongNet(CausalLM):
+    """The model and its tokenizer. A source is a prompt, a target a poem with its end."""
 
-    model: Any
-    tokenizer: PreTrainedTokenizerFast
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "SongNet":
-        """Loads what `save_pretrained` wrote."""
-        model: Any = SongNetModel.from_pretrained(str(folder))
-        return cls(model.to(device).eval(), PreTrainedTokenizerFast.from_pretrained(str(folder)))
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Writes model and tokenizer in the Hugging Face format."""
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-
-    @property
-    def parameters(self) -> int:
-        """The number of parameters."""
-        return sum(p.numel() for p in self.model.parameters())
+    loader = SongNetModel
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
@@ -179,32 +165,37 @@ class SongNet:
     def training_batch(self, model: Any, tasks: Sequence[Task]) -> Batch:
         """The arguments of a training step: those of a causal model, and the symbols."""
         batch = causal_batch(model, tasks)
-        width = batch["input_ids"].shape[1]
-        rows = []
-        for task in tasks:
-            tokens = self.tokenizer.convert_ids_to_tokens(list(task.target[:-1]))
+        read = [(task.source, task.target[:-1]) for task in tasks]
+        return {**batch, "symbols": self._symbols(read, batch["input_ids"].shape[1])}
+
+    def inputs(self, pairs: Sequence[Pair]) -> dict[str, Tensor]:
+        """What the model is called with to read prompts and poems without their ends."""
+        inputs = super().inputs(pairs)
+        return {**inputs, "symbols": self._symbols(pairs, inputs["input_ids"].shape[1]).to(self.device)}
+
+    def dummy_inputs(self) -> dict[str, Any]:
+        """One token."""
+        one = torch.zeros(1, 1, dtype=torch.long, device=self.device)
+        return {"input_ids": one, "symbols": one[..., None].expand(-1, -1, 3)}
+
+    def _symbols(self, pairs: Sequence[Pair], width: int) -> Int[Tensor, "rows time 3"]:
+        rows: list[list[tuple[int, int, int]]] = []
+        for prompt, written in pairs:
+            tokens = self.tokenizer.convert_ids_to_tokens(list(written))
             # An unknown character has a place too.
             poem = "".join(token if len(token) == 1 else "□" for token in tokens)
-            rows.append(row_symbols(len(task.source), Form.of(poem).slots(), 0, width))
-        return {**batch, "symbols": torch.tensor(rows)}
+            rows.append(row_symbols(len(prompt), Form.of(poem).slots(), 0, width))
+        return torch.tensor(rows)
 
 
-@torch.no_grad()
-def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]], batch_size: int = 64) -> Float[Tensor, " poems"]:
+def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArray[np.float64], " poems"]:
     """The negative log-probability in nats of each (tune, poem) with its end, given tune and form.
 
     Marks count as the characters do, though their places are given: the generator is nearly sure of them.
     """
-    found: list[Tensor] = []
-    for start in range(0, len(poems), batch_size):
-        tasks = [songnet.task(tune, poem) for tune, poem in poems[start : start + batch_size]]
-        batch = {
-            name: value.to(songnet.model.device) for name, value in songnet.training_batch(songnet.model, tasks).items()
-        }
-        labels = batch.pop("labels")
-        logits = songnet.model(**batch).logits.transpose(1, 2)
-        found.append(cross_entropy(logits, labels, ignore_index=NOT_LEARNED, reduction="none").sum(dim=1))
-    return torch.cat(found).cpu()
+    tasks = [songnet.task(tune, poem) for tune, poem in poems]
+    rows = songnet.log_probabilities([(task.source, task.target) for task in tasks])
+    return np.array([-row.sum(dtype=np.float64) for row in rows])
 
 
 def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) -> list[tuple[int, int, int]]:

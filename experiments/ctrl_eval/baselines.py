@@ -104,14 +104,13 @@ def make_baselines(
     """
 
     def backbone_model() -> Seq2SeqLM:
-        assert isinstance(metric.lm, Seq2SeqLM), "the infilling backbone is an encoder-decoder model"
-        return metric.lm
+        lm = metric.infiller.lm
+        assert isinstance(lm, Seq2SeqLM), "the infilling backbone is an encoder-decoder model"
+        return lm
 
     found: dict[str, Callable[[], Metric]] = {
         "perplexity": lambda: Perplexity.from_pretrained(causal.source, device, dtype),
-        "perplexity_backbone": lambda: InfillingPerplexity(
-            backbone_model(), metric.convention, backbone.source, metric.longest
-        ),
+        "perplexity_backbone": lambda: InfillingPerplexity(metric.infiller, backbone.source),
         "bartscore_backbone": lambda: BartScore(backbone_model(), backbone.source, source="prefix"),
     }
     if bart:

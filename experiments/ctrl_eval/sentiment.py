@@ -87,9 +87,11 @@ def ctrleval(
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
     exchanged: dict[str, CTRLEval] = {}
     if pattern_functions:
+        fills = usual.infiller.convention
+        others = {"bartscore": fills.without_mask(), "ppl": fills.with_source_first()}
         exchanged = {
-            "ctrleval_bartscore_pf": replace(usual, convention=usual.convention.without_mask()),
-            "ctrleval_ppl_pf": replace(usual, convention=usual.convention.with_source_first()),
+            f"ctrleval_{name}_pf": replace(usual, infiller=replace(usual.infiller, convention=convention))
+            for name, convention in others.items()
         }
     baselines = make_baselines(usual, backbone, language_model, judges, bart, bleurt, device, dtype)
     findings = _find(run, data, usual, exchanged, baselines, analyses)

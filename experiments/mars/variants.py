@@ -17,7 +17,7 @@ from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
 from mars.tagging import load_tagger
 from models.causal import CausalLM
-from models.embedders import Remembered, load_embedder
+from models.embedders import CachedEmbedder, load_embedder
 from models.masked import MaskedLM
 
 MetricMaker = Callable[[Augmenter, str], MARS]
@@ -57,7 +57,7 @@ class MetricPlan:
         Raises InputFaults for a tagger, an encoder or a corpus that is missing.
         """
         tagger = load_tagger(self.tagger)
-        embedder = Remembered(load_embedder(self.encoder, device=self.device, dtype=self.dtype))
+        embedder = CachedEmbedder(load_embedder(self.encoder, device=self.device, dtype=self.dtype))
         documents = None if self.documents is None else load_documents(self.documents)
         ratios = tuple(map(float, self.ratios))
 

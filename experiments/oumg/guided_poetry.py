@@ -104,7 +104,7 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
 
 def poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Estimate:
     """The perplexity per character of poems under the unguided generator, with an interval over inputs."""
-    nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems]).double().numpy()
+    nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems])
     tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
     inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
     return estimate_perplexity(nll, tokens, inputs, seed=seed)

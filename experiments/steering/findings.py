@@ -15,7 +15,7 @@ from experiments.steering.generation import MakeGuidance, continue_prompts, meas
 from experiments.steering.models import LabelJudges
 from experiments.steering.settings import Steering, TextSampling
 from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
-from models.causal import CausalLM, continuation_log_probabilities
+from models.causal import CausalLM
 from models.tokens import decode_tokens
 from oumg.diversity import distinct_n
 from oumg.guidance import Guidance, GuidanceRule
@@ -167,7 +167,7 @@ def measure_texts(
     starts = [len(decode_tokens(lm.tokenizer, row)) for row in rows]
     words = [split_pieces(text[starts[i] :].lower(), "words") for i, text in zip(of, texts, strict=True)]
     pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
-    nll = [-float(found.astype(np.float64).sum()) for found in continuation_log_probabilities(lm, pairs)]
+    nll = [-float(found.astype(np.float64).sum()) for found in lm.log_probabilities(pairs)]
     return SteeredTexts(
         label=label,
         prompts=of,

@@ -36,7 +36,7 @@ class Pretrained:
 
 
 class ModelPlan(Protocol):
-    """What to build: a frozen dataclass of settings (TinyT5, PretrainedSeq2Seq)."""
+    """What to build: a frozen dataclass of settings (TinyT5, PretrainedLM)."""
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Trainable:
         """Builds the model before training. Its tokenizer has the additional tokens and may learn from the texts."""

@@ -23,7 +23,7 @@ from core.scores import Metric
 from discriminators.discriminator import new_bilstm
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
-from models.infilling import Convention, convention_of
+from models.infilling import T5, Convention, Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5
 
@@ -47,6 +47,10 @@ def t5() -> Seq2SeqLM:
     return TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1).build(TEXTS, (), seed=0)
 
 
+def infiller(lm: Seq2SeqLM, convention: Convention = T5, longest: int = 64) -> Infiller:
+    return Infiller(lambda: lm, lm.tokenizer, convention, longest)
+
+
 def rate_pairs(bert: Path) -> tuple[BertForSequenceClassification, PreTrainedTokenizerBase]:
     """A random BERT with one output, and its tokenizer."""
     torch.manual_seed(1)
@@ -66,12 +70,11 @@ def metrics(gpt: CausalLM, t5: Seq2SeqLM, bert: Path) -> dict[str, list[Metric]]
     scorer = BertScore.from_pretrained(str(bert))
     rater = rate_pairs(bert)
     directions = ("source_to_text", "text_to_text", "reference_to_text", "text_to_reference", "f")
-    convention = convention_of("t5")
     budgets = (1, 60, 4096)
     return {
         "perplexity": [Perplexity(gpt, "toy", token_budget=b) for b in budgets],
         "perplexity_in_context": [Perplexity(gpt, "toy", use_context=True, token_budget=b) for b in budgets],
-        "perplexity_seq2seq": [InfillingPerplexity(t5, convention, "toy", 64, token_budget=b) for b in budgets],
+        "perplexity_seq2seq": [InfillingPerplexity(infiller(t5), "toy", token_budget=b) for b in budgets],
         **{d: [BartScore(t5, "toy", direction=d, token_budget=b) for b in budgets] for d in directions},  # pyright: ignore[reportArgumentType]
         "bertscore": [replace(scorer, batch_size=b) for b in (1, 3, 64)],
         "sentence_mover": [SentenceMover(Encoder.from_pretrained(str(bert), token_budget=b)) for b in (1, 60, 4096)],
@@ -181,7 +184,7 @@ def test_a_long_text_under_a_causal_model(gpt: CausalLM) -> None:
 
 def test_infilling_perplexity_is_the_plain_mean(t5: Seq2SeqLM) -> None:
     """Source: the mask and the end of the text, where the tokenizer writes one; target: the mask, the text."""
-    found = InfillingPerplexity(t5, convention_of("t5"), "toy", 64).score(EXAMPLES[:1]).values["quality"][0]
+    found = InfillingPerplexity(infiller(t5), "toy").score(EXAMPLES[:1]).values["quality"][0]
     mask = t5.tokenizer.convert_tokens_to_ids("<extra_id_0>")
     text = t5.tokenizer(TEXTS[0], add_special_tokens=False)["input_ids"]
     source = t5.tokenizer("<extra_id_0>")["input_ids"]
@@ -195,12 +198,12 @@ def test_infilling_perplexity_is_the_plain_mean(t5: Seq2SeqLM) -> None:
 def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
     examples = [EXAMPLES[3], Example("long", "xyz " * 20)]
     tokens = len(t5.tokenizer(("xyz " * 20).strip(), add_special_tokens=False)["input_ids"])  # pyright: ignore[reportArgumentType]
-    short = InfillingPerplexity(t5, convention_of("t5"), "toy", longest=16)
+    short = InfillingPerplexity(infiller(t5, longest=16), "toy")
     assert short.score(examples).dropped_tokens == (0, tokens + 1 - 16)  # the mask in front takes a place
     with pytest.raises(ExampleFaults, match="writes 16 tokens at once") as faults:
         replace(short, truncation="error").score(examples)
     assert [index for index, _ in faults.value.at] == [1]
-    whole = InfillingPerplexity(t5, Convention(mask="<extra_id_0>", whole_text=True), "toy", 64)
+    whole = InfillingPerplexity(infiller(t5, Convention(mask="<extra_id_0>", whole_text=True)), "toy")
     assert whole.score(examples[:1]).values["quality"][0] < 0
     with pytest.raises(ValueError, match="truncation must be 'error' or 'warn', but is 'window'"):
         replace(short, truncation="window")

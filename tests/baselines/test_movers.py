@@ -16,8 +16,8 @@ from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distan
 from core.example import Example
 from core.faults import ExampleFaults
 from data.documents import smoothed_idf
+from models.embedders import WordVectors
 from models.encoders import load_encoder
-from models.word_vectors import WordVectors
 
 
 @pytest.fixture(scope="module")

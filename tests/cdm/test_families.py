@@ -19,9 +19,10 @@ from cdm.sampling import Sampling, sample_segments, sampling_probabilities
 from cdm.segments import Gap
 from core.faults import SettingFault
 from models.batching import join_ids
-from models.causal import CausalLM, PretrainedCausal
-from models.conditional import ConditionalLM
-from models.seq2seq import PretrainedSeq2Seq, Seq2SeqLM
+from models.causal import CausalLM
+from models.conditional import PretrainedLM
+from models.model import ConditionalLM
+from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model, train_tokenizer
 from models.warm import WarmEncoderDecoder
 from tests.toy_models import toy_bart
@@ -78,10 +79,10 @@ def build(family: str, dialogues: Dialogues, folder: Path, seed: int) -> Conditi
             return Gaps(LONGEST).build(WarmEncoderDecoder(str(folder)), dialogues, seed)
         case "bart":
             save_bart(dialogues, folder, seed)
-            return Gaps(LONGEST).build(PretrainedSeq2Seq(str(folder)), dialogues, seed)
+            return Gaps(LONGEST).build(PretrainedLM(str(folder)), dialogues, seed)
         case "gpt2":
             TinyGPT2(400, 16, 2, 1, 32, longest=128).build(texts, (), seed).save_pretrained(folder)
-            return Gaps(LONGEST, order=CAUSAL[family]).build(PretrainedCausal(str(folder)), dialogues, seed)
+            return Gaps(LONGEST, order=CAUSAL[family]).build(PretrainedLM(str(folder)), dialogues, seed)
         case _:
             plan = TinyCausal(family, 400, 16, 2, 1, 32, longest=128)  # pyright: ignore[reportArgumentType]
             return Gaps(LONGEST, order=CAUSAL[family]).build(plan, dialogues, seed)

@@ -15,10 +15,8 @@ from cdm.segments import (
     fill,
     infilling_task,
     manipulations,
-    parts_of,
     random_gap,
     training_gap,
-    window,
 )
 from models.batching import join_ids
 from models.infilling import Infilling
@@ -48,31 +46,17 @@ def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int
 @given(turns_strategy, st.integers(0, 10**6), st.integers(1, 40))
 def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: int, longest: int) -> None:
     gap = random_gap(turns, random.Random(seed), utterance=False)
-    kept = window(turns, gap, longest)
-    assert gap.turn in kept
     task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest)
     assert len(task.source) <= longest
     assert task.source.count(1) == 1
     whole = len(join_ids(fill(turns, gap, INFILLING.mask), SEPARATOR))
     assert len(task.source) + task.dropped == whole
     if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
-        assert list(kept) == list(range(len(turns)))
-
-
-@given(turns_strategy, st.integers(1, 20), st.integers(1, 20))
-def test_the_parts_of_a_dialogue_are_as_many_turns_as_fit(turns: list[list[int]], first: int, room: int) -> None:
-    parts = parts_of(turns, first, room)
-    assert [turn for part in parts for turn in part] == list(range(len(turns)))
-    for i, part in enumerate(parts):
-        limit = first if i == 0 else room
-        assert len(part) == 1 or len(join_ids([turns[t] for t in part], SEPARATOR)) <= limit
-        if part.stop < len(turns):  # one more turn does not fit
-            assert len(join_ids([turns[t] for t in (*part, part.stop)], SEPARATOR)) > limit
+        assert task.dropped == 0
 
 
 def test_a_window_grows_to_both_sides() -> None:
     turns = [[10] * 4, [11] * 4, [12] * 4, [13] * 4, [14] * 4]
-    assert window(turns, Gap(2, 0, 4), longest=11) == range(1, 4)
     task = infilling_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, longest=11)
     assert task.source == (11, 11, 11, 11, 3, 1, 3, 13, 13, 13, 13)
     assert task.dropped == 10

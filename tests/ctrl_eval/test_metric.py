@@ -17,8 +17,8 @@ from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from ctrl_eval.prompts import Prompts
-from models.causal import CausalLM
-from models.infilling import BART, LEFT_TO_RIGHT, T5, encode_infills
+from models.infilling import BART, LEFT_TO_RIGHT, T5, Infiller, encode_infills
+from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5
 from tests.toy_models import toy_bart
@@ -95,7 +95,11 @@ def tiny() -> CTRLEval:
             parameter.mul_(2.0)
     rng = np.random.default_rng(0)
     table = WordFrequencies(rng.random(len(lm.tokenizer)), lm.tokenizer, "random")
-    return CTRLEval(lambda: lm, lm.tokenizer, T5, longest=512, frequencies=table, prompts=PROMPTS)
+    return CTRLEval(Infiller(lambda: lm, lm.tokenizer, T5, 512), frequencies=table, prompts=PROMPTS)
+
+
+def limit(metric: CTRLEval, longest: int) -> CTRLEval:
+    return replace(metric, infiller=replace(metric.infiller, longest=longest))
 
 
 def bart() -> Seq2SeqLM:
@@ -103,7 +107,7 @@ def bart() -> Seq2SeqLM:
     return Seq2SeqLM(toy_bart(len(tokenizer), 1, 1, 0.5), tokenizer)
 
 
-def one_log_p(lm: Seq2SeqLM | CausalLM, source: str, target: list[int]) -> list[float]:
+def one_log_p(lm: ConditionalLM, source: str, target: list[int]) -> list[float]:
     """log P of each target token, one pair at a time, through the model's own loss."""
     ids = lm.tokenizer(source, return_tensors="pt")["input_ids"]
     found = []
@@ -114,12 +118,12 @@ def one_log_p(lm: Seq2SeqLM | CausalLM, source: str, target: list[int]) -> list[
     return found
 
 
-def word_ids(lm: Seq2SeqLM | CausalLM, text: str) -> list[int]:
+def word_ids(lm: ConditionalLM, text: str) -> list[int]:
     return lm.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
 
 def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
-    lm = tiny.lm
+    lm = tiny.infiller.lm
     first, last = word_ids(lm, "<extra_id_0>"), word_ids(lm, "<extra_id_1>")
 
     def mean(source: str, segment: str) -> float:
@@ -156,7 +160,7 @@ def test_t5_against_one_pair_at_a_time(tiny: CTRLEval) -> None:
 
 def test_bart_scores_the_segment_inside_the_whole_text() -> None:
     lm = bart()
-    metric = CTRLEval(lambda: lm, lm.tokenizer, BART, longest=200, prompts=PROMPTS)
+    metric = CTRLEval(Infiller(lambda: lm, lm.tokenizer, BART, 200), prompts=PROMPTS)
     found = metric.score(EXAMPLES)
 
     def mean(before: str, segment: str, after: str) -> float:
@@ -212,7 +216,7 @@ def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
         values = replace(tiny, weights=how).score(EXAMPLES).values["coherence"]
         np.testing.assert_allclose(values, [aggregate(row.scores, row.weights, how) for row in found])
     mean, total = (replace(tiny, length_norm=n, aspects=("consistency",), frequencies=None) for n in ("mean", "sum"))
-    tokens = [len(word_ids(tiny.lm, text)) for text in ("ended early.", "Our trip")]
+    tokens = [len(word_ids(tiny.infiller.lm, text)) for text in ("ended early.", "Our trip")]
     rows = mean.evaluations(EXAMPLES)["consistency"][1], total.evaluations(EXAMPLES)["consistency"][1]
     np.testing.assert_allclose(rows[1].scores, rows[0].scores * tokens, rtol=1e-5)
 
@@ -220,10 +224,16 @@ def test_settings_of_the_ensemble(tiny: CTRLEval) -> None:
 @pytest.mark.parametrize("convention", [T5, BART])
 def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, convention: Any) -> None:
     """Eq. 14-15: P(v) of a word is the product over its tokens; the released code takes their geometric mean."""
-    lm = tiny.lm if convention == T5 else bart()
+    lm = tiny.infiller.lm if convention == T5 else bart()
     prompts = Prompts(("<text> It was <mask>.",), ("negative", "positive"), (("bad", "goodness"),))
     mean, total = (
-        CTRLEval(lambda: lm, lm.tokenizer, convention, 200, None, prompts, ("attribute_relevance",), length_norm=norm)
+        CTRLEval(
+            Infiller(lambda: lm, lm.tokenizer, convention, 200),
+            None,
+            prompts,
+            ("attribute_relevance",),
+            length_norm=norm,
+        )
         for norm in ("mean", "sum")
     )
     texts = {word: f"{EXAMPLES[0].text} It was {word}." for word in ("bad", "goodness")}
@@ -248,7 +258,9 @@ def test_the_sum_reaches_label_words_of_several_tokens(tiny: CTRLEval, conventio
 
 
 def test_zero_weights_are_counted_as_equal(tiny: CTRLEval, caplog: pytest.LogCaptureFixture) -> None:
-    zero = replace(tiny, frequencies=WordFrequencies(np.zeros(len(tiny.tokenizer)), tiny.tokenizer, "zero"))
+    zero = replace(
+        tiny, frequencies=WordFrequencies(np.zeros(len(tiny.infiller.tokenizer)), tiny.infiller.tokenizer, "zero")
+    )
     mean = replace(tiny, weights="mean")
     for aspect in ("coherence", "consistency"):
         np.testing.assert_allclose(zero.score(EXAMPLES).values[aspect], mean.score(EXAMPLES).values[aspect])
@@ -276,9 +288,9 @@ def test_without_a_table_the_signature_and_a_warning_say_so(tiny: CTRLEval, capl
 
 @pytest.mark.parametrize("truncation", ["warn", "window"])
 def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None:
-    short = replace(tiny, longest=8, truncation=truncation, aspects=("coherence",))
+    short = replace(limit(tiny, 8), truncation=truncation, aspects=("coherence",))
     found = short.score(EXAMPLES)
-    lengths = [len(word_ids(tiny.lm, e.text)) for e in EXAMPLES]
+    lengths = [len(word_ids(tiny.infiller.lm, e.text)) for e in EXAMPLES]
     assert [dropped > 0 for dropped in found.dropped_tokens] == [length > 10 for length in lengths]
     assert np.isfinite(found.values["coherence"]).all()
     assert found.truncated > 0
@@ -286,40 +298,41 @@ def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None
 
 def causal(longest: int) -> CTRLEval:
     lm = TinyGPT2(400, 16, 2, 1, 32, longest=longest).build([e.text for e in EXAMPLES], (), seed=0)
-    return CTRLEval(lambda: lm, lm.tokenizer, LEFT_TO_RIGHT, lm.longest, prompts=PROMPTS)
+    return CTRLEval(Infiller(lambda: lm, lm.tokenizer, LEFT_TO_RIGHT, lm.longest), prompts=PROMPTS)
 
 
 def test_a_causal_model_reads_source_and_target_together() -> None:
     whole = causal(longest=200)
-    needed = [len(word_ids(whole.lm, f"{e.text} It was good.")) for e in EXAMPLES]
+    needed = [len(word_ids(whole.infiller.lm, f"{e.text} It was good.")) for e in EXAMPLES]
     fits, short = (causal(longest) for longest in (max(needed), max(needed) - 4))
     for aspect in ASPECTS:
         np.testing.assert_allclose(
-            replace(fits, load=whole.load).score(EXAMPLES).values[aspect], whole.score(EXAMPLES).values[aspect]
+            replace(fits, infiller=replace(fits.infiller, load=whole.infiller.load)).score(EXAMPLES).values[aspect],
+            whole.score(EXAMPLES).values[aspect],
         )
-    assert f"the model reads {short.longest} tokens at once, but this text takes" in refused(EXAMPLES, short)
+    assert f"the model reads {short.infiller.longest} tokens at once, but this text takes" in refused(EXAMPLES, short)
     cut = replace(short, truncation="window").score(EXAMPLES)  # every source and target alone would fit
     assert [dropped > 0 for dropped in cut.dropped_tokens] == [True, False, True]
     assert all(np.isfinite(values).all() for values in cut.values.values())
 
 
 def test_the_longest_target_of_t5_keeps_its_sentinel(tiny: CTRLEval) -> None:
-    (infill,) = encode_infills(tiny.tokenizer, T5, [("", "The maps were fine. " * 40, "")])
+    (infill,) = encode_infills(tiny.infiller.tokenizer, T5, [("", "The maps were fine. " * 40, "")])
     cut, dropped = infill.cut(20, around=True)
-    assert list(cut.target[:3]) == word_ids(tiny.lm, "<extra_id_0>The maps were")[:3]
+    assert list(cut.target[:3]) == word_ids(tiny.infiller.lm, "<extra_id_0>The maps were")[:3]
     assert (len(cut.target), cut.start, cut.stop) == (20, 1, 20)
     assert dropped == len(infill.target) - 20
 
 
 def test_pattern_functions_of_ppl_gpt_on_the_same_model(tiny: CTRLEval) -> None:
     """The target is the source without mask, then the segment, whose tokens are scored."""
-    other = replace(tiny, convention=T5.with_source_first())
+    other = replace(tiny, infiller=replace(tiny.infiller, convention=T5.with_source_first()))
     found = other.evaluations(EXAMPLES)
 
     def mean(source: str, segment: str) -> float:
-        ids, given = word_ids(tiny.lm, f"{source} {segment}"), word_ids(tiny.lm, source)
+        ids, given = word_ids(tiny.infiller.lm, f"{source} {segment}"), word_ids(tiny.infiller.lm, source)
         assert ids[: len(given)] == given
-        return float(np.mean(one_log_p(tiny.lm, source, ids)[len(given) :]))
+        return float(np.mean(one_log_p(tiny.infiller.lm, source, ids)[len(given) :]))
 
     both = [mean("The book", "is new. It has fine maps. I liked it.")]
     both += [mean("is new. It has fine maps. I liked it.", "The book")]
@@ -336,7 +349,7 @@ def test_weights_of_targets_do_not_depend_on_the_backbone(shared_data: Path) -> 
     table = shared_data / "ctrleval/iwf_full.txt"
     pegasus = load_frequencies(table, AutoTokenizer.from_pretrained(str(folder / "pegasus")))
     lm = bart()
-    metric = CTRLEval(lambda: lm, lm.tokenizer, BART, longest=200, frequencies=pegasus, prompts=PROMPTS)
+    metric = CTRLEval(Infiller(lambda: lm, lm.tokenizer, BART, 200), frequencies=pegasus, prompts=PROMPTS)
     weights = metric.evaluations(EXAMPLES)["coherence"][0].weights
     the_book_is_new = pegasus.tokenizer("The book is new.", add_special_tokens=False)["input_ids"]
     assert weights[0] == pytest.approx(
@@ -354,7 +367,7 @@ def refused(examples: list[Example], metric: CTRLEval) -> str:
         raise AssertionError("the model must not be loaded before the texts are checked")
 
     with pytest.raises(ExampleFaults) as faults:
-        replace(metric, load=never).score(examples)
+        replace(metric, infiller=replace(metric.infiller, load=never)).score(examples)
     return str(faults.value)
 
 
@@ -387,7 +400,7 @@ def test_without_prefix_or_label_the_others_are_scored(tiny: CTRLEval) -> None:
 def test_all_faults_at_once_and_texts_that_do_not_fit(tiny: CTRLEval) -> None:
     bad = [replace(EXAMPLES[0], prefix="No", label="sad"), replace(EXAMPLES[1], label="glad")]
     assert len(refused(bad, tiny).split("\n")) == 3
-    assert "the model reads 8 tokens at once, but this text takes" in refused(EXAMPLES, replace(tiny, longest=8))
+    assert "the model reads 8 tokens at once, but this text takes" in refused(EXAMPLES, limit(tiny, 8))
 
 
 @pytest.mark.parametrize(
@@ -400,7 +413,7 @@ def test_wrong_settings(tiny: CTRLEval, setting: dict[str, Any]) -> None:
 
 
 def test_of_a_t5_by_from_pretrained(tiny: CTRLEval, tmp_path: Path) -> None:
-    tiny.lm.save_pretrained(tmp_path / "model")
+    tiny.infiller.lm.save_pretrained(tmp_path / "model")
     (tmp_path / "prompts.yaml").write_text(
         'prompts: ["<text> It was <mask>.", "So <mask>! <text>"]\n'
         "labels: [negative, positive]\nverbalizers: [[bad, good]]\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, has_tokens, read, windows
+from discriminators.segments import Layout, has_tokens, pack_segments, read
 from models.batching import join_ids
 
 
@@ -84,7 +84,7 @@ def test_the_sides_of_a_pair_are_cut_alike():
 
 @given(st.lists(st.lists(st.integers(3, 9), max_size=9), min_size=1, max_size=8), st.integers(1, 8))
 def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]], room: int):
-    packed, dropped = windows(segments, separator=1, room=room)
+    packed, dropped = pack_segments(segments, separator=1, room=room)
     assert all(len(p) <= room for p in packed)
     kept = [i for p in packed for i in p if i != 1]
     assert kept == [i for s in segments for i in s[:room]]

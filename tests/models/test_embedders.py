@@ -1,14 +1,16 @@
-"""Embedders by name, and those that read every text once."""
+"""Embedders by name, word vectors by hand, from files and from an encoder, and a cache that reads every text once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from models.embedders import Remembered, load_embedder
-from models.encoders import Encoder
+from core.faults import InputFaults
+from models.embedders import CachedEmbedder, WordVectors, load_embedder
+from models.encoders import Encoder, load_encoder
 
 
 def test_the_offline_encoder_is_the_default() -> None:
@@ -18,7 +20,7 @@ def test_the_offline_encoder_is_the_default() -> None:
     assert embedder.name == "offline"
 
 
-def test_remembered_texts_are_read_once() -> None:
+def test_cached_texts_are_read_once() -> None:
     class Lengths:
         name = identity = "lengths"
         asked: ClassVar[list[str]] = []
@@ -30,9 +32,48 @@ def test_remembered_texts_are_read_once() -> None:
         def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
             return [len(text) for text in texts]
 
-    remembered = Remembered(Lengths())
-    assert remembered.embed(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
-    assert remembered.embed(["bb", "ccc"]).tolist() == [[2, 1], [3, 1]]
+    cached = CachedEmbedder(Lengths())
+    assert cached.embed(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
+    assert cached.embed(["bb", "ccc"]).tolist() == [[2, 1], [3, 1]]
     assert Lengths.asked == ["a", "bb", "ccc"]
-    assert remembered.dropped_tokens(["bb"]) == [2]
-    assert remembered.name == "lengths"
+    assert cached.dropped_tokens(["bb"]) == [2]
+    assert cached.name == "lengths"
+
+
+def test_word_vectors_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("3 2\nthe 1 0\ncat 0 4\n. . 3 -1.5\nthe 9 9\n", encoding="utf-8")
+    vectors = load_embedder(str(tmp_path / "vectors.txt"))
+    assert isinstance(vectors, WordVectors)
+    texts = ["The cat!", "cat cat the", "nothing known", ""]
+    expected = [[0.5, 2.0], [1 / 3, 8 / 3], [np.nan, np.nan], [np.nan, np.nan]]
+    np.testing.assert_allclose(vectors.embed(texts), expected, rtol=1e-6)
+    assert vectors.dropped_tokens(texts) == [0, 0, 2, 0]
+    assert vectors.table[vectors.row_of[". ."]].tolist() == [3, -1.5]
+    assert vectors.name == "vectors.txt"
+    assert vectors.embed([]).shape == (0, 2)
+
+
+def test_all_bad_lines_of_word_vectors_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("sky\nthe 1 0\ncat x 4\ndog 1\nsun 1 inf\nbig 1 1e300\n", encoding="utf-8")
+    with pytest.raises(InputFaults) as faults:
+        WordVectors.load(path)
+    assert [line.removeprefix(f"{path}:").split(":")[0] for line in faults.value.faults] == ["1", "3", "4", "5", "6"]
+    assert 'a word and 2 numbers, found "cat x 4"' in faults.value.faults[1]
+
+
+def test_a_file_of_a_header_alone_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("400000 300\n", encoding="utf-8")
+    with pytest.raises(InputFaults, match="the file must hold a word and its vector, but has none"):
+        WordVectors.load(path)
+
+
+def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> None:
+    folder = str(saved_bert(["red", "cat"], dimension=16, layers=1, longest=64))
+    vectors = load_embedder(folder, static=True)
+    encoder, tokenizer = load_encoder(folder)
+    table = encoder.state_dict()["embeddings.word_embeddings.weight"].numpy()
+    rows = tokenizer.convert_tokens_to_ids(["red", "cat"])
+    np.testing.assert_allclose(vectors.embed(["red cat", "cat red"]), [table[rows].mean(axis=0)] * 2, rtol=1e-6)
+    assert vectors.dropped_tokens(["red 猫"]) == [1]

@@ -24,7 +24,7 @@ from transformers import (
 
 from models.infilling import OF_MODEL_TYPE, convention_of, encode_infills
 from models.model import READ_AT_ONCE, readable_tokens
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.seq2seq import Seq2SeqLM
 from models.tiny import train_tokenizer
 
 TEXTS = ["The cat sat on the mat. It was warm.", "The dog ran away, and the cat slept."]
@@ -76,8 +76,8 @@ def test_a_family_loads_and_scores(model_type: str, tokenizer: PreTrainedTokeniz
     lm = Seq2SeqLM.from_pretrained(tmp_path)
     infills = encode_infills(lm.tokenizer, convention_of(model_type), GAPS, closed=True)
     pairs = [(infill.source, infill.target) for infill in infills]
-    together = target_log_probabilities(lm, pairs)
+    together = lm.log_probabilities(pairs)
     for pair, row in zip(pairs, together, strict=True):
         assert (row < 0).all()
-        np.testing.assert_allclose(target_log_probabilities(lm, [pair])[0], row, atol=1e-5)
+        np.testing.assert_allclose(lm.log_probabilities([pair])[0], row, atol=1e-5)
     assert lm.longest == {"led": 32, "bart": 48, "mbart": 48, "pegasus": 48}.get(model_type, 512)

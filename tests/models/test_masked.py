@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 
 from models.identity import folder_fingerprint, weights_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
-from models.seq2seq import output_layer_given
+from models.model import output_layer_given
 from models.tiny import TinyBert
 from models.training import NOT_LEARNED, Schedule, Task, masked_batch, train_language_model
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from core.faults import SettingFault
-from models.causal import CausalLM, continuation_log_probabilities
+from models.causal import CausalLM
 from models.masked import MaskedLM, most_likely_at_masks
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyBert, TinyGPT2, TinyT5
 from models.training import LanguageModelTraining, Schedule
 
@@ -46,10 +46,10 @@ def test_log_probabilities_are_not_rounded_to_bfloat16(lm: Any) -> None:
     ids = torch.tensor([[5, 9, 40, 7]])
     if isinstance(lm, Seq2SeqLM):
         inputs = {"input_ids": ids, "decoder_input_ids": torch.tensor([[0, 11, 12]])}
-        (found,) = target_log_probabilities(lm, [([5, 9, 40, 7], [11, 12, 13])])
+        (found,) = lm.log_probabilities([([5, 9, 40, 7], [11, 12, 13])])
         wanted = exact_logits(lm, **inputs)[0].log_softmax(-1)[range(3), [11, 12, 13]]
     elif isinstance(lm, CausalLM):
-        (found,) = continuation_log_probabilities(lm, [([5, 9], [40, 7])])
+        (found,) = lm.log_probabilities([([5, 9], [40, 7])])
         wanted = exact_logits(lm, input_ids=ids[:, :-1])[0, 1:].log_softmax(-1)[range(2), [40, 7]]
     else:
         logits = lm.model(input_ids=ids).logits

@@ -9,7 +9,7 @@ from transformers import BertModel, BertTokenizer
 
 from core.faults import SettingFault
 from models.infilling import segment_infilling
-from models.seq2seq import Seq2SeqLM, target_log_probabilities
+from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyBert
 from models.warm import WarmEncoderDecoder, cut_tokenizer
 
@@ -87,9 +87,7 @@ def test_a_saved_model_gives_the_same_likelihoods_and_decodes_alike(warm: Seq2Se
     infilling = segment_infilling(warm)
     assert infilling == segment_infilling(loaded)
     pairs = [([*infilling.begin, 7, *infilling.mask, *infilling.end], infilling.target(s)) for s in ([5], [6, 9, 8])]
-    for ours, theirs in zip(
-        target_log_probabilities(warm, pairs), target_log_probabilities(loaded, pairs), strict=True
-    ):
+    for ours, theirs in zip(warm.log_probabilities(pairs), loaded.log_probabilities(pairs), strict=True):
         torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
     ids = warm.tokenizer(["I do not know, singing?"], add_special_tokens=False)["input_ids"]
     assert warm.tokenizer.batch_decode(ids) == loaded.tokenizer.batch_decode(ids) == ["i do not know, singing?"]

@@ -134,7 +134,7 @@ def test_logits_are_float32_in_bfloat16(songnet: SongNet) -> None:
 
 
 def test_the_nll_of_a_poem_is_that_of_its_characters_one_by_one(songnet: SongNet) -> None:
-    found = poem_nll(songnet, POEMS, batch_size=2)
+    found = poem_nll(songnet, POEMS)
     for (tune, poem), form, nll in zip(POEMS, FORMS, found.tolist(), strict=True):
         prompt = songnet.prompt(tune, form)
         ids = [*songnet.encode(poem), songnet.vocabulary["<end>"]]

@@ -35,7 +35,7 @@ from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder
-from models.infilling import convention_of
+from models.infilling import T5, Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5
 
@@ -110,7 +110,7 @@ class Toys:
             ),
             "perplexity": lambda budget, side: Perplexity(gpt(side), "toy", True, token_budget=budget),
             "perplexity_seq2seq": lambda budget, side: InfillingPerplexity(
-                t5(side), convention_of("t5"), "toy", 64, token_budget=budget
+                infiller(t5(side)), "toy", token_budget=budget
             ),
             "bartscore": lambda budget, side: BartScore(t5(side), "toy", direction="f", token_budget=budget),
             "uni_eval": lambda budget, side: UniEval(t5(side), "toy", {"quality": QUESTION}, token_budget=budget),
@@ -162,8 +162,11 @@ def pooler() -> ClassifierPooler:
 
 
 def ctrleval(lm: Seq2SeqLM, budget: int) -> CTRLEval:
-    convention = convention_of("t5")
-    return CTRLEval(lambda: lm, lm.tokenizer, convention, 64, prompts=PROMPTS, truncation="warn", token_budget=budget)
+    return CTRLEval(infiller(lm), prompts=PROMPTS, truncation="warn", token_budget=budget)
+
+
+def infiller(lm: Seq2SeqLM) -> Infiller:
+    return Infiller(lambda: lm, lm.tokenizer, T5, 64)
 
 
 @pytest.fixture(scope="module")

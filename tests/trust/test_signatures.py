@@ -34,11 +34,11 @@ from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from experiments.runner.listing import CONFIGS
 from mars.metric import MARS
 from models.causal import CausalLM
+from models.embedders import WordVectors
 from models.encoders import Encoder
-from models.infilling import convention_of
+from models.infilling import T5, Convention, Infiller
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5
-from models.word_vectors import WordVectors
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
 EXAMPLE = Example("a", "the cat sat.", ("hello", "the cat"), "where?", "the", "good", ("a cat sat.",))
@@ -57,6 +57,10 @@ def gpt(seed: int = 0, texts: Sequence[str] = TEXTS) -> CausalLM:
 def t5(seed: int = 0, texts: Sequence[str] = TEXTS) -> Seq2SeqLM:
     shape: Any = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_layers": 1, "num_decoder_layers": 1}
     return TinyT5(300, **shape).build(texts, (SEPARATOR,), seed=seed)
+
+
+def infiller(lm: Seq2SeqLM, convention: Convention = T5, longest: int = 64) -> Infiller:
+    return Infiller(lambda: lm, lm.tokenizer, convention, longest)
 
 
 def bilstm(seed: int = 0, texts: Sequence[str] = TEXTS, **settings: Any) -> Discriminator:
@@ -130,9 +134,9 @@ FAMILIES: dict[str, Family] = {
         Perplexity(gpt(), "toy", truncation="warn"),
     ],
     "perplexity_seq2seq": lambda e, _: [
-        *(InfillingPerplexity(lm, convention_of("t5"), "toy", 64) for lm in (t5(), t5(1), t5(texts=TEXTS[:2]))),
-        InfillingPerplexity(t5(), convention_of("t5"), "toy", 32),
-        InfillingPerplexity(t5(), replace(convention_of("t5"), after=""), "toy", 64),
+        *(InfillingPerplexity(infiller(lm), "toy") for lm in (t5(), t5(1), t5(texts=TEXTS[:2]))),
+        InfillingPerplexity(infiller(t5(), longest=32), "toy"),
+        InfillingPerplexity(infiller(t5(), replace(T5, after="")), "toy"),
     ],
     "bartscore": lambda e, _: [
         *(BartScore(lm, "toy") for lm in (t5(), t5(1), t5(texts=TEXTS[:2]))),
@@ -163,7 +167,7 @@ FAMILIES: dict[str, Family] = {
         *(DiscriminativeCDM(Pair(t5(), t5(1), 60), "classifier", pooler(weight)) for weight in (1.0, 2.0)),
     ],
     "ctrleval": lambda e, _: [
-        CTRLEval(lambda lm=lm: lm, lm.tokenizer, convention_of("t5"), 64, aspects=["consistency"], **settings)
+        CTRLEval(infiller(lm), aspects=["consistency"], **settings)
         for lm, settings in [
             *((lm, {}) for lm in (t5(), t5(1), t5(texts=TEXTS[:2]))),
             *((t5(), s) for s in ({"length_norm": "sum"}, {"weights": "max"}, {"truncation": "window"})),

@@ -1,0 +1,175 @@
+"""Windows: which tokens a model reads of a text that is longer than it reads at once. Every rule of cutting is here.
+
+A text is refused (`error`), loses tokens, which are counted (`warn`), or is read in windows (`window`).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from core.faults import ExampleFaults
+
+Truncation = Literal["error", "warn", "window"]
+CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
+Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
+
+
+def refuse_cut(rule: str, dropped: Iterable[int]) -> None:
+    """Raises ExampleFaults for all examples that would lose tokens, by the rule that they break.
+
+    `dropped` says for each example how many.
+    """
+    faults = [(i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n]
+    if faults:
+        raise ExampleFaults(faults)
+
+
+def cut_end(ids: Sequence[int], room: int, closing: int = 0) -> tuple[list[int], int]:
+    """The beginning of the tokens, and how many are lost. The last `closing` tokens, which end a text, stay.
+
+    >>> cut_end([5, 6, 7, 8, 1], room=3, closing=1)
+    ([5, 6, 1], 2)
+    """
+    if len(ids) <= room:
+        return list(ids), 0
+    kept = [*ids[: max(0, room - closing)], *ids[len(ids) - closing :]]
+    return kept, len(ids) - len(kept)
+
+
+def cut_beginning(ids: Sequence[int], room: int) -> list[int]:
+    """The end of the tokens.
+
+    >>> cut_beginning([5, 6, 7], room=2)
+    [6, 7]
+    """
+    return list(ids[max(0, len(ids) - room) :])
+
+
+def split_evenly(ids: Sequence[int], room: int) -> list[list[int]]:
+    """All tokens in as few windows as possible, whose lengths differ by at most one.
+
+    >>> split_evenly([1, 2, 3, 4, 5], room=2)
+    [[1], [2, 3], [4, 5]]
+    """
+    count = max(1, -(-len(ids) // room))
+    return [list(ids[len(ids) * k // count : len(ids) * (k + 1) // count]) for k in range(count)]
+
+
+def find_near(length: int, at: int, room: int, centred: bool = True) -> range:
+    """The places of a sequence that are nearest to the place `at`; without `centred`, the first ones that hold it.
+
+    >>> find_near(9, at=6, room=4), find_near(9, at=6, room=4, centred=False)
+    (range(4, 8), range(3, 7))
+    """
+    first = at - room // 2 if centred else at - room + 1
+    first = min(max(first, 0), max(0, length - room))
+    return range(first, min(length, first + room))
+
+
+def find_turns_near(lengths: Sequence[int], at: int, room: int) -> range:
+    """The whole turns around the turn `at` that fit into `room`, separators counted: before, after, in turn.
+
+    The turn `at` always belongs to them.
+
+    >>> find_turns_near([1, 3, 2, 1], at=2, room=7)
+    range(1, 3)
+    """
+    low = high = at
+    used = lengths[at]
+    while True:
+        grown = False
+        for candidate in (low - 1, high + 1):
+            if 0 <= candidate < len(lengths) and used + lengths[candidate] + 1 <= room:
+                used += lengths[candidate] + 1
+                low, high = min(low, candidate), max(high, candidate)
+                grown = True
+        if not grown:
+            return range(low, high + 1)
+
+
+def pack_turns(lengths: Sequence[int], room: int, first: int | None = None) -> list[range]:
+    """All turns in consecutive windows of as many whole turns as fit into `room`, separators counted.
+
+    The first window has `first` tokens of room. A turn that does not fit is a window by itself.
+
+    >>> pack_turns([1, 2, 1], room=4, first=2)
+    [range(0, 1), range(1, 3)]
+    """
+    packed: list[range] = []
+    begin = used = 0
+    limit = room if first is None else first
+    for t, length in enumerate(lengths):
+        if t > begin and used + 1 + length > limit:
+            packed.append(range(begin, t))
+            begin, used, limit = t, 0, room
+        used += length + (t > begin)
+    return [*packed, range(begin, len(lengths))] if lengths else []
+
+
+def count_read(context: Sequence[int], continuation: Sequence[int]) -> int:
+    """The tokens that a causal model reads to score a continuation.
+
+    It does not read the last one. Without a context it reads a start token.
+    """
+    return max(1, len(context)) + len(continuation) - 1
+
+
+def cut_continuation(context: Sequence[int], continuation: Sequence[int], room: int) -> tuple[Pair, int]:
+    """The beginning of the continuation, and the end of the context as far as there is room; how many tokens are lost.
+
+    >>> cut_continuation([1, 2, 3], [4, 5], room=3)
+    (([2, 3], [4, 5]), 1)
+    """
+    kept, lost = cut_end(continuation, room)
+    before = cut_beginning(context, room + 1 - len(kept))
+    return (before, kept), lost + len(context) - len(before)
+
+
+def overlapping_windows(context: Sequence[int], continuation: Sequence[int], room: int) -> tuple[list[Pair], int]:
+    """Windows that score every token of the continuation once, and how many tokens of the context are lost.
+
+    Half of a window precedes the tokens that it scores. Raises ValueError for a room of fewer than two tokens.
+
+    >>> overlapping_windows([], [4, 5, 6, 7, 8, 9], room=4)
+    ([([], [4, 5, 6, 7]), ([5, 6, 7], [8, 9])], 0)
+    """
+    if room < 2:
+        raise ValueError(f"a model must read at least 2 tokens, but reads {room}")
+    if count_read(context, continuation) <= room:
+        return [(list(context), list(continuation))], 0
+    whole = [*context, *continuation]
+    start = len(context)
+    stop = max(start + room // 2, room + 1) if start else room
+    pairs: list[Pair] = []
+    while start < len(whole):
+        stop = min(stop, len(whole))
+        pairs.append((whole[max(0, stop - 1 - room) : start], whole[start:stop]))
+        start, stop = stop, stop + room // 2
+    return pairs, len(context) - len(pairs[0][0])
+
+
+def fit_continuations(pairs: Sequence[Pair], room: int, truncation: Truncation) -> tuple[list[list[Pair]], list[int]]:
+    """The parts of every (context, continuation) that a causal model of `room` tokens reads, and the lost tokens.
+
+    `warn` is `cut_continuation`, `window` is `overlapping_windows`. With `error`, raises ExampleFaults for all pairs
+    that do not fit; the index is the pair's.
+    """
+    needed = [count_read(*pair) if pair[1] else 0 for pair in pairs]
+    if truncation == "error":
+        rule = f"the model reads {room} tokens at once, but the text with its context has"
+        advice = "set truncation to window (all of it, in overlapping windows) or warn (its beginning)"
+        faults = [(i, f"{rule} {n}: {advice}") for i, n in enumerate(needed) if n > room]
+        if faults:
+            raise ExampleFaults(faults)
+    fitted: list[list[Pair]] = []
+    dropped: list[int] = []
+    for (context, continuation), n in zip(pairs, needed, strict=True):
+        parts: list[Pair] = [(list(context), list(continuation))]
+        lost = 0
+        if n > room and truncation == "window":
+            parts, lost = overlapping_windows(context, continuation, room)
+        elif n > room:
+            part, lost = cut_continuation(context, continuation, room)
+            parts = [part]
+        fitted.append(parts)
+        dropped.append(lost)
+    return fitted, dropped

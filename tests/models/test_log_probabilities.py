@@ -1,0 +1,216 @@
+"""Log-probabilities of given tokens, of every kind of model, against one unpadded pair at a time."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from models.causal import CausalLM
+from models.model import ConditionalLM, token_log_probabilities
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5
+from models.windows import Pair
+from tests.toy_models import refuse_large_batches, toy_bart
+
+TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
+WORDS = [[7], [8], [9, 10, 11], [7, 12]]
+
+
+def build(kind: str, seed: int = 3, dropout: float = 0.0) -> Any:
+    match kind:
+        case "t5":
+            return TinyT5(300, 16, 32, 2, 1, 1, dropout_rate=dropout).build(TEXTS, (), seed)
+        case "gpt2":
+            return TinyGPT2(300, 16, 2, 2, 32, longest=64, dropout=dropout).build(TEXTS, (), seed)
+        case _:  # it adds a bias to its logits
+            tokenizer = build("t5").tokenizer
+            bart = toy_bart(len(tokenizer), 1, 1, 0.3, seed)
+            bart.final_logits_bias.normal_(generator=torch.Generator().manual_seed(seed))
+            return Seq2SeqLM(bart, tokenizer)
+
+
+@pytest.fixture(scope="module", params=["t5", "bart", "gpt2"])
+def lm(request: pytest.FixtureRequest) -> ConditionalLM:
+    return build(request.param)
+
+
+@pytest.fixture(scope="module")
+def pairs(lm: ConditionalLM) -> list[Pair]:
+    rng = np.random.default_rng(0)
+    first = 1 if isinstance(lm, Seq2SeqLM) else 0  # only a causal model starts without a source
+    lengths = rng.integers([first, 0], 30, size=(25, 2))
+    made: list[Pair] = [(rng.integers(3, 250, a).tolist(), rng.integers(3, 250, b).tolist()) for a, b in lengths]
+    return [
+        *made,
+        *((made[0][0], word) for word in WORDS),
+        ([9], [5, 6]),
+        ([7, 8], []),
+    ]  # a source with several targets
+
+
+def one_at_a_time(lm: ConditionalLM, source: list[int], target: list[int]) -> np.ndarray:
+    """The plain way: log softmax over the whole vocabulary of one unpadded pair."""
+    with torch.no_grad():
+        if isinstance(lm, CausalLM):
+            source = source or [1]
+            logits = lm.model.eval()(input_ids=torch.tensor([[*source, *target]])).logits[0, len(source) - 1 :]
+        else:
+            start = lm.model.config.decoder_start_token_id
+            given = torch.tensor([[start, *target]])
+            logits = lm.model.eval()(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0]
+    return logits.log_softmax(-1)[range(len(target)), target].numpy()
+
+
+def record(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch, measure: Callable[[dict[str, Any], Any], Any]) -> list:
+    """Collects a measure of the inputs and outputs of each forward pass."""
+    seen: list[Any] = []
+    forward = lm.model.forward
+
+    def recorded(**inputs: Any) -> Any:
+        output = forward(**inputs)
+        seen.append(measure(inputs, output))
+        return output
+
+    monkeypatch.setattr(lm.model, "forward", recorded)
+    return seen
+
+
+@pytest.mark.parametrize("token_budget", [1, 60, 100_000])
+@pytest.mark.parametrize("logit_budget", [3_000, 2**27])
+@pytest.mark.parametrize("given", [0, 2])
+def test_log_probabilities_equal_one_pair_at_a_time(
+    lm: ConditionalLM, pairs: list[Pair], token_budget: int, logit_budget: int, given: int
+) -> None:
+    found = lm.log_probabilities(pairs, given=given, token_budget=token_budget, logit_budget=logit_budget)
+    for row, (source, target) in zip(found, pairs, strict=True):
+        np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[given:], atol=1e-5)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_order_and_padding_side_do_not_matter(lm: ConditionalLM, pairs: list[Pair], side: str) -> None:
+    forward = lm.log_probabilities(pairs)
+    lm.tokenizer.padding_side = side
+    backward = lm.log_probabilities(pairs[::-1], token_budget=64)[::-1]
+    for a, b in zip(forward, backward, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_logits_stay_within_their_budget_and_none_is_computed_twice(
+    lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = record(lm, monkeypatch, lambda _, output: output.logits.numel())
+    vocabulary = lm.model.config.vocab_size
+    lm.log_probabilities([([i], [5, 6, 7]) for i in range(20, 40)], given=1, logit_budget=7 * vocabulary)
+    assert max(sizes) == 7 * vocabulary
+    assert sum(sizes) == 20 * 2 * vocabulary
+
+
+@pytest.mark.parametrize("token_budget", [60, 200])
+def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch, token_budget: int) -> None:
+    """Short sources with long targets beside the opposite are padded on both sides."""
+    opposite = [([7] * 28, [8] * 2), ([7] * 2, [8] * 28)] * 6
+    rows = [([i, *source], target) for i, (source, target) in enumerate(opposite, start=20)]
+
+    def count(inputs: dict[str, Any], _: Any) -> int:
+        if "attention_mask" not in inputs:
+            return 0  # the output layer reads states
+        each, read = inputs["attention_mask"].shape
+        return each * (read + (inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 0))
+
+    sizes = record(lm, monkeypatch, count)
+    lm.log_probabilities(rows, token_budget=token_budget)
+    assert token_budget / 2 < max(sizes) <= token_budget
+
+
+def test_many_small_batches_share_a_product_with_the_vocabulary(
+    lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    products = record(lm, monkeypatch, lambda _, output: output.logits.numel() > 0)
+    lm.log_probabilities([([i], [5]) for i in range(20, 40)], token_budget=4)
+    assert (sum(products), len(products) > 5) == (1, True)
+
+
+def test_targets_that_differ_at_their_end_are_read_once(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "decoder_input_ids" if isinstance(lm, Seq2SeqLM) else "input_ids"
+    rows = record(lm, monkeypatch, lambda inputs, output: len(inputs[name]) * (output.logits.numel() == 0))
+    words = [[5, 7], [5, 8], [9], [5, 7]]
+    found = lm.log_probabilities([([20, 21], word) for word in words])
+    assert sum(rows) == 2
+    np.testing.assert_array_equal(found[0], found[3])
+
+
+def test_the_encoder_reads_every_source_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = build("t5")
+    seen: list[int] = []
+    forward = lm.model.get_encoder().forward
+    monkeypatch.setattr(
+        lm.model.get_encoder(), "forward", lambda **kw: seen.append(len(kw["input_ids"])) or forward(**kw)
+    )
+    lm.log_probabilities([([source], [3, *word]) for source in (20, 21, 20) for word in WORDS], given=1)
+    assert sum(seen) == 2
+
+
+def test_what_does_not_fit_into_memory_is_halved(
+    lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = lm.log_probabilities(pairs)
+    project = type(lm).project
+
+    def crowded(self: ConditionalLM, states: torch.Tensor) -> torch.Tensor:
+        if len(states) > 9:
+            raise torch.OutOfMemoryError
+        return project(self, states)
+
+    monkeypatch.setattr(type(lm), "project", crowded)
+    read = lm.model.get_encoder() if isinstance(lm, Seq2SeqLM) else lm.model
+    monkeypatch.setattr(read, "forward", refuse_large_batches(read.forward, rows=3))
+    for a, b in zip(lm.log_probabilities(pairs), expected, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_a_uniform_model_by_hand() -> None:
+    flat = build("gpt2")
+    with torch.no_grad():
+        flat.model.transformer.wte.weight.zero_()
+    found = flat.log_probabilities([([], [4, 5]), ([9], [6])])
+    np.testing.assert_allclose(np.concatenate(found), [-np.log(len(flat.tokenizer))] * 3, rtol=1e-6)
+    assert flat.log_probabilities([]) == []
+
+
+@pytest.mark.parametrize("kind", ["t5", "gpt2"])
+def test_dropout_is_off_when_scoring(kind: str) -> None:
+    noisy = build(kind, dropout=0.5)
+    noisy.model.train()
+    first, second = (noisy.log_probabilities([([5, 6], [7, 8]), ([9], [10])]) for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["t5", "gpt2"])
+def test_saved_models_load_again_with_equal_scores(kind: str, tmp_path: Path) -> None:
+    lm = build(kind)
+    lm.save_pretrained(tmp_path)
+    again = type(lm).from_pretrained(tmp_path)
+    assert again.tokenizer.get_vocab() == lm.tokenizer.get_vocab()
+    assert (again.parameters, again.longest) == (lm.parameters, lm.longest)
+    pair = ([5, 6], [7, 8, 9])
+    np.testing.assert_allclose(again.log_probabilities([pair])[0], lm.log_probabilities([pair])[0], atol=1e-5)
+    assert type(lm).from_pretrained(tmp_path, dtype="bfloat16").model.dtype == torch.bfloat16
+
+
+def test_without_a_start_token_a_context_is_needed() -> None:
+    silent = build("gpt2")
+    assert silent.start == 1
+    silent.tokenizer.eos_token = None
+    with pytest.raises(ValueError, match="has neither: give a context"):
+        silent.log_probabilities([([], [4])])
+    assert len(silent.log_probabilities([([4], [5])])[0]) == 1
+
+
+def test_several_tokens_of_one_state_by_hand() -> None:
+    states = torch.tensor([[0.0, 0.0], [np.log(3.0), 0.0]])
+    for most in (1, 2):
+        found = token_log_probabilities(lambda each: each, states, [0, 0, 1, 1], rows=[0, 1, 1, 0], most=most)
+        np.testing.assert_allclose(found.exp(), [0.5, 0.75, 0.25, 0.5], rtol=1e-6)

@@ -1,0 +1,102 @@
+"""Small models from scratch: their tokenizer, seeds, and a separator in a real vocabulary."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from models.conditional import PretrainedLM
+from models.infilling import sentinel_infilling
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5, train_tokenizer
+
+TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
+PLAN = TinyT5(vocabulary=300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1)
+
+
+@pytest.fixture(scope="module")
+def lm() -> Seq2SeqLM:
+    return PLAN.build(TEXTS, ("</UTT>",), seed=3)
+
+
+def test_a_gpt2_from_scratch() -> None:
+    one, same, other = (TinyGPT2(300, 16, 2, 2, 32, longest=64).build(TEXTS, ("<title>",), seed) for seed in (1, 1, 2))
+    assert torch.equal(one.model.transformer.wte.weight, same.model.transformer.wte.weight)
+    assert not torch.equal(one.model.transformer.wte.weight, other.model.transformer.wte.weight)
+    ids = one.tokenizer("<title>the 猫 sat</s>")["input_ids"]
+    assert ids[0] == 3
+    assert ids[-1] == one.tokenizer.eos_token_id == one.start
+    assert one.tokenizer.decode(ids) == "<title>the 猫 sat</s>"
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(max_size=40))
+def test_the_tiny_tokenizer_decodes_what_it_encodes(text: str) -> None:
+    tokenizer = _tokenizer()
+    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    assert tokenizer.decode(ids) == text
+
+
+def _tokenizer(cache: list[PreTrainedTokenizerFast] = []) -> PreTrainedTokenizerFast:  # noqa: B006 (trained once)
+    if not cache:
+        cache.append(train_tokenizer(TEXTS, 300, ("</UTT>",)))
+    return cache[0]
+
+
+def test_special_tokens_have_the_ids_of_t5_and_are_not_read_from_text() -> None:
+    tokenizer = _tokenizer()
+    assert tokenizer.convert_tokens_to_ids(["<pad>", "</s>", "<unk>"]) == [0, 1, 2]
+    ids = tokenizer("a <extra_id_0> b</UTT>", add_special_tokens=False, split_special_tokens=True)["input_ids"]
+    assert not set(ids) & set(tokenizer.all_special_ids)
+
+
+def test_tiny_models_depend_on_the_seed_alone() -> None:
+    state = torch.random.get_rng_state()
+    a, b, c = (PLAN.build(TEXTS, (), seed).model.state_dict() for seed in (1, 1, 2))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert any(not torch.equal(a[name], c[name]) for name in a)
+
+
+def test_infilling_frames_the_segment(lm: Seq2SeqLM) -> None:
+    infilling = sentinel_infilling(lm.tokenizer)
+    assert lm.tokenizer.convert_ids_to_tokens(infilling.target([5])) == [
+        "<extra_id_0>",
+        lm.tokenizer.convert_ids_to_tokens(5),
+        "<extra_id_1>",
+    ]
+
+
+def test_a_tokenizer_without_sentinels_is_refused(shared_data: Path) -> None:
+    gpt2 = AutoTokenizer.from_pretrained(str(shared_data.parent / "tokenizers" / "gpt2"))
+    with pytest.raises(ValueError, match="extra_id_0"):
+        sentinel_infilling(gpt2)
+
+
+def test_the_real_t5_vocabulary_gets_a_separator(shared_data: Path, tmp_path: Path) -> None:
+    t5 = AutoTokenizer.from_pretrained(str(shared_data.parent / "tokenizers" / "t5"))
+    assert sentinel_infilling(t5).mask == (32099,)
+    lm = PLAN.build(TEXTS, (), seed=0)
+    lm.model.resize_token_embeddings(len(t5))
+    Seq2SeqLM(lm.model, t5).save_pretrained(tmp_path)
+    built = PretrainedLM(str(tmp_path)).build((), ("</UTT>",), seed=0)
+    separator = built.tokenizer.get_vocab()["</UTT>"]
+    assert separator == len(t5)
+    assert built.model.get_input_embeddings().num_embeddings > separator
+    assert sentinel_infilling(built.tokenizer).mask == (32099,)
+    assert np.isfinite(built.log_probabilities([([separator, 5], [separator, 6])])[0]).all()
+
+
+def test_attention_of_a_new_t5_falls_with_distance(lm: Seq2SeqLM) -> None:
+    slopes = np.array([1 / 8, 1 / 128])[:, None]  # two heads
+    biases = [
+        stack.block[0].layer[0].SelfAttention.compute_bias(9, 9)[0, :, 4].detach().numpy()  # what token 4 reads
+        for stack in (lm.model.encoder, lm.model.decoder)
+    ]
+    distance = np.arange(-4, 5)
+    np.testing.assert_allclose(biases[0], -slopes * np.abs([distance + 1, distance - 1]), atol=1e-6)
+    np.testing.assert_allclose(biases[1][:, :5], slopes * distance[:5], atol=1e-6)
