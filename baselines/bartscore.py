@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from baselines.pairs import score_pairs, to_quality
 from core.example import Example
-from core.scores import Field, Scores
+from core.scores import Field, Scores, fields_by_settings
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
@@ -19,6 +19,17 @@ Direction = Literal["source_to_text", "text_to_text", "reference_to_text", "text
 Source = Literal["context", "prefix"]
 Aggregation = Literal["mean", "max"]
 Texts = tuple[str, str]  # the source and the target
+
+
+def list_read_fields(direction: Direction = "source_to_text", source: Source = "context") -> tuple[Field, ...]:
+    """The fields that the direction reads besides the text."""
+    match direction:
+        case "source_to_text":
+            return (source,)
+        case "text_to_text":
+            return ()
+        case _:
+            return ("references",)
 
 
 @checked_dataclass
@@ -38,6 +49,7 @@ class BartScore:
         token_budget: padded tokens in a batch.
     """
 
+    requires = fields_by_settings(list_read_fields)
     lm: Seq2SeqLM
     model: str
     direction: Direction = "source_to_text"
@@ -57,15 +69,18 @@ class BartScore:
         return cls(Seq2SeqLM.from_pretrained(model, device, dtype), model, **settings)
 
     @property
-    def requires(self) -> tuple[Field, ...]:
-        """The fields that the direction reads besides the text."""
-        match self.direction:
-            case "source_to_text":
-                return (self.source,)
-            case "text_to_text":
-                return ()
-            case _:
-                return ("references",)
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "bartscore",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.lm.identity,
+            direction=self.direction,
+            source=self.source if self.direction == "source_to_text" else None,
+            references=self.references if self.requires == ("references",) else None,
+            truncation=self.truncation,
+        )
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text, and where a field that the direction reads is missing.
@@ -79,17 +94,7 @@ class BartScore:
         if self.truncation == "error":
             rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
             refuse_cut(rule, dropped)
-        line = signature(
-            "bartscore",
-            libraries=MODEL_LIBRARIES,
-            model=self.model,
-            identity=self.lm.identity,
-            direction=self.direction,
-            source=self.source if self.direction == "source_to_text" else None,
-            references=self.references if self.requires == ("references",) else None,
-            truncation=self.truncation,
-        )
-        return to_quality(values, self._aggregate, line, dropped)
+        return to_quality(values, self._aggregate, self.signature, dropped)
 
     def _pairs(self, example: Example) -> list[Texts]:
         """Sources and targets; none for a blank text. With `f`, the two directions of a reference are neighbours."""

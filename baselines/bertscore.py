@@ -88,6 +88,20 @@ class BertScore:
         """A fingerprint of model and tokenizer, for the signature."""
         return model_fingerprint(self.scorer._model, self.scorer._tokenizer)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "bertscore",
+            libraries=("bert-score", *MODEL_LIBRARIES),
+            model=self.model,
+            identity=self.identity,
+            layers=self.layers,
+            longest=self.longest,
+            part=self.part,
+            truncation=self.truncation,
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references.
 
@@ -105,18 +119,8 @@ class BertScore:
             found = self.scorer.score([texts[i] for i in at], others, batch_size=self.batch_size)
             matched[at] = np.stack([part.numpy() for part in found], axis=1)
         explanations = [{str(part): float(value) for part, value in zip(PARTS, row, strict=True)} for row in matched]
-        line = signature(
-            "bertscore",
-            libraries=("bert-score", *MODEL_LIBRARIES),
-            model=self.model,
-            identity=self.identity,
-            layers=self.layers,
-            longest=self.longest,
-            part=self.part,
-            truncation=self.truncation,
-        )
         quality = matched[:, PARTS.index(self.part)]
-        return Scores({"quality": quality}, line, (), dropped, explanations)
+        return Scores({"quality": quality}, self.signature, (), dropped, explanations)
 
     def _dropped(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
         """Per example, the tokens cut from its text and references; ExampleFaults with `error` where some are."""

@@ -55,18 +55,22 @@ class Bleu:
             effective_order=True,
         )
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
-        line = signature(
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings and versions."""
+        return signature(
             self.name,
             libraries=("sacrebleu",),
             smoothing=self.smoothing,
             tokenizer=self.tokenizer,
             lowercase=self.lowercase,
         )
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
         return score_against_references(
             examples,
             self.name,
-            line,
+            self.signature,
             lambda text, references: self._scorer.sentence_score(text, references).score / 100,
         )

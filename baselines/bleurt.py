@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreT
 from baselines.pairs import score_pairs, to_quality
 from core.example import Example
 from core.faults import SettingFault
-from core.scores import Field, Scores
+from core.scores import Scores, fields_by_settings
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
@@ -41,6 +41,7 @@ class Bleurt:
         token_budget: padded tokens in a batch.
     """
 
+    requires = fields_by_settings(lambda reference="references": (reference,))
     network: Any
     tokenizer: PreTrainedTokenizerBase
     model: str
@@ -63,15 +64,22 @@ class Bleurt:
             raise SettingFault(f"BLEURT has one output, but {model} has {network.config.num_labels}")
         return cls(network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, model), model, **settings)
 
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The field that the text is compared with."""
-        return (self.reference,)
-
     @cached_property
     def identity(self) -> str:
         """A fingerprint of model and tokenizer, for the signature."""
         return model_fingerprint(self.network, self.tokenizer)
+
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "bleurt",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.identity,
+            reference=self.reference,
+            truncation=self.truncation,
+        )
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without the field.
@@ -85,15 +93,7 @@ class Bleurt:
         if self.truncation == "error":
             rule = f"the model reads {self.longest} tokens at once, but a text with its {self.reference} has more"
             refuse_cut(rule, dropped)
-        line = signature(
-            "bleurt",
-            libraries=MODEL_LIBRARIES,
-            model=self.model,
-            identity=self.identity,
-            reference=self.reference,
-            truncation=self.truncation,
-        )
-        return to_quality(values, np.mean, line, dropped)
+        return to_quality(values, np.mean, self.signature, dropped)
 
     @property
     def longest(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -15,8 +14,7 @@ from urllib.parse import urlsplit
 import torch
 
 from core.faults import SettingFault
-from core.stages import fingerprint
-from data.text_files import written_aside
+from core.stages import Stages, fingerprint
 from models.causal import CausalLM
 
 TOP = 20  # alternatives asked for; the most that hosted endpoints give
@@ -172,20 +170,14 @@ class LocalChat:
 
 
 class CachedChat:
-    """Remembers the replies of another chat in a folder, so that a killed run asks no question twice."""
+    """Keeps the replies of another chat in a cache of a folder of stages, so that a killed run asks nothing twice."""
 
-    def __init__(self, chat: Chat, folder: Path) -> None:
-        self.chat, self.folder, self.name, self.depends = chat, folder, chat.name, chat.depends
+    def __init__(self, chat: Chat, kept: Path) -> None:
+        self.chat, self.name, self.depends = chat, chat.name, chat.depends
+        self.cache = Stages(kept).open_cache("llm_judge", chat.depends, version=1)
 
     def ask(self, question: str) -> Reply:
-        key = fingerprint({**self.depends, "question": question})
-        path = self.folder / key[:2] / f"{key}.json"
-        if path.is_file():
-            return Reply(**json.loads(path.read_text(encoding="utf-8")))
-        reply = self.chat.ask(question)
-        with written_aside(path) as file:
-            json.dump(asdict(reply), file, ensure_ascii=False)
-        return reply
+        return Reply(**self.cache.get(fingerprint(question), lambda: asdict(self.chat.ask(question))))
 
 
 def _one_line(text: str) -> str:

@@ -38,16 +38,20 @@ class DiscriminatorScore:
         """Raises InputFaults where the folder holds no discriminator."""
         return cls(*load_discriminators([folder], device))
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a blank text. Raises ValueError as `Discriminator.logits` does."""
-        line = signature(
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
             "discriminator",
             libraries=MODEL_LIBRARIES,
             discriminator=self.discriminator.settings["kind"],
             identity=self.discriminator.identity,
         )
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """The aspect `quality`; NaN for a blank text. Raises ValueError as `Discriminator.logits` does."""
         logits, reasons, dropped = _read(examples, self.discriminator)
-        return Scores({"quality": logits}, line, reasons, dropped)
+        return Scores({"quality": logits}, self.signature, reasons, dropped)
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,16 @@ class LabelDiscriminatorScore:
             )
         return cls(found)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "discriminator_label",
+            libraries=MODEL_LIBRARIES,
+            discriminator=self.discriminator.settings["kind"],
+            identity=self.discriminator.identity,
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without label.
 
@@ -87,15 +101,11 @@ class LabelDiscriminatorScore:
         ]
         if faults:
             raise ExampleFaults(faults)
-        line = signature(
-            "discriminator_label",
-            libraries=MODEL_LIBRARIES,
-            discriminator=self.discriminator.settings["kind"],
-            identity=self.discriminator.identity,
-        )
         logits, reasons, dropped = _read(examples, self.discriminator)
         columns = [labels.index(example.label or "") for example in examples]
-        return Scores({"quality": softmax(logits, axis=1)[range(len(examples)), columns]}, line, reasons, dropped)
+        return Scores(
+            {"quality": softmax(logits, axis=1)[range(len(examples)), columns]}, self.signature, reasons, dropped
+        )
 
 
 def _read(

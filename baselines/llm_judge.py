@@ -18,7 +18,7 @@ import numpy as np
 from baselines.chat import CachedChat, Chat, ChatFault, EndpointChat, LocalChat, Reply
 from core.example import Example
 from core.faults import SettingFault
-from core.scores import Field, Scores
+from core.scores import Field, Scores, fields_by_settings
 from core.selection import references_of, score_complete
 from core.settings import Count, Several, Text, check
 from core.signature import signature
@@ -46,6 +46,7 @@ class LLMJudge:
         parallel: questions that wait for an answer at once.
     """
 
+    requires = fields_by_settings(lambda prompts=None, aspects=(): fields_in(read_prompts(prompts, aspects)))
     chat: Chat
     aspects: tuple[str, ...]
     prompts: str | None = None
@@ -72,7 +73,7 @@ class LLMJudge:
         Args:
             model: a name at the endpoint; without one, a hub name or a folder.
             aspects, prompts, scale, parallel: as the attributes.
-            cache: a folder in which replies are kept.
+            cache: a folder of stages in which replies are kept.
             device, dtype: of a model in this process.
             endpoint: settings of `EndpointChat`.
 
@@ -85,11 +86,6 @@ class LLMJudge:
         if cache is not None:
             chat = CachedChat(chat, Path(cache))
         return cls(chat, tuple(aspects), prompts, (low, high), parallel)
-
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The fields that some prompt names."""
-        return fields_in(read_prompts(self.prompts, self.aspects))
 
     @cached_property
     def templates(self) -> dict[str, str]:

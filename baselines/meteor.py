@@ -64,15 +64,21 @@ class Meteor:
             rule = "METEOR with synonyms needs WordNet"
             raise InputFaults([f"{rule}: run python -m nltk.downloader wordnet, or set synonyms=false"])
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings and versions."""
+        version = wordnet.get_version() if self._has_synonyms else None
+        return signature("meteor", libraries=("nltk",), synonyms=self._has_synonyms, wordnet=version)
+
+    @property
+    def _has_synonyms(self) -> bool:
+        return has_wordnet() if self.synonyms is None else self.synonyms
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
-        synonyms = has_wordnet() if self.synonyms is None else self.synonyms
-        source: Any = wordnet if synonyms else NoSynonyms()
-        line = signature(
-            "meteor", libraries=("nltk",), synonyms=synonyms, wordnet=wordnet.get_version() if synonyms else None
-        )
+        source: Any = wordnet if self._has_synonyms else NoSynonyms()
 
         def rate(text: str, references: list[str]) -> float:
             return meteor_score([tokenize(reference) for reference in references], tokenize(text), wordnet=source)
 
-        return score_against_references(examples, "meteor", line, rate)
+        return score_against_references(examples, "meteor", self.signature, rate)

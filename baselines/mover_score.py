@@ -5,7 +5,8 @@ subwords after the first of a word and weighs the text's tokens by their IDF amo
 IDF comes from the references, or from a corpus, on both sides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
+from core.stages import fingerprint
 from data.documents import DocumentFrequencies, count_documents, read_documents
 from models.batching import batches_by_budget, pad
 from models.encoders import Encoder
@@ -66,6 +68,27 @@ class MoverScore:
         corpus = None if documents is None else read_documents(documents)
         return cls(Encoder.from_pretrained(encoder, device, dtype), corpus, **settings)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return self._signature("references" if self.documents is None else fingerprint(sorted(self.documents)))
+
+    def _signature(self, documents: str) -> str:
+        return signature(
+            "mover_score",
+            libraries=MODEL_LIBRARIES,
+            encoder=self.encoder.name,
+            identity=self.encoder.identity,
+            layers=self.layers,
+            documents=documents,
+            truncation=self.truncation,
+        )
+
+    def with_corpus(self, examples: Iterable[Example]) -> "MoverScore":
+        """The metric with the references of these examples as corpus, unless it has `documents`."""
+        references = {reference.strip() for example in examples for reference in references_of(example)}
+        return replace(self, documents=self.documents or sorted(references))
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references.
 
@@ -90,16 +113,7 @@ class MoverScore:
         quality: list[float] = []
         for start in range(0, len(texts), AT_ONCE):
             quality += self._score_chunk(texts[start : start + AT_ONCE], kept, frequencies)
-        line = signature(
-            "mover_score",
-            libraries=MODEL_LIBRARIES,
-            encoder=self.encoder.name,
-            identity=self.encoder.identity,
-            layers=self.layers,
-            documents=frequencies.corpus,
-            truncation=self.truncation,
-        )
-        return Scores({"quality": np.array(quality)}, line, (), dropped)
+        return Scores({"quality": np.array(quality)}, self._signature(frequencies.corpus), (), dropped)
 
     def _split(self, text: str) -> list[str]:
         return list(map(str, plain_token_ids(self.encoder.tokenizer, [text])[0]))

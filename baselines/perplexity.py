@@ -12,10 +12,10 @@ import numpy as np
 
 from baselines.likelihood import likelihood_scores
 from core.example import Example
-from core.scores import Field, Scores, fields
+from core.scores import Scores, fields, fields_by_settings
 from core.selection import score_complete
 from core.settings import Count, checked_dataclass
-from core.signature import Setting
+from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from models.causal import CausalLM
 from models.infilling import Convention, Infiller
@@ -39,16 +39,12 @@ class Perplexity:
         token_budget: padded tokens in a batch.
     """
 
+    requires = fields_by_settings(lambda use_context=False: ("context",) if use_context else ())
     lm: CausalLM
     model: str
     use_context: bool = False
     truncation: Truncation = "window"
     token_budget: Count = 16_384
-
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The context, where it is used."""
-        return ("context",) if self.use_context else ()
 
     @classmethod
     def from_pretrained(cls, model: str, device: str = "cpu", dtype: str = "float32", **settings: Any) -> "Perplexity":
@@ -57,6 +53,18 @@ class Perplexity:
         Raises MissingModel where neither a folder nor a reachable hub has it.
         """
         return cls(CausalLM.from_pretrained(model, device, dtype), model, **settings)
+
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "perplexity",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.lm.identity,
+            use_context=self.use_context,
+            truncation=self.truncation,
+        )
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens and, where it is used, without context.
@@ -76,8 +84,7 @@ class Perplexity:
         flat = [window for windows in fitted for window in windows]
         rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        settings = {"model": self.model, "identity": self.lm.identity, "use_context": self.use_context}
-        return likelihood_scores(log_probabilities, dropped, "perplexity", settings | {"truncation": self.truncation})
+        return likelihood_scores(log_probabilities, dropped, self.signature)
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """The tokens of texts; `special` adds those that begin a text."""
@@ -121,6 +128,19 @@ class InfillingPerplexity:
         """Loads a hub name or a folder; see `Infiller.from_pretrained`. `settings` are the other attributes."""
         return cls(Infiller.from_pretrained(model, convention, longest, device, dtype), model, **settings)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "perplexity_seq2seq",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.infiller.lm.identity,
+            longest=self.infiller.longest,
+            convention=fingerprint(self.infiller.convention),
+            truncation=self.truncation,
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens.
 
@@ -133,7 +153,4 @@ class InfillingPerplexity:
         if self.truncation == "error":
             refuse_cut(f"the model writes {self.infiller.longest} tokens at once, but the text has more", dropped)
         scored = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
-        settings: dict[str, Setting] = {"model": self.model, "identity": self.infiller.lm.identity}
-        settings |= {"longest": self.infiller.longest, "truncation": self.truncation}
-        settings["convention"] = fingerprint(self.infiller.convention)
-        return likelihood_scores(scored, dropped, "perplexity_seq2seq", settings)
+        return likelihood_scores(scored, dropped, self.signature)

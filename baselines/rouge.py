@@ -59,15 +59,19 @@ class Rouge:
     def _scorer(self) -> RougeScorer:
         return RougeScorer([self.kind], tokenizer=self._tokenizer)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings and versions."""
+        return signature(
+            self.name, libraries=("rouge-score",), stemmer=self.stemmer and self.tokens == "ascii", tokens=self.tokens
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references, and where the tokenizer sees no words.
 
         Raises ExampleFaults where no example has references.
         """
-        line = signature(
-            self.name, libraries=("rouge-score",), stemmer=self.stemmer and self.tokens == "ascii", tokens=self.tokens
-        )
-        return score_against_references(examples, self.name, line, self._rate)
+        return score_against_references(examples, self.name, self.signature, self._rate)
 
     def _rate(self, text: str, references: list[str]) -> float | str:
         for what, said in (("the text", text), *(("a reference", reference) for reference in references)):

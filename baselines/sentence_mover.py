@@ -63,6 +63,12 @@ class SentenceMover:
         """An encoder's name or folder, or a file of word vectors; see `load_embedder`."""
         return cls(load_embedder(encoder, static, device, dtype, truncation))
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        names = {"encoder": self.embedder.name, "identity": self.embedder.identity}
+        return signature("sentence_mover", libraries=MODEL_LIBRARIES, **names)
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references, and where a sentence has no vector.
 
@@ -78,9 +84,7 @@ class SentenceMover:
         quality = np.array([max(self._similarity(text, r, vectors) for r in others) for text, *others in texts])
         reasons = [UNKNOWN if np.isnan(value) else None for value in quality]
         dropped = [sum(lost[sentence] for split in several for sentence in split) for several in texts]
-        names = {"encoder": self.embedder.name, "identity": self.embedder.identity}
-        line = signature("sentence_mover", libraries=MODEL_LIBRARIES, **names)
-        return Scores({"quality": quality}, line, reasons, dropped)
+        return Scores({"quality": quality}, self.signature, reasons, dropped)
 
     def _similarity(self, text: list[str], reference: list[str], vectors: dict[str, NDArray[np.float64]]) -> float:
         if not text:

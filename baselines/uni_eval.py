@@ -56,6 +56,18 @@ class UniEval:
         """
         return cls(Seq2SeqLM.from_pretrained(model, device, dtype), model, dict(questions), **settings)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "uni_eval",
+            libraries=MODEL_LIBRARIES,
+            model=self.model,
+            identity=self.lm.identity,
+            longest=self.longest,
+            **{f"question_{aspect}": question for aspect, question in self.questions.items()},
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """One aspect for each question; NaN for a dialogue of one turn.
 
@@ -78,14 +90,7 @@ class UniEval:
             refuse_cut(f"the questions about a dialogue must have at most {self.longest} tokens", dropped.tolist())
         return Scores(
             values,
-            signature(
-                "uni_eval",
-                libraries=MODEL_LIBRARIES,
-                model=self.model,
-                identity=self.lm.identity,
-                longest=self.longest,
-                **{f"question_{aspect}": question for aspect, question in self.questions.items()},
-            ),
+            self.signature,
             dropped_tokens=dropped.tolist(),
             explanations=explanations,
         )

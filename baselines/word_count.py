@@ -16,7 +16,12 @@ class WordCount:
 
     requires = fields()
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric and its version."""
+        return signature("word_count")
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`: words of `full_text`. Every example has a score."""
         counts = np.array([example.word_count for example in examples], dtype=np.float64)
-        return Scores({"quality": counts}, signature("word_count"))
+        return Scores({"quality": counts}, self.signature)

@@ -311,14 +311,10 @@ class DiscriminativeCDM:
         pooler = ClassifierPooler.load(folder / "pooler" / "pooler.json") if pooling == "classifier" else None
         return cls(Pair.from_pretrained(folder / "amateur", folder / "expert", device, dtype), pooling, pooler)
 
-    def score(self, examples: Sequence[Example]) -> Scores:
-        """Scores under the aspect `quality`; NaN without turns. Raises ExampleFaults where no example has turns."""
-        return score_complete(examples, self.requires, "cdm_discriminative", self._score)
-
-    def _score(self, examples: Sequence[Example]) -> Scores:
-        dialogues = turns_of(examples)
-        steps = dialogue_steps(self.pair, dialogues, self.token_budget)
-        line = signature(
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, models and versions."""
+        return signature(
             "cdm_discriminative",
             libraries=MODEL_LIBRARIES,
             amateur=self.pair.amateur.identity,
@@ -328,4 +324,14 @@ class DiscriminativeCDM:
             pooling=self.pooling,
             pooler=None if self.pooler is None else fingerprint(self.pooler.content),
         )
-        return pooled_scores(steps, self.pooling, line, self.pooler, explain_steps(self.pair, dialogues, steps))
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """Scores under the aspect `quality`; NaN without turns. Raises ExampleFaults where no example has turns."""
+        return score_complete(examples, self.requires, "cdm_discriminative", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
+        dialogues = turns_of(examples)
+        steps = dialogue_steps(self.pair, dialogues, self.token_budget)
+        return pooled_scores(
+            steps, self.pooling, self.signature, self.pooler, explain_steps(self.pair, dialogues, steps)
+        )

@@ -53,6 +53,17 @@ class GenerativeCDM:
             raise InputFaults([f"{folder}: must be a folder with {SETTINGS} that +exp=cdm_dialogue left, found none"])
         return cls(Discriminator.from_pretrained(folder, device), explain)
 
+    @property
+    def signature(self) -> str:
+        """One line: the metric, its settings, model and versions."""
+        return signature(
+            "cdm_generative",
+            libraries=MODEL_LIBRARIES,
+            discriminator=self.discriminator.settings["kind"],
+            identity=self.discriminator.identity,
+            explain=self.explain,  # kept rows hold the explanations
+        )
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores under the aspect `quality`; NaN without turns that say something.
 
@@ -63,16 +74,9 @@ class GenerativeCDM:
     def _score(self, examples: Sequence[Example]) -> Scores:
         dialogues = turns_of(examples)
         logits, dropped = self._logits(dialogues)
-        line = signature(
-            "cdm_generative",
-            libraries=MODEL_LIBRARIES,
-            discriminator=self.discriminator.settings["kind"],
-            identity=self.discriminator.identity,
-            explain=self.explain,  # kept rows hold the explanations
-        )
         explanations = self._explain(dialogues, logits.tolist()) if self.explain else ()
         reasons = ["the turns have no tokens to score" if np.isnan(logit) else None for logit in logits]
-        return Scores({"quality": logits}, line, reasons, dropped.tolist(), explanations)
+        return Scores({"quality": logits}, self.signature, reasons, dropped.tolist(), explanations)
 
     def _logits(self, dialogues: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         spelling: Spelling = self.discriminator.settings.get("spelling") or "as_is"

@@ -1,6 +1,7 @@
 """Scores and Metric: what every metric returns, and the contract of a metric."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -15,6 +16,32 @@ Field = Literal["turns", "references", "context", "prefix", "label"]
 def fields(*names: Field) -> tuple[Field, ...]:
     """Checks names of fields of an Example, for `Metric.requires`."""
     return names
+
+
+class _FieldsBySettings:
+    """See `fields_by_settings`."""
+
+    def __init__(self, find: Callable[..., tuple[Field, ...]]) -> None:
+        self.find, self.names = find, tuple(inspect.signature(find).parameters)
+
+    def of(self, settings: Mapping[str, Any]) -> tuple[Field, ...]:
+        return self.find(**{name: settings[name] for name in self.names if name in settings})
+
+    def __get__(self, metric: object | None, kind: type) -> Any:
+        return self if metric is None else self.of(vars(metric))
+
+
+def fields_by_settings(find: Callable[..., tuple[Field, ...]]) -> Any:
+    """`Metric.requires` of a metric whose settings decide which fields it reads.
+
+    `find` takes the settings by name, with their defaults.
+    """
+    return _FieldsBySettings(find)
+
+
+def required_fields(kind: Any, settings: Mapping[str, Any]) -> tuple[Field, ...]:
+    """The fields that a metric of the class `kind` with these settings requires, before its models are loaded."""
+    return kind.requires.of(settings) if isinstance(kind.requires, _FieldsBySettings) else kind.requires
 
 
 @dataclass(frozen=True)
@@ -105,12 +132,17 @@ class Metric(Protocol):
     """Anything that scores examples.
 
     `requires` holds the fields that the metric reads besides the text. An example without one of them is NaN with a
-    reason. If `requires` depends on settings, it is a property that reads only these settings, so that a file can be
-    checked before models are loaded.
+    reason. If they depend on settings, the class has `fields_by_settings`.
+
+    `signature` is one line that names the metric, its settings, models, data and versions. The scores have the same,
+    unless the metric takes a corpus from the examples of a call: then theirs names this corpus.
     """
 
     @property
     def requires(self) -> tuple[Field, ...]: ...
+
+    @property
+    def signature(self) -> str: ...
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """Scores the examples; the order, the batch size and the number of processes do not change a score.

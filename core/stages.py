@@ -1,27 +1,55 @@
-"""Stages: results worth keeping (a trained model, generated negatives), stored under a hash of what they depend on."""
+"""Stages: results worth keeping (a trained model, generated negatives), stored under a hash of what they depend on.
+
+A stage is kept whole. A `Cache` beside the stages keeps single values: replies of a chat model, filled references.
+"""
 
 import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from core.faults import InputFaults, fault
-from core.hashing import file_sha256
 
 log = logging.getLogger(__name__)
 
 FILES = "files.json"  # of a finished stage: the sha256 of its other files
-DEPENDS = "depends.json"  # of every stage
+DEPENDS = "depends.json"  # of every stage and cache
+VALUES = "values.tsv"  # of a cache: a line per value, with its checksum, its key and the value as JSON
+FOLDER = re.compile(r"(?P<name>.+)-(?P<hash>[0-9a-f]{16})(?P<end>\.partial|\.damaged)?")
+SETTLED = 2.0  # seconds after which the time of a file's last change has surely moved if the file changes again
+
+
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file. A process reads an unchanged file once; this takes about a second for each GB.
+
+    A file counts as unchanged if its inode, its size and the time of its last change are the same. File systems count
+    this time in steps of up to two seconds, so that a file is read each time until it is older than that.
+    """
+    state = path.stat()
+    if time.time() - state.st_mtime < SETTLED:
+        return _read(path)
+    return _file_sha256(path.absolute(), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+
+@cache
+def _file_sha256(path: Path, *state: int) -> str:
+    return _read(path)
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(depends: Any) -> str:
@@ -34,7 +62,11 @@ def fingerprint(depends: Any) -> str:
     >>> fingerprint({"a": 1, "b": [2.5, None]}) == fingerprint({"b": [2.5, None], "a": 1})
     True
     """
-    return hashlib.sha256(_json(depends).encode()).hexdigest()[:16]
+    return _hash(_json(depends))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _json(depends: Any, indent: int | None = None) -> str:
@@ -49,6 +81,10 @@ def _parts(value: Any) -> dict[str, Any]:
         function = value.func if isinstance(value.func, partial) else value.func.__qualname__
         return {"function": function, "positional": value.args, **value.keywords}
     raise TypeError(f"the dependencies of a stage must be JSON values, but {value!r} is not JSON serializable")
+
+
+def _write_depends(folder: Path, depends: Mapping[str, Any]) -> None:
+    (folder / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
 
 
 def find_damage(stage: Path) -> str | None:
@@ -71,11 +107,11 @@ def _digests(stage: Path) -> dict[str, str]:
     return {path.relative_to(stage).as_posix(): file_sha256(path) for path in files}
 
 
-def _refuse_links(unfinished: Path) -> None:
-    """Raises InputFaults for an unfinished stage that is a link or holds one: a run would write through it."""
-    paths = chain([unfinished], unfinished.rglob("*"))
+def _refuse_links(folder: Path, what: str) -> None:
+    """Raises InputFaults for a folder that is a link or holds one: a run would write through it."""
+    paths = chain([folder], folder.rglob("*"))
     if link := next((path for path in paths if path.is_symlink()), None):
-        raise InputFaults([fault(link, 0, "a stage that is not finished must not be or hold a link: remove the link")])
+        raise InputFaults([fault(link, 0, f"{what} must not be or hold a link: remove the link")])
 
 
 def _put_aside(stage: Path) -> None:
@@ -147,15 +183,20 @@ class Stages:
                 log.warning("%s: %s is damaged, the stage is built again", name, final / damaged)
                 _put_aside(final)
             if not final.is_dir():  # another run may have built it while this one waited
-                _refuse_links(unfinished)
+                _refuse_links(unfinished, "a stage that is not finished")
                 unfinished.mkdir(exist_ok=True)
                 for half in unfinished.rglob(".*.partial"):  # a killed run was writing it
                     half.unlink()
-                (unfinished / DEPENDS).write_text(_json(depends, indent=2) + "\n", encoding="utf-8")
+                _write_depends(unfinished, depends)
                 build(unfinished)
                 (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
                 unfinished.rename(final)
         return final
+
+    def open_cache(self, name: str, depends: Mapping[str, Any], *, version: int) -> "Cache":
+        """The cache `name` under `depends`; `version` as in `get`."""
+        depends = {**depends, "version": version}
+        return Cache(Path(self.root) / f"{name}-{fingerprint(depends)}", depends)
 
     def _wait_for(self, final: Path) -> None:
         until = time.monotonic() + self.patience
@@ -163,3 +204,142 @@ class Stages:
             if time.monotonic() > until:
                 raise TimeoutError(f"the first process should have built {final}, but has not in {self.patience:.0f} s")
             time.sleep(0.2)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Values by key, for JSON (NaN and infinity included), in one file that several processes and threads extend.
+
+    Each value has a checksum, so that a value that a killed process left unfinished, or that was damaged, counts as
+    missing. A process sees the values that were there when it first looked, and its own.
+
+    Attributes:
+        folder: `root/name-hash`.
+        depends: what the values depend on besides their keys.
+    """
+
+    folder: Path
+    depends: Mapping[str, Any]
+
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
+        """The value of a key, made and kept if it is not there yet."""
+        if key in self.values:
+            return self.values[key]
+        made = make()
+        self.add({key: made})
+        return made
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """All values by key; read when they are first used."""
+        file, found, damaged = self.folder / VALUES, {}, 0
+        for line in file.read_bytes().splitlines() if file.is_file() else ():
+            text = line.decode("utf-8", "replace")
+            checksum, _, entry = text.partition("\t")
+            key, _, value = entry.partition("\t")
+            if checksum == _hash(entry):
+                found[key] = json.loads(value)
+            else:
+                damaged += bool(line)
+        if damaged:
+            log.warning("%s: %d damaged values are made again", file, damaged)
+        return found
+
+    def add(self, made: Mapping[str, Any]) -> None:
+        """Keeps more values. A key must not hold a tab or a line break.
+
+        Raises InputFaults for a cache that is a link or holds one.
+        """
+        entries = [f"{key}\t{json.dumps(value)}" for key, value in made.items()]
+        lines = "".join(f"{_hash(entry)}\t{entry}\n" for entry in entries)
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{self.folder}.lock"):
+            _refuse_links(self.folder, "a cache")
+            self.folder.mkdir(exist_ok=True)
+            if not (self.folder / DEPENDS).is_file():
+                _write_depends(self.folder, self.depends)
+            with (self.folder / VALUES).open("ab+") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    lines = lines if file.read() == b"\n" else f"\n{lines}"  # a killed process left half a line
+                file.write(lines.encode())
+        self.values.update(made)
+
+
+State = Literal["whole", "damaged", "unfinished", "cache", "link"]
+
+
+@dataclass(frozen=True)
+class KeptStage:
+    """One stage, or one cache, in a folder of stages.
+
+    Attributes:
+        path: its folder.
+        name: the name that its maker gave it.
+        state: whole, damaged (a file has changed or is missing), unfinished (its run was killed or still runs), cache,
+            or link (neither followed nor removed).
+        bytes: of its files.
+        modified: when its folder was last changed, in seconds since 1970.
+        version: of the code that made it; None if its file `depends.json` cannot be read.
+        depends: the other stages in this folder that it was made from.
+    """
+
+    path: Path
+    name: str
+    state: State
+    bytes: int
+    modified: float
+    version: int | None
+    depends: tuple[str, ...]
+
+    @property
+    def days(self) -> float:
+        """Its age."""
+        return (time.time() - self.modified) / 86_400
+
+    def remove(self) -> bool:
+        """Removes it; returns False, and removes nothing, while a run builds it.
+
+        The folder is renamed first, so that no run finds a part of it. A run that uses a cache fills it again.
+
+        Raises ValueError for a link.
+        """
+        if self.state == "link":
+            raise ValueError(f"a link is not removed, but {self.path} is one")
+        final = self.path.with_name(self.path.name.removesuffix(".partial").removesuffix(".damaged"))
+        try:
+            with FileLock(f"{final}.lock", timeout=0):
+                aside = self.path.with_name(f".{self.path.name}.removed")
+                shutil.rmtree(aside, ignore_errors=True)
+                self.path.rename(aside)
+                shutil.rmtree(aside)
+        except Timeout:
+            return False
+        return True
+
+
+def list_stages(root: Path) -> list[KeptStage]:
+    """The stages and caches in a folder, the largest first; nothing for a folder that does not exist."""
+    paths = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+    found = [(path, match) for path in paths if (match := FOLDER.fullmatch(path.name))]
+    names = [path.name for path, match in found if match["end"] is None]
+    stages = [_describe(path, match, names) for path, match in found]
+    return sorted(stages, key=lambda stage: (-stage.bytes, stage.path.name))
+
+
+def _describe(path: Path, match: re.Match[str], names: list[str]) -> KeptStage:
+    if path.is_symlink():
+        return KeptStage(path, match["name"], "link", 0, path.lstat().st_mtime, None, ())
+    try:
+        text = (path / DEPENDS).read_text(encoding="utf-8")
+        version = json.loads(text)["version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        text, version = "", None
+    state: State = "unfinished" if match["end"] == ".partial" else "damaged"
+    if match["end"] is None and (path / VALUES).is_file() and not (path / FILES).is_file():
+        state = "cache"
+    elif match["end"] is None and find_damage(path) is None:
+        state = "whole"
+    depends = tuple(sorted(name for name in names if name != path.name and name in text))
+    size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return KeptStage(path, match["name"], state, size, path.stat().st_mtime, version, depends)

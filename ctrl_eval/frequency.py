@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core.faults import InputFaults, fault, shown
 from ctrl_eval.ensemble import shares
-from data.text_files import read_text, written_aside
+from data.text_files import open_atomically, read_text
 
 RELEASED = "afffe2376a0e517b"  # the fingerprint of the lines of the released iwf_full.txt
 VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
@@ -62,7 +62,7 @@ class WordFrequencies:
     def save(self, path: Path) -> None:
         """Writes JSON."""
         content = {"corpus": self.corpus, "sentences": self.sentences, "iwf": self.iwf.tolist()}
-        with written_aside(path) as file:
+        with open_atomically(path) as file:
             file.write(json.dumps(content) + "\n")
 
 

@@ -18,7 +18,7 @@ from transformers import AutoTokenizer
 
 from core.example import Example
 from core.faults import ExampleFaults, SettingFault, shown
-from core.scores import Field, Scores
+from core.scores import Field, Scores, fields_by_settings
 from core.selection import score_complete
 from core.settings import Count, Several, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
@@ -38,6 +38,7 @@ Aspect = Literal["coherence", "consistency", "attribute_relevance"]
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 LengthNorm = Literal["mean", "sum"]
 RELEVANCE: Aspect = "attribute_relevance"
+READ: dict[Aspect, Field] = {"consistency": "prefix", RELEVANCE: "label"}  # beside the text
 Asked = list[tuple[Pattern, Infill]]  # the patterns of one text in one aspect
 
 
@@ -87,6 +88,7 @@ class CTRLEval:
         described: settings for the signature.
     """
 
+    requires = fields_by_settings(lambda aspects=ASPECTS: tuple(READ[aspect] for aspect in aspects if aspect in READ))
     infiller: Infiller
     frequencies: WordFrequencies | None = None
     prompts: Prompts | None = None
@@ -148,12 +150,6 @@ class CTRLEval:
         frequencies = load_frequencies(iwf, counted) if iwf is not None else None
         described = {"model": str(model), "sentence_split": fingerprint(sentence_split)[:8]}
         return cls(infiller, frequencies, known, tuple(aspects), split, described=described, **settings)
-
-    @property
-    def requires(self) -> tuple[Field, ...]:
-        """The fields that the aspects read beside the text."""
-        read: dict[Aspect, Field] = {"consistency": "prefix", RELEVANCE: "label"}
-        return tuple(read[aspect] for aspect in self.aspects if aspect in read)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """One score per example and aspect, with the evaluators behind it as explanations.

@@ -23,7 +23,7 @@ from core.settings import Number
 from data.parquet_files import read_parquet
 from data.records import List, Record, String, Text, check_id, list_problems
 from data.table_files import DELIMITERS, parse_number, read_rows, row_writer
-from data.text_files import STANDARD, decoder, form_of, read_json_lines, written_aside
+from data.text_files import STANDARD, decoder, form_of, open_atomically, read_json_lines
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))
@@ -154,7 +154,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
         if problems:
             raise ValueError(f"example {shown(record.get('id'))} cannot be written: {'; '.join(problems)}")
         ids.add(record["id"])
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         if form == ".jsonl":
             file.writelines(json_line(record) for record in records)
         else:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from data.download import Line, PublicFile, explain_download
 from data.sets import attributes, commongen, ctrleval, newsroom, public_dialogues, qa_ratings, songci, stories
-from data.text_files import written_aside
+from data.text_files import open_atomically
 
 SETS = (attributes, commongen, ctrleval, newsroom, public_dialogues, qa_ratings, songci, stories)
 PUBLIC_FILES: Mapping[str, PublicFile] = {file.name: file for each in SETS for file in each.FILES}
@@ -23,7 +23,7 @@ PREPARE: Mapping[str, Callable[[Path], Iterable[Line]]] = {
 def prepare(name: str, folder: Path) -> Path:
     """Writes the file `name` into the folder of its originals. Raises FileNotFoundError if an original is missing."""
     path = folder / Path(name).name
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         for line in PREPARE[name](folder):
             file.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
     return path

@@ -79,7 +79,7 @@ def temporary_path(path: Path | str) -> Iterator[Path]:
 
 
 @contextmanager
-def written_aside(path: Path | str) -> Iterator[TextIO]:
+def open_atomically(path: Path | str) -> Iterator[TextIO]:
     """Opens a UTF-8 file under a temporary name; see `temporary_path`."""
     with temporary_path(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         yield file

@@ -1,7 +1,9 @@
 """Clozes: templates to fill, settings of the filling, and filled references (MARS, section 2.2)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isinf
+from typing import Any, Protocol
 
 from core.settings import Count, Positive, Size, checked_dataclass
 from mars.masking import Template
@@ -68,6 +70,31 @@ class Augmented:
     kl: float
     dropped_context: int
     planned: int = 0
+
+
+class Augmenter(Protocol):
+    """Fills the blanks of references: SelfPlanningAugmenter or NaiveAugmenter."""
+
+    @property
+    def depends(self) -> Mapping[str, Any]:
+        """What a text depends on besides its job, for JSON and signatures; has `use_context`."""
+        ...
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        """The references with their blanks filled, in the order of the jobs; equal jobs give equal results.
+
+        Raises ExampleFaults, before the model is called, for all jobs that the model cannot read.
+        """
+        ...
+
+
+def to_json_numbers(perplexities: Sequence[float]) -> list[float | None]:
+    """Perplexities for JSON, which has no infinity: null for a length that may not be chosen.
+
+    >>> to_json_numbers([1.5, float("inf")])
+    [1.5, None]
+    """
+    return [None if isinf(perplexity) else perplexity for perplexity in perplexities]
 
 
 def mean_kl(references: Iterable[Augmented]) -> float | None:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from core.faults import InputFaults, fault
 from data import documents
 from data.documents import DocumentFrequencies, read_documents
-from data.text_files import read_text, written_aside
+from data.text_files import open_atomically, read_text
 from data.words import fold, split_words
 
 
@@ -25,7 +25,7 @@ def count_words(texts: Sequence[str]) -> DocumentFrequencies:
 
 def save_documents(frequencies: DocumentFrequencies, path: Path) -> None:
     """Writes a table for `load_documents`."""
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         file.write(json.dumps(asdict(frequencies), ensure_ascii=False) + "\n")
 
 

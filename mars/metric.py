@@ -17,9 +17,8 @@ from core.settings import AscendingRatios, Positive, check
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation
+from mars.cloze import Augmentation, Augmenter
 from mars.documents import count_words, load_documents
-from mars.keeping import Augmenter
 from mars.masking import Masking
 from mars.naive import NaiveAugmenter
 from mars.references import (
@@ -78,7 +77,7 @@ class MARS:
         described: the names of the models, for the signature.
         ratios: masking ratios lambda, ascending, 0 (the human reference) first.
         q: the weight of each ratio relative to the one before (Eq. 7).
-        kept: a folder for augmented references; None keeps none.
+        kept: a folder of stages with a cache of augmented references; None keeps none.
         documents: document frequencies of a corpus; None: of the references of each call.
         masking: which words are masked first, and at what cost.
     """
@@ -130,7 +129,7 @@ class MARS:
             static_vectors: use the encoder's input embeddings as word vectors (Table 4).
             documents: a corpus or a saved table (`load_documents`); None takes the references of each call.
             masking: which words are masked first, and at what cost; None takes the paper's values.
-            kept: a folder in which augmented references are kept; None keeps none.
+            kept: a folder of stages with a cache of augmented references; None keeps none.
             token_budget: padded tokens in a batch.
             device, dtype: of the models.
             augmentation: settings of `Augmentation`.

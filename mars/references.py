@@ -1,20 +1,24 @@
 """Human references and their augmentations at every masking ratio (MARS, sections 2.1 and 2.2)."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from core.example import Example
+from core.faults import ExampleFaults
 from core.selection import references_of
+from core.stages import Stages, fingerprint
 from data.documents import DocumentFrequencies
-from mars.cloze import Augmented, Job
-from mars.keeping import Augmenter, load_or_augment, to_json_numbers
+from mars.cloze import Augmented, Augmenter, Fill, Job, to_json_numbers
 from mars.masking import Blank, Masking, Template, make_templates
 from mars.tagging import Tagger
 
 log = logging.getLogger(__name__)
+
+VERSION = 4  # raised whenever the same job and settings would give another text
+AT_ONCE = 512  # jobs between two writes; a killed run loses no more
 
 ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
 
@@ -105,3 +109,48 @@ def augment_references(
     if bare and augmenter is not None and augmenter.depends["use_context"]:
         log.warning("%d of %d references have no context: they are augmented without one", bare, len(found))
     return found
+
+
+def load_or_augment(augmenter: Augmenter, jobs: Sequence[Job], kept: Path | None) -> list[Augmented | str]:
+    """The filled reference of every job, or the reason why it cannot be filled.
+
+    References in the cache of the folder of stages `kept` are read and the others are made; without a folder nothing is
+    kept. Equal jobs are done once. A run that was killed continues where it stopped.
+    """
+    keys = [_make_key(job) for job in jobs]
+    wanted = dict(zip(keys, jobs, strict=True))
+    cache = None
+    if kept is not None:
+        cache = Stages(kept).open_cache("augmented_references", augmenter.depends, version=VERSION)
+    known = {} if cache is None else cache.values
+    found: dict[str, Augmented | str] = {key: _read_augmented(known[key]) for key in wanted if key in known}
+    missing = [key for key in wanted if key not in found]
+    for start in range(0, len(missing), AT_ONCE):
+        chunk = missing[start : start + AT_ONCE]
+        made, refused = _augment(augmenter, chunk, wanted)
+        found |= made | refused
+        if cache is not None:
+            cache.add({key: asdict(augmented) for key, augmented in made.items()})
+    return [found[key] for key in keys]
+
+
+def _augment(
+    augmenter: Augmenter, keys: Sequence[str], jobs: Mapping[str, Job]
+) -> tuple[dict[str, Augmented], dict[str, str]]:
+    """The filled references by key, and by key the reasons of jobs that the augmenter refuses."""
+    try:
+        return dict(zip(keys, augmenter.augment([jobs[key] for key in keys]), strict=True)), {}
+    except ExampleFaults as faults:
+        refused = {keys[i]: what for i, what in faults.at}
+    rest = [key for key in keys if key not in refused]
+    return dict(zip(rest, augmenter.augment([jobs[key] for key in rest]), strict=True)), refused
+
+
+def _make_key(job: Job) -> str:
+    template = [part.count if isinstance(part, Blank) else part.text for part in job.template]
+    return fingerprint([job.context, template])
+
+
+def _read_augmented(value: Mapping[str, Any]) -> Augmented:
+    fills = tuple(Fill(f["text"], tuple(f["tokens"]), tuple(f["perplexities"])) for f in value["fills"])
+    return Augmented(**{**value, "fills": fills})

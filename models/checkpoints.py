@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.plugins.io import TorchCheckpointIO
 
 from core.faults import InputFaults, fault
-from core.hashing import file_sha256
+from core.stages import file_sha256
 from data.text_files import temporary_path
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,8 @@ from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.faults import SettingFault, shown
-from core.hashing import file_sha256
 from core.settings import Count, checked_dataclass
-from core.stages import fingerprint
+from core.stages import file_sha256, fingerprint
 from models.batching import batches_by_budget, halve_when_out_of_memory, pad
 from models.devices import check_device, check_memory
 from models.identity import model_fingerprint, weights_fingerprint

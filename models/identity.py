@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 
-from core.hashing import file_sha256
-from core.stages import fingerprint
+from core.stages import file_sha256, fingerprint
 
 NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")  # of a configuration: where and by what it was saved
 

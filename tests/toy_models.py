@@ -1,12 +1,58 @@
 """Small random models that the tests of several rooms share, and models that run out of memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from transformers import BartConfig, BartForConditionalGeneration
+from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, BertForSequenceClassification
 
-from models.tiny import initialise_model
+from baselines.bleurt import Bleurt
+from cdm.discriminative import FEATURES, ClassifierPooler
+from cdm.pair import SEPARATOR
+from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from models.causal import CausalLM
+from models.seq2seq import Seq2SeqLM
+from models.tiny import TinyGPT2, TinyT5, initialise_model
+
+TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
+PIECES = ["the", "cat", "sat", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"), "."]
+
+
+def toy_gpt(seed: int = 0, texts: Sequence[str] = TEXTS, side: str = "right") -> CausalLM:
+    lm = TinyGPT2(290, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=1024).build(texts, (), seed=seed)
+    lm.tokenizer.padding_side = side
+    return lm
+
+
+def toy_t5(seed: int = 0, texts: Sequence[str] = TEXTS, side: str = "right") -> Seq2SeqLM:
+    plan = TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1)
+    lm = plan.build(texts, (SEPARATOR,), seed=seed)
+    lm.tokenizer.padding_side = side
+    return lm
+
+
+def toy_bilstm(seed: int = 0, texts: Sequence[str] = TEXTS, **settings: Any) -> Discriminator:
+    torch.manual_seed(seed)
+    sizes: Any = {"vocabulary_size": 300, "min_count": 1, "embedding_dim": 8, "hidden_dim": 8}
+    return new_bilstm([(text,) for text in texts], **{**sizes, **settings})
+
+
+def toy_bert(encoder: Path, seed: int = 0, **settings: Any) -> Discriminator:
+    torch.manual_seed(seed)
+    return new_bert(encoder=str(encoder), **settings)
+
+
+def toy_bleurt(encoder: Path, side: str = "right", **settings: Any) -> Bleurt:
+    torch.manual_seed(1)
+    network = BertForSequenceClassification.from_pretrained(encoder, num_labels=1)
+    return Bleurt(network.eval(), AutoTokenizer.from_pretrained(encoder, padding_side=side), "toy", **settings)
+
+
+def toy_pooler(weight: float) -> ClassifierPooler:
+    ones = np.ones(len(FEATURES))
+    return ClassifierPooler(0 * ones, ones, weight * ones, 0.5)
 
 
 def toy_bart(tokens: int, start: int, end: int, deviation: float, seed: int = 0) -> BartForConditionalGeneration:

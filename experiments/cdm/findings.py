@@ -202,8 +202,9 @@ def score_rated(
             both = f"{name}_and_classifier"
             scores[both] = rank_average(both, scores[name], scores["cdm_discriminative_classifier"])
         dropped = [s.dropped for s in steps]
-        scores["amateur_likelihood"] = likelihood_scores([s.amateur for s in steps], dropped, "amateur_likelihood", {})
-        scores["expert_likelihood"] = likelihood_scores([s.expert for s in steps], dropped, "expert_likelihood", {})
+        for name, rows in (("amateur", [s.amateur for s in steps]), ("expert", [s.expert for s in steps])):
+            line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES)
+            scores[f"{name}_likelihood"] = likelihood_scores(rows, dropped, line)
         scores["word_count"] = WordCount().score(rated.examples)
     return ScoredSet.of(rated, scores)
 

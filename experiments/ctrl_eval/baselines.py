@@ -44,13 +44,18 @@ class DisScore:
     quality: DiscriminatorScore
     label: LabelDiscriminatorScore
 
+    @property
+    def signature(self) -> str:
+        """The signatures of both discriminators."""
+        return f"{self.quality.signature} + {self.label.signature}"
+
     def score(self, examples: Sequence[Example]) -> Scores:
         """All three aspects; NaN for a blank text, and without label."""
         quality, label = self.quality.score(examples), self.label.score(examples)
         logits, probabilities = quality.values["quality"], label.values["quality"]
         return Scores(
             {"coherence": logits, "consistency": logits, "attribute_relevance": probabilities},
-            f"{quality.signature} + {label.signature}",
+            self.signature,
             [of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
             [max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
         )

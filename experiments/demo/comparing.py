@@ -8,10 +8,11 @@ import numpy as np
 
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, fault
-from core.scores import Metric
+from core.scores import Metric, Scores
 from data.files import located_examples
-from meta_eval.correlation import Floats
-from meta_eval.systems import SystemComparison, compare_systems
+from experiments.tools.compare import compare_pairs, lay_grid
+from meta_eval.scored_set import ScoredSet
+from meta_eval.systems import SystemComparison
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,22 @@ def compare_files(first: Path, second: Path, metric: Metric, most: int) -> Compa
         systems[1] = replace(systems[1], name=f"{systems[1].name} (second)")
     inputs = [inputs_of(system) for system in systems]
     if lacking := set(inputs[0]) ^ set(inputs[1]):
-        shown = ", ".join(sorted(map(str, lacking))[:3])
+        shown = ", ".join(sorted(lacking)[:3])
         rule = f"both files must answer the same inputs, but {len(lacking)} are in one file only, such as {shown}"
         raise InputFaults([fault(second.name, 0, rule)])
-    order = [list(map(of.index, inputs[0])) for of in inputs]
-    paired = {
-        aspect: [values[at] for values, at in zip(both, order, strict=True)]
-        for aspect, both in score_systems(metric, systems).items()
-    }
+    examples = [
+        replace(example, system=system.name, group=group)
+        for system, groups in zip(systems, inputs, strict=True)
+        for example, group in zip(system.examples, groups, strict=True)
+    ]
+    scores = score_systems(metric, systems)
+    aspects = {aspect: replace(scores, values={aspect: values}) for aspect, values in scores.values.items()}
+    grid = lay_grid(ScoredSet("systems", tuple(examples), aspects))
+    names = (systems[0].name, systems[1].name)
     return ComparedFiles(
-        (systems[0].name, systems[1].name),
-        {aspect: (float(np.nanmean(a)), float(np.nanmean(b))) for aspect, (a, b) in paired.items()},
-        {aspect: compare_systems(a, b) for aspect, (a, b) in paired.items()},
+        names,
+        {aspect: (float(np.nanmean(a)), float(np.nanmean(b))) for aspect, (a, b) in grid.scores.items()},
+        {aspect: pairs[names] for aspect, pairs in compare_pairs(grid).items()},
     )
 
 
@@ -79,11 +84,11 @@ def read_system(path: Path, most: int) -> SystemFile:
     return SystemFile(path.stem, path, lines, examples)
 
 
-def inputs_of(system: SystemFile) -> list[str | int]:
+def inputs_of(system: SystemFile) -> list[str]:
     """The input of each output. Raises InputFaults for two outputs of one input."""
     groups = [example.group for example in system.examples]
     if None in groups:
-        return list(range(1, len(groups) + 1))
+        return [str(place) for place in range(1, len(groups) + 1)]
     faults = [
         fault(system.path.name, line, f"a system must have one output for each input, found another one for {group!r}")
         for i, (line, group) in enumerate(zip(system.lines, groups, strict=True))
@@ -94,15 +99,13 @@ def inputs_of(system: SystemFile) -> list[str | int]:
     return [group for group in groups if group is not None]
 
 
-def score_systems(metric: Metric, systems: Sequence[SystemFile]) -> dict[str, list[Floats]]:
-    """The scores of all systems by aspect, in one call: some metrics count words in all that they score.
+def score_systems(metric: Metric, systems: Sequence[SystemFile]) -> Scores:
+    """The scores of all systems in one call: some metrics count words in all that they score.
 
     Raises InputFaults by file and line.
     """
     at = [(system, line) for system in systems for line in system.lines]
     try:
-        scores = metric.score([example for system in systems for example in system.examples])
+        return metric.score([example for system in systems for example in system.examples])
     except ExampleFaults as faults:
         raise InputFaults(fault(at[i][0].path.name, at[i][1], what) for i, what in faults.at) from None
-    ends = np.cumsum([len(system.lines) for system in systems])[:-1]
-    return {aspect: np.split(values, ends) for aspect, values in scores.values.items()}

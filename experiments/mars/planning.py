@@ -88,7 +88,7 @@ def mars_planning(
         metric: the default of each setting.
         varied: the values of each setting.
     """
-    make = metric.load(run.stages.root / "augmented_references")
+    make = metric.load(run.stages.root)
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     model = find_or_train_language_model(run, "language_model", language_model, *texts)
     lm = CausalLM.from_pretrained(model.source, metric.device, metric.dtype)

@@ -62,7 +62,7 @@ def mars(
 
     Raises InputFaults for a tagger, an encoder or a baseline that is not installed, before a model is trained.
     """
-    make = metric.load(run.stages.root / "augmented_references")
+    make = metric.load(run.stages.root)
     others = {name: build() for name, build in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     fluent = find_or_train_language_model(run, "language_model", language_model, *texts)

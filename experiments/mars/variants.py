@@ -9,9 +9,8 @@ from core.settings import AscendingRatios, Count, Positive, checked_dataclass
 from data.corpus import RatedSet
 from experiments.mars.findings import name_ratio_row
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation
+from mars.cloze import Augmentation, Augmenter
 from mars.documents import load_documents
-from mars.keeping import Augmenter
 from mars.masking import Masking
 from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
@@ -52,7 +51,7 @@ class MetricPlan:
     dtype: str = "float32"
 
     def load(self, kept: Path) -> MetricMaker:
-        """Loads everything but the language model; augmented references are kept in `kept`.
+        """Loads everything but the language model; the folder of stages `kept` gets augmented references.
 
         Raises InputFaults for a tagger, an encoder or a corpus that is missing.
         """

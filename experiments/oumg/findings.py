@@ -77,7 +77,7 @@ class SystemFindings:
         }
 
 
-def compare_systems(
+def judge_systems(
     run: Run,
     comparison: Comparison,
     grid: DiscriminatorGrid,

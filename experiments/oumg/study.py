@@ -11,7 +11,7 @@ from core.stages import fingerprint
 from data.corpus import Corpus
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import forms, tables
-from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
+from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, judge_systems
 from experiments.oumg.gallery import format_gallery
 from experiments.oumg.misjudged import find_misjudged
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, Poet, find_or_train_songnet
@@ -79,7 +79,7 @@ class PoemStudy:
         human, first, second = (TextSet.of(name, origins[name]) for name in ("human", *systems))
         comparison = pair_texts(human, first, second, self.pairs, form_of=lambda poem: Form.of(poem.full_text))
         prefix = f"{'_against_'.join(systems)}_".replace(" ", "_")
-        return compare_systems(run, comparison, self.discriminators, self.device, prefix=prefix)
+        return judge_systems(run, comparison, self.discriminators, self.device, prefix=prefix)
 
     def present(
         self,

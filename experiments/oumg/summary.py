@@ -11,7 +11,7 @@ from data.builtin.reviews import REVIEWS
 from data.sentences import split_english
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.findings import DiscriminatorGrid, compare_systems
+from experiments.oumg.findings import DiscriminatorGrid, judge_systems
 from experiments.oumg.misjudged import find_misjudged
 from oumg.comparison import PairSettings, TextSet, pair_texts
 
@@ -35,7 +35,7 @@ def oumg_summary(
     check(Count, inputs=inputs)
     human, first, second = (TextSet.of(name, texts) for name, texts in write_summaries(inputs, run.seed).items())
     found = {
-        source: compare_systems(
+        source: judge_systems(
             run,
             pair_texts(human, first, second, replace(pairs, source=source)),
             discriminators,

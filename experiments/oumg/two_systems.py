@@ -7,7 +7,7 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, compare_systems
+from experiments.oumg.findings import DiscriminatorGrid, SystemFindings, judge_systems
 from experiments.oumg.misjudged import find_misjudged
 from oumg.comparison import Comparison, PairSettings, label_pairs, read_comparison
 
@@ -35,9 +35,9 @@ def two_systems(
         discriminators: kinds and seeds.
         device: where the trained discriminators score.
     """
-    found = compare_systems(run, comparison, discriminators, device)
+    found = judge_systems(run, comparison, discriminators, device)
     with_anchor = [
-        compare_systems(run, each, discriminators, device, (name, "anchor"), prefix=f"{side}_against_anchor_")
+        judge_systems(run, each, discriminators, device, (name, "anchor"), prefix=f"{side}_against_anchor_")
         for side, name, each in zip(("g1", "g2"), found.names, anchored, strict=False)
     ]
     shown = [Table("Two systems", tables.CAPTION, tables.relative_rows(found))]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.contracts import Outcome
 from experiments.report.disagreements import list_disagreements
 from experiments.report.explanations import LONGEST
@@ -26,7 +26,7 @@ TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
 def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
     """Writes report.html. The plots must be in `plots/` already."""
-    with written_aside(folder / "report.html") as file:
+    with open_atomically(folder / "report.html") as file:
         file.write(render(outcome, circumstances, folder / "plots"))
 
 

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from core.faults import SettingFault
 from core.stages import FILES, fingerprint
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.contracts import Outcome
 from experiments.report.tables import agreement_cells, group_rows, json_cells
 
@@ -247,14 +247,14 @@ def write_scores(outcome: Outcome, folder: Path) -> None:
     """Writes scores.jsonl if a set was scored."""
     if not outcome.scored:
         return
-    with written_aside(folder / "scores.jsonl") as file:
+    with open_atomically(folder / "scores.jsonl") as file:
         for line in score_lines(outcome):
             file.write(json.dumps(to_json(line), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def write_json(content: Any, path: Path) -> None:
     """Writes strict JSON."""
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         file.write(json.dumps(to_json(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 

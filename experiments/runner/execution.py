@@ -7,19 +7,20 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.errors import InstantiationException
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from core.faults import InputFaults, MissingModel, SettingFault
-from core.settings import Count, check
+from core.settings import Count, Seed, check
 from core.stages import Stages
 from data.text_files import set_longest_line
 from experiments.contracts import Outcome, Run
@@ -27,10 +28,19 @@ from experiments.report import exports, page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, complete_experiment, leaves
+from experiments.runner.hardware import (
+    build_trainer,
+    check_devices,
+    check_trainer,
+    is_torch_imported,
+    seed_generators,
+)
 from experiments.runner.journal import Journal, journal, quiet_libraries
 from experiments.runner.redaction import redact_leaves
-from experiments.runner.seeding import is_torch_imported, seed_generators
 from experiments.runner.trust import check_trusted
+
+if TYPE_CHECKING:
+    from experiments.runner.tracking import Tracking
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
 COPIES = ("experiment.", "engine.")  # these groups repeat settings of other groups
@@ -111,41 +121,16 @@ def _run(
     config: DictConfig, folder: Path, overrides: tuple[str, ...], allow: Collection[str], kept: Journal, held: ExitStack
 ) -> None:
     started, clock = datetime.now().astimezone(), time.perf_counter()
-    if not isinstance(config.seed, int) or not 0 <= config.seed < 2**32:
-        raise SettingFault(f"seed must be a whole number from 0 to 2**32 - 1, but is {config.seed}")
-    check(Count, longest_line=config.longest_line)
-    set_longest_line(config.longest_line)
     plain: dict[str, Any] = OmegaConf.to_container(config)  # pyright: ignore[reportAssignmentType]
-    check_trusted(plain, allow)
-    results.check_folder(folder)
-    _check_paths(plain, folder)
-    completed = complete_experiment(plain)  # imports the targets
-    check_targets(plain["logger"], "logger")
-    has_torch = is_torch_imported()  # without it nothing trains, and the run does not wait for Lightning's import
-    if has_torch:
-        check_targets(plain["trainer"], "trainer")
-    quiet_libraries()
+    experiment, tracking = _build(config, plain, folder, allow)
 
-    from hydra.utils import instantiate
-
-    from experiments.runner.hardware import build_trainer, check_devices, check_trainer
     from experiments.runner.tracking import is_first_process
 
-    check_devices(plain)
-    seed_generators(config.seed)
-    tracking = instantiate(config.logger)
-    if has_torch:
-        check_trainer(instantiate(config.trainer), str(config.trainer.precision))
-    experiment = instantiate(completed)  # reads the input and raises its faults
-
-    shown = redact_leaves(plain)
-    shown_config = OmegaConf.to_yaml(OmegaConf.create(shown))
-    first = is_first_process()
+    redacted, first = redact_leaves(plain), is_first_process()
+    written = OmegaConf.to_yaml(OmegaConf.create(redacted))
     if first:
         _begin(folder, kept, held)
-        with (folder / "config.yaml").open("w", encoding="utf-8") as file:
-            file.write(shown_config)
-    command = redact_leaves(("python", "experiments/run.py", *overrides))
+        (folder / "config.yaml").write_text(written, encoding="utf-8")
     log.info("%s, seed %d, in %s", config.name, config.seed, _short(folder))
     run = Run(
         name=config.name,
@@ -158,34 +143,25 @@ def _run(
         precision=str(config.trainer.precision),
     )
     exit_code = FAILED
-    tracking.open(folder, config.name, shown)
+    tracking.open(folder, config.name, redacted)
     try:
         outcome = experiment(run)
         if not isinstance(outcome, Outcome):
-            raise TypeError(
-                f"an experiment must return an Outcome, but {config.name} returned {type(outcome).__name__}"
-            )
-        outcome = name_recipe(outcome, config)
-        circumstances = Circumstances(
-            experiment=config.name,
-            description=shown["description"],
-            seed=config.seed,
-            command=command,
-            started=started.isoformat(timespec="seconds"),
-            seconds=time.perf_counter() - clock,
-            timings=run.timings,
-            config=shown_config,
-        )
+            kind = type(outcome).__name__
+            raise TypeError(f"an experiment must return an Outcome, but {config.name} returned {kind}")
         if first:
-            outcome = _redact_outcome(outcome)
-            content = _write(outcome, circumstances, folder)
-            tracking.publish(outcome, folder)
-            _summarise(outcome, circumstances, folder)
-            if config.objective is not None:
-                print(
-                    f"objective: {results.find_objective(content, config.objective):.6g}",
-                    file=None if outcome.printed is None else sys.stderr,
-                )
+            circumstances = Circumstances(
+                experiment=config.name,
+                description=redacted["description"],
+                seed=config.seed,
+                command=redact_leaves(("python", "experiments/run.py", *overrides)),
+                started=started.isoformat(timespec="seconds"),
+                seconds=time.perf_counter() - clock,
+                timings=run.timings,
+                config=written,
+            )
+            outcome = name_recipe(outcome, config)
+            _deliver(_redact_outcome(outcome), circumstances, folder, tracking, config.objective)
         exit_code = FINE
     finally:
         tracking.close(exit_code)
@@ -203,14 +179,32 @@ def name_recipe(outcome: Outcome, config: DictConfig) -> Outcome:
     return replace(outcome, notes=[note, *outcome.notes])
 
 
-def _redact_outcome(outcome: Outcome) -> Outcome:
-    """The outcome without secrets in its words; scored texts, plots and models stay as they are."""
-    words = ("signature", "rows", "tables", "notes", "figures", "files")
-    return replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in words})
+def _build(config: DictConfig, plain: Mapping[str, Any], folder: Path, allow: Collection[str]) -> tuple[Any, Tracking]:
+    """Checks the settings and builds the experiment, which reads the input and raises its faults, and the tracking."""
+    check(Seed, seed=config.seed)
+    check(Count, longest_line=config.longest_line)
+    set_longest_line(config.longest_line)
+    check_trusted(plain, allow)
+    results.check_folder(folder)
+    _check_paths(plain, folder)
+    completed = complete_experiment(plain)  # imports the targets
+    check_targets(plain["logger"], "logger")
+    has_torch = is_torch_imported()  # without it nothing trains, and the run does not wait for Lightning's import
+    if has_torch:
+        check_targets(plain["trainer"], "trainer")
+    quiet_libraries()
+    check_devices(plain)
+    seed_generators(config.seed)
+    tracking = instantiate(config.logger)
+    if has_torch:
+        check_trainer(config.trainer)
+    return instantiate(completed), tracking
 
 
-def _write(outcome: Outcome, circumstances: Circumstances, folder: Path) -> dict[str, Any]:
-    """Writes an outcome into the run folder; returns the content of results.json, which is written last."""
+def _deliver(
+    outcome: Outcome, circumstances: Circumstances, folder: Path, tracking: Tracking, objective: str | None
+) -> None:
+    """Writes an outcome into the run folder, results.json last; sends it to the tracking, and prints it."""
     results.write_plots(outcome, folder)
     results.write_models(outcome, folder)
     results.write_scores(outcome, folder)
@@ -218,10 +212,20 @@ def _write(outcome: Outcome, circumstances: Circumstances, folder: Path) -> dict
     page.write_report(outcome, circumstances, folder)
     content = results.results(outcome, circumstances)
     results.write_json(content, folder / "results.json")
-    return content
+    tracking.publish(outcome, folder)
+    _summarise(outcome, circumstances, folder)
+    if objective is not None:
+        value = results.find_objective(content, objective)
+        print(f"objective: {value:.6g}", file=None if outcome.printed is None else sys.stderr)
 
 
-def _check_paths(config: dict[str, Any], folder: Path) -> None:
+def _redact_outcome(outcome: Outcome) -> Outcome:
+    """The outcome without secrets in its words; scored texts, plots and models stay as they are."""
+    words = ("signature", "rows", "tables", "notes", "figures", "files")
+    return replace(outcome, **{name: redact_leaves(getattr(outcome, name)) for name in words})
+
+
+def _check_paths(config: Mapping[str, Any], folder: Path) -> None:
     """Raises SettingFault for a setting that names a file or folder which the run would clear or overwrite."""
     for key, value in sorted(leaves(config), key=lambda leaf: leaf[0].startswith(COPIES)):  # copies come last
         if key in ("run_dir", "outputs") or not isinstance(value, str) or not value or "\0" in value:

@@ -1,12 +1,18 @@
-"""Hardware: checks of the devices that a run asks for, before anything is loaded or trained."""
+"""Hardware and seeds of a run: checks of its devices before anything is loaded, its trainer, and its generators.
+
+Nothing here imports torch or Lightning, which take seconds, for a run that needs neither.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import random
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
@@ -14,7 +20,7 @@ from core.faults import SettingFault
 from experiments.runner import terminal
 from experiments.runner.configuration import leaves
 
-if TYPE_CHECKING:  # the functions import torch and Lightning: a run that needs neither must not wait for them
+if TYPE_CHECKING:
     import pytorch_lightning
 
 
@@ -37,15 +43,15 @@ def build_trainer(config: DictConfig, folder: Path, **arguments: Any) -> pytorch
     return instantiate(config)(**{**defaults, "enable_model_summary": False, "logger": False, **arguments})
 
 
-def check_trainer(make_trainer: Callable[..., pytorch_lightning.Trainer], precision: str) -> None:
-    """Raises SettingFault for devices and precisions of the trainer that this machine lacks."""
+def check_trainer(config: DictConfig) -> None:
+    """Raises SettingFault for devices and precisions of the configured trainer that this machine lacks."""
     import torch
     from lightning_fabric.utilities.exceptions import MisconfigurationException
 
+    precision = str(config.precision)
+    off = {"enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
     try:
-        trainer = make_trainer(
-            logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False
-        )
+        trainer = instantiate(config)(logger=False, **off)
     except (MisconfigurationException, ValueError, TypeError, ImportError) as error:
         raise SettingFault(f"trainer: {error}") from error
     cores = os.cpu_count() or 1
@@ -56,3 +62,23 @@ def check_trainer(make_trainer: Callable[..., pytorch_lightning.Trainer], precis
     on_cuda = trainer.strategy.root_device.type == "cuda"
     if precision.startswith("bf16") and on_cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
         raise SettingFault(f"trainer.precision={precision}, but the GPU lacks bfloat16: set 32-true or 16-mixed")
+
+
+def seed_generators(seed: int) -> None:
+    """Seeds python, numpy and torch as `pytorch_lightning.seed_everything(seed, workers=True)` does.
+
+    torch is seeded only if it is imported already. Lightning reads the environment variables when it starts processes
+    and workers of data loaders.
+    """
+    os.environ["PL_GLOBAL_SEED"], os.environ["PL_SEED_WORKERS"] = str(seed), "1"
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002, libraries draw from the legacy generator
+    if is_torch_imported():
+        import torch
+
+        torch.manual_seed(seed)
+
+
+def is_torch_imported() -> bool:
+    """Whether this process has imported torch. After the targets of a run are imported: whether it may use a model."""
+    return "torch" in sys.modules

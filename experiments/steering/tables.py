@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from data.files import write_examples
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.report.plots import trade_off
 from experiments.steering.findings import SteeredSetting, SteeredTexts, score_texts
 
@@ -67,7 +67,7 @@ def plot_trade_off(rows: Sequence[Mapping[str, Any]]) -> Figure:
 def write_samples(path: Path, found: Sequence[SteeredSetting], rule: str, prompts: Sequence[str]) -> None:
     """All texts as examples, and the first text of each prompt, label, k and strength side by side in a `.txt`."""
     write_examples(path, _examples(found, rule, prompts))
-    with written_aside(path.with_suffix(".txt")) as file:
+    with open_atomically(path.with_suffix(".txt")) as file:
         for number, prompt in enumerate(prompts):
             file.write(f"== {prompt}\n")
             for label_at in range(len(found[0].texts)):

@@ -1,90 +1,59 @@
-"""Audit: what scores depend on, which damage lowers them, and which harmless edits change them (`+exp=audit`)."""
+"""Audit: what scores depend on, which damage lowers them, and which harmless edits change them.
+
+One metric (`+exp=audit`), or a table of many, each on the first set that has what it needs (`+exp=audit_table`). Both
+write metric cards: what a metric measures, what it costs and what fools it, as Markdown.
+"""
 
 from __future__ import annotations
 
-import json
-import math
-import random
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import SettingFault
 from core.scores import Metric
+from core.selection import find_lack
 from core.settings import Count, Fraction, Several, check
-from core.stages import fingerprint
 from data.corpus import Corpus, RatedSet
-from data.damage import DAMAGES, EDITS, damage_example, edit_example
+from data.damage import DAMAGES
 from data.scored import ScoredFile
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run, Table
-from experiments.tools.cards import write_card
+from experiments.report.exports import markdown_text, to_markdown
 from experiments.tools.meta_eval_tables import length_table
-from meta_eval.auditing import (
-    DamageAudit,
-    EditAudit,
-    LengthAudit,
-    audit_damage,
-    audit_edit,
-    audit_length,
-)
+from experiments.tools.metric_audit import AspectAudit, MetricAudit, audit_metric
 from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import Floats, spearman
-from meta_eval.grouping import lay_out
-from meta_eval.intervals import Resampling, grouped_estimate, restrict
 
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
+SYNTHETIC = (
+    "The texts, the damage and the small models are synthetic: this project generated or trained them. The figures "
+    "show how a metric works; they do not show how good it is with real models on real text."
+)
 
 
 @dataclass(frozen=True)
-class PropertyCorrelation:
-    """Spearman's rho of scores with a property, on the `n` texts that have both."""
-
-    n: int
-    spearman: Estimate
-
-
-@dataclass(frozen=True)
-class AspectAudit:
-    """The audit of one aspect of a metric.
+class Unaudited:
+    """A metric that is described only.
 
     Attributes:
-        properties: Spearman's rho of the scores with properties of the texts, by property.
-        length: the length audit by rated aspect; its key is "" if there are no ratings.
-        damages: the audit of each kind of damage.
-        edits: the audit of each kind of edit.
+        metric: its constructor, which is not called.
+        needs: what an audit of it needs, in words.
     """
 
-    properties: Mapping[str, PropertyCorrelation]
-    length: Mapping[str, LengthAudit]
-    damages: Mapping[str, DamageAudit]
-    edits: Mapping[str, EditAudit]
+    metric: partial[Metric]
+    needs: str
 
-
-@dataclass(frozen=True)
-class MetricAudit:
-    """The audit of a metric on a set.
-
-    Attributes:
-        aspects: by aspect of the metric.
-        signature: of its scores.
-        audited: the texts in words.
-        n: number of texts.
-        cost: seconds to score one of them.
-        strengths: shares of a text that were damaged.
-    """
-
-    aspects: Mapping[str, AspectAudit]
-    signature: str
-    audited: str
-    n: int
-    cost: float
-    strengths: tuple[float, ...]
+    @property
+    def kind(self) -> type[Metric]:
+        """Its class."""
+        return self.metric.func.__self__  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def audit(
@@ -93,7 +62,7 @@ def audit(
     metric: Metric,
     texts: int,
     strengths: Sequence[float],
-    resampling: Resampling,
+    resamples: int,
     card: str | None = None,
 ) -> Outcome:
     """Audits a metric on at most `texts` texts, drawn by the seed.
@@ -101,99 +70,92 @@ def audit(
     Args:
         data: a file, whose scores are ignored, or a corpus, whose first rated set is used.
         strengths: the shares of a text to damage, weakest first.
+        resamples: of the intervals, which are over inputs.
         card: a Markdown file to write with what the metric measures and what fools it.
 
     Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
-    check_settings(texts, strengths)
+    check_settings(texts, strengths, resamples)
     rated = RatedSet(data.path.name, data.examples, synthetic=False) if isinstance(data, ScoredFile) else data.rated[0]
-    found = audit_metric(run, rated, metric, texts, sorted(strengths), resampling)
-    tables, notes = audit_tables(found), note_weaknesses(found.aspects)
+    found = audit_metric(run, rated, metric, texts, sorted(strengths), resamples)
     if card is not None:
-        write_card(Path(card), metric, found.signature, found.audited, rated.synthetic, found.cost, tables, notes)
+        write_card(Path(card), found)
     return Outcome(
         signature=f"audit|set={rated.name}|n={found.n}|seed={run.seed}|{found.signature}",
-        tables=tables,
+        tables=audit_tables(found),
         plots={f"damage_{aspect}": plot_falls(each, found.strengths) for aspect, each in found.aspects.items()},
-        notes=notes,
+        notes=note_weaknesses(found.aspects),
         files=[] if card is None else [Path(card)],
         synthetic=rated.synthetic,
     )
 
 
-def check_settings(texts: int, strengths: Sequence[float]) -> None:
+def audit_table(
+    run: Run,
+    sets: Mapping[str, Corpus],
+    metrics: Mapping[str, Metric],
+    texts: int,
+    strengths: Sequence[float],
+    resamples: int,
+    cards: str | None = None,
+    unaudited: Mapping[str, Unaudited] = MappingProxyType({}),
+) -> Outcome:
+    """Audits every metric and shows a row for each of its aspects.
+
+    Args:
+        run: from the runner.
+        sets: data whose first rated set is used, in the order in which a metric looks for what it needs.
+        metrics: the metrics by name.
+        texts, strengths, resamples: as in `audit`.
+        cards: an existing folder for `NAME.md`, the card of a metric, and `README.md`, the table.
+        unaudited: metrics by name that get a card without figures.
+
+    Raises SettingFault for wrong settings, and for a metric that no set has the fields for.
+    """
+    check_settings(texts, strengths, resamples)
+    if not metrics:
+        raise SettingFault("metrics must name the metrics to audit: metrics=[bleu,rouge_l]")
+    folder = None if cards is None else Path(cards)
+    if folder is not None and not folder.is_dir():
+        raise SettingFault(f"cards must be an existing folder, but there is no {folder}")
+    rated = [each.rated[0] for each in sets.values()]
+    chosen = {name: find_set(name, metric, rated) for name, metric in metrics.items()}
+    found: dict[str, MetricAudit] = {}
+    for name, metric in metrics.items():
+        found[name] = audit_metric(run, chosen[name], metric, texts, sorted(strengths), resamples)
+        if folder is not None:
+            write_card(folder / f"{name}.md", found[name])
+    synthetic = any(each.synthetic for each in chosen.values())
+    tables = [summary_table(found), *([unaudited_table(unaudited)] if unaudited else [])]
+    if folder is not None:
+        for name, each in unaudited.items():
+            text = f"Not audited: it needs {each.needs}."
+            write_page(folder / f"{name}.md", [f"# {name}", describe(each.kind), text])
+        parts = ["# Metric cards", "What each metric of this repository reacts to, on built-in texts."]
+        parts += [SYNTHETIC] if synthetic else []
+        for table in tables:
+            parts += [f"## {table.title}", table.caption, to_markdown(table.rows, linked="metric").rstrip()]
+        write_page(folder / "README.md", parts)
+    return Outcome(
+        signature="|".join(["audit_table", *(f"{name}: {each.signature}" for name, each in found.items())]),
+        tables=tables,
+        files=[] if folder is None else [folder / "README.md"],
+        synthetic=synthetic,
+    )
+
+
+def check_settings(texts: int, strengths: Sequence[float], resamples: int) -> None:
     """Raises SettingFault for wrong settings."""
-    check(Count, texts=texts)
+    check(Count, texts=texts, resamples=resamples)
     check(Several[Fraction | int], strengths=strengths)
 
 
-def audit_metric(
-    run: Run, rated: RatedSet, metric: Metric, texts: int, strengths: Sequence[float], resampling: Resampling
-) -> MetricAudit:
-    """Audits every aspect of a metric on at most `texts` texts of a set; `strengths` begins with the weakest.
-
-    The scores of perturbed texts are a stage: after a kill, the same audit continues.
-    """
-    examples = draw(rated.examples, texts, run.seed)
-    began = run.timings.get("scoring", 0.0)
-    with run.timed("scoring"):
-        scored = metric.score(examples)
-    cost = (run.timings["scoring"] - began) / len(examples)
-    with run.timed("damage"):
-        damaged = {name: damage_all(examples, name, strengths, run.seed) for name in DAMAGES}
-        edited = {name: [edit_example(example, name) for example in examples] for name in EDITS}
-        perturbed = {
-            f"{name} {i}": level for name, levels in damaged.items() for i, level in enumerate(levels)
-        } | edited
-        read = [
-            [(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in perturbed.values()
-        ]
-        depends = {"signature": scored.signature, "texts": fingerprint(read)}
-        kept = run.stages.get("audit", depends, partial(score_perturbed, metric, perturbed), version=1)
-        after = {name: json.loads((kept / f"{name}.json").read_text("utf-8")) for name in perturbed}
-    with run.timed("statistics"):
-        found = {
-            aspect: audit_aspect(
-                examples,
-                values,
-                {
-                    name: (levels, [np.array(after[f"{name} {i}"][aspect]) for i in range(len(levels))])
-                    for name, levels in damaged.items()
-                },
-                {name: (level, np.array(after[name][aspect])) for name, level in edited.items()},
-                resampling,
-            )
-            for aspect, values in scored.values.items()
-        }
-    audited = f"{len(examples)} {'synthetic texts' if rated.synthetic else 'texts'} ({rated.name}), seed {run.seed}"
-    return MetricAudit(found, scored.signature, audited, len(examples), cost, tuple(strengths))
-
-
-def score_perturbed(metric: Metric, perturbed: Mapping[str, Sequence[Example]], folder: Path) -> None:
-    """Writes the scores of perturbed texts by aspect, a file for each perturbation; those that exist stay."""
-    for name, examples in perturbed.items():
-        file = folder / f"{name}.json"
-        if not file.is_file():
-            values = score_accepted(metric, examples)
-            with written_aside(file) as out:
-                json.dump({aspect: scores.tolist() for aspect, scores in values.items()}, out)
-
-
-def score_accepted(metric: Metric, examples: Sequence[Example]) -> Mapping[str, Floats]:
-    """The scores by aspect; NaN for examples that break a rule of the metric after they were damaged.
-
-    Such a rule is that the prefix begins the text.
-    """
-    try:
-        return metric.score(examples).values
-    except ExampleFaults as faults:
-        refused = {i for i, _ in faults.at}
-    kept = [i for i in range(len(examples)) if i not in refused]
-    values = metric.score([examples[i] for i in kept]).values
-    found = {aspect: np.full(len(examples), math.nan) for aspect in values}
-    for aspect, scores in values.items():
-        found[aspect][kept] = scores
-    return found
+def find_set(name: str, metric: Metric, sets: Sequence[RatedSet]) -> RatedSet:
+    """The first set whose examples have all fields that the metric requires."""
+    for rated in sets:
+        if all(find_lack(example, metric.requires, name) is None for example in rated.examples):
+            return rated
+    raise SettingFault(f"{name} needs {', '.join(metric.requires)}, which no set in sets has")
 
 
 def audit_tables(found: MetricAudit) -> list[Table]:
@@ -205,100 +167,6 @@ def audit_tables(found: MetricAudit) -> list[Table]:
         damage_table(found.aspects, found.strengths),
         edit_table(found.aspects),
     ]
-
-
-def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """Draws at most `count` examples and keeps their order."""
-    kept = sorted(random.Random(seed).sample(range(len(examples)), min(count, len(examples))))
-    return [examples[i] for i in kept]
-
-
-def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
-    """Damages the examples at each strength; foreign units come from the next example of another input."""
-    pairs = [(example, _foreign(examples, i)) for i, example in enumerate(examples)]
-    return [
-        [damage_example(example, other, name, strength, seed) for example, other in pairs] for strength in strengths
-    ]
-
-
-def _foreign(examples: Sequence[Example], i: int) -> Example:
-    own = examples[i]
-    following = (examples[(i + step) % len(examples)] for step in range(1, len(examples)))
-    return next((each for each in following if own.group is None or each.group != own.group), own)
-
-
-def audit_aspect(
-    examples: Sequence[Example],
-    scores: Floats,
-    damaged: Mapping[str, tuple[Sequence[Sequence[Example]], Sequence[Floats]]],
-    edited: Mapping[str, tuple[Sequence[Example], Floats]],
-    resampling: Resampling,
-) -> AspectAudit:
-    """The audit of one aspect. Texts that a perturbation leaves as they are do not count in it."""
-    groups = [example.group for example in examples]
-    layout = lay_out(len(examples), inputs=None if None in groups else groups)
-    measured = {name: np.array([measure(example) for example in examples]) for name, measure in PROPERTIES.items()}
-    measured["position"] = np.arange(len(examples), dtype=np.float64)
-    properties = {}
-    for name, values in measured.items():
-        known = ~np.isnan(values)
-        of = restrict(layout, known)
-        n = int((known & ~np.isnan(scores)).sum())
-        estimate = grouped_estimate(spearman, scores[known], values[known], of, resampling=resampling)
-        properties[name] = PropertyCorrelation(n, estimate)
-    aspects = list(dict.fromkeys(aspect for example in examples for aspect in example.ratings)) or [""]
-    length = {
-        aspect: audit_length(
-            scores,
-            measured["word count"],
-            np.array([example.ratings.get(aspect, np.nan) for example in examples]),
-            layout=layout,
-            resampling=resampling,
-        )
-        for aspect in aspects
-    }
-    damages = {}
-    for name, (levels, values) in damaged.items():
-        differs = np.array(
-            [all(each != before for each in after) for before, *after in zip(examples, *levels, strict=True)]
-        )
-        if differs.any():
-            damages[name] = audit_damage(
-                scores[differs],
-                np.stack(values)[:, differs],
-                layout=restrict(layout, differs),
-                confidence=resampling.confidence,
-            )
-    edits = {}
-    for name, (texts, values) in edited.items():
-        differs = np.array([after != before for after, before in zip(texts, examples, strict=True)])
-        if differs.any():
-            edits[name] = audit_edit(
-                scores[differs],
-                values[differs],
-                layout=restrict(layout, differs),
-                confidence=resampling.confidence,
-            )
-    return AspectAudit(properties, length, damages, edits)
-
-
-def share_repeated(example: Example) -> float:
-    """The share of words that already occurred in the text; NaN for a text without words."""
-    words = example.full_text.casefold().split()
-    return 1 - len(set(words)) / len(words) if words else math.nan
-
-
-def share_in_context(example: Example) -> float:
-    """The share of words that also occur in the context; NaN without context or words."""
-    words, context = example.full_text.casefold().split(), set((example.context or "").casefold().split())
-    return sum(word in context for word in words) / len(words) if words and context else math.nan
-
-
-PROPERTIES: Mapping[str, Callable[[Example], float]] = {
-    "word count": lambda example: float(example.word_count),
-    "repetition": share_repeated,
-    "overlap with context": share_in_context,
-}
 
 
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
@@ -386,3 +254,63 @@ def note_weaknesses(found: Mapping[str, AspectAudit]) -> list[str]:
                 f"{aspect}: scores change by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}"
             )
     return notes
+
+
+def summary_table(found: Mapping[str, MetricAudit]) -> Table:
+    """A row for each aspect of each metric: length, every damage at the greatest strength, the largest edit."""
+    rows: list[dict[str, Any]] = []
+    for name, audited in found.items():
+        for aspect, each in audited.aspects.items():
+            length = each.length.get(aspect) or next(iter(each.length.values()))
+            row: dict[str, Any] = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
+            row |= {"length": length.with_length, "counts_words": "yes" if length.counts_words else "no"}
+            for damage in DAMAGES:
+                fall = each.damages[damage].falls[-1] if damage in each.damages else Estimate.undefined("")
+                row[damage.replace(" ", "_")] = fall
+            sizes = {edit: audit.size for edit, audit in each.edits.items() if not audit.size.reason}
+            worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
+            rows.append(row | {"largest_edit": sizes.get(worst, Estimate.undefined("")), "edit": worst})
+    caption = (
+        "length: Spearman's rho of scores with word counts; counts_words: whether scores follow length at equal "
+        "quality. Damage: the mean fall of the score when the whole text is damaged, in standard deviations of the "
+        "undamaged scores; it should be positive; – if too few texts can be damaged so. largest_edit: the greatest "
+        "mean absolute change under an edit that should change nothing, in the same unit; 0 is best."
+    )
+    return Table("Audit of all metrics", caption, rows)
+
+
+def unaudited_table(unaudited: Mapping[str, Unaudited]) -> Table:
+    """The metrics without figures, and why."""
+    rows = [{"metric": name, "needs": each.needs} for name, each in unaudited.items()]
+    return Table("Not audited", "Metrics that need a model that is not available here.", rows)
+
+
+def describe(metric: type) -> str:
+    """What a metric measures, its range and its direction, as its class says it."""
+    return inspect.cleandoc(metric.__doc__ or "").split("\n\nAttributes:")[0]
+
+
+def write_card(path: Path, found: MetricAudit) -> None:
+    """Writes the card of an audited metric."""
+    needs = " and ".join(f"`{field}`" for field in found.metric.requires) or "nothing"
+    weaknesses = [f"- {markdown_text(note)}" for note in note_weaknesses(found.aspects)]
+    kind = "synthetic texts" if found.rated.synthetic else "texts"
+    parts = [
+        f"# {found.signature.split('|')[0]}",
+        describe(type(found.metric)),
+        f"Needs beside the text: {needs}. Cost: {found.cost:.2g} seconds per text where the card was made.",
+        "## Known weaknesses",
+        "\n".join(weaknesses or ["- The audit found none."]),
+        f"## Audit on {found.n} {kind} ({found.rated.name}), seed {found.seed}",
+        *([SYNTHETIC] if found.rated.synthetic else []),
+        f"`{found.signature}`",
+    ]
+    for table in audit_tables(found):
+        parts += [f"### {table.title}", table.caption, to_markdown(table.rows).rstrip()]
+    write_page(path, parts)
+
+
+def write_page(path: Path, parts: Sequence[str]) -> None:
+    """Writes the parts of a Markdown page."""
+    with open_atomically(path) as file:
+        file.write("\n\n".join(parts) + "\n")

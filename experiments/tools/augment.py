@@ -8,10 +8,9 @@ from typing import Any
 from core.example import Example
 from core.faults import ExampleFaults
 from data.files import located_examples
-from data.text_files import written_aside
+from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run
-from mars.cloze import Fill, mean_kl
-from mars.keeping import to_json_numbers
+from mars.cloze import Fill, mean_kl, to_json_numbers
 from mars.metric import MARS
 from mars.references import AugmentedReference, RefusedReference
 
@@ -28,7 +27,7 @@ def augment(run: Run, examples: Sequence[Example], given: str, output: Path, met
             references = metric.augment(examples)
         except ExampleFaults as faults:
             raise faults.located(given, [line for line, _ in located_examples(given)]) from None
-    with written_aside(output) as file:
+    with open_atomically(output) as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for row in references for line in list_lines(row))
     rows = [row for row in references if not isinstance(row, RefusedReference)]
     filled = [one.augmented for row in rows for one in row if one.augmented.fills]

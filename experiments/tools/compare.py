@@ -50,18 +50,7 @@ def compare(
     scored = score_file(run, file, metrics)
     grid = lay_grid(scored.split_aspects())
     with run.timed("comparisons"):
-        found = {
-            name: {
-                (a, b): compare_systems(
-                    values[grid.systems.index(a)],
-                    values[grid.systems.index(b)],
-                    resampling=resampling,
-                    permutations=permutations,
-                )
-                for a, b in combinations(grid.systems, 2)
-            }
-            for name, values in grid.scores.items()
-        }
+        found = compare_pairs(grid, resampling, permutations)
     rated_in_part = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
     partly = [(aspect, name) for aspect in rated_in_part for name in grid.scores]
     tables = [comparison_table(found)]
@@ -147,6 +136,21 @@ def lay_grid(scored: ScoredSet) -> Grid:
         {name: matrix(scored.values(name, "")) for name in scored.scores},
         {aspect: matrix(scored.ratings(aspect)) for aspect in scored.aspects},
     )
+
+
+def compare_pairs(
+    grid: Grid, resampling: Resampling | None = None, permutations: int = 10_000
+) -> dict[str, dict[tuple[str, str], SystemComparison]]:
+    """The comparison of every pair of systems by metric."""
+    return {
+        name: {
+            (grid.systems[i], grid.systems[j]): compare_systems(
+                values[i], values[j], resampling=resampling, permutations=permutations
+            )
+            for i, j in combinations(range(len(grid.systems)), 2)
+        }
+        for name, values in grid.scores.items()
+    }
 
 
 def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, Powered]:

@@ -12,11 +12,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from hydra.utils import instantiate
 
 from core.example import Example
@@ -30,49 +29,28 @@ from data.text_files import longest_line, readable_path, set_longest_line
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
 RETRIES = 2  # of a chunk whose worker died
-ASK = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver=False)"
-
-
-@dataclass(frozen=True)
-class ScoredChunk:
-    """The rows of a chunk as lines of JSON, with their counts and sums.
-
-    Attributes:
-        rows: number of lines in `text`.
-        unscored, truncated: number of examples that could not be scored, and that lost tokens.
-        sums: by aspect, the number of scores and their sum.
-    """
-
-    text: str
-    rows: int
-    unscored: int
-    truncated: int
-    sums: Mapping[str, tuple[int, float]]
+PROBE = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver=False)"
 
 
 class Engine(Protocol):
     """Scores chunks in their order."""
 
-    def signature(self, file: Path, first: Example) -> str:
-        """The signature of the scores of this file; `first` is one of its examples that can be scored."""
+    def prepare(self, file: Path) -> str:
+        """Prepares the metric for a file; returns the signature of its scores."""
         ...
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
-        """Scores the chunks. Raises InputFaults, by file and line, for examples that the metric refuses."""
+    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
+        """The rows of each chunk as lines of JSON. Raises InputFaults for examples that the metric refuses."""
         ...
 
 
-def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> ScoredChunk:
-    """Scores one chunk. Raises InputFaults, by file and line, for examples that the metric refuses."""
-    lines, examples = [line for line, _ in chunk], [example for _, example in chunk]
+def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
+    """The rows of one chunk. Raises InputFaults, by file and line, for examples that the metric refuses."""
+    examples = [example for _, example in chunk]
     try:
-        scores = metric.score(examples)
+        return "".join(map(json_line, score_records(examples, metric.score(examples))))
     except ExampleFaults as faults:
-        raise faults.located(file, lines) from None
-    known = {aspect: values[~np.isnan(values)] for aspect, values in scores.values.items()}
-    sums = {aspect: (len(values), float(values.sum())) for aspect, values in known.items()}
-    text = "".join(map(json_line, score_records(examples, scores)))
-    return ScoredChunk(text, len(scores), scores.unscored, scores.truncated, sums)
+        raise faults.located(file, [line for line, _ in chunk]) from None
 
 
 def prepare(metric: Metric, file: Path) -> Metric:
@@ -88,11 +66,11 @@ class LocalEngine:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
 
-    def signature(self, file: Path, first: Example) -> str:
+    def prepare(self, file: Path) -> str:
         self.metric = prepare(self.metric, file)
-        return self.metric.score([first]).signature
+        return self.metric.signature
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
+    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
         for chunk in chunks:
             yield score_chunk(self.metric, file, chunk)
 
@@ -126,8 +104,8 @@ class RayEngine:
         except ImportError as error:
             raise SettingFault("engine=ray needs ray: pip install 'judging-generated-text[ray]'") from error
         if address is not None:
-            _knock(address)
-            _ask_cluster(address)
+            check_port(address)
+            check_cluster(address)
         self.ray, self.metric, self.workers = ray, metric, workers
         self.resources = {"num_cpus": cpus, "num_gpus": gpus}
         own = None if address is not None else max(1, round(workers * cpus)) + 1
@@ -144,11 +122,11 @@ class RayEngine:
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
 
-    def signature(self, file: Path, first: Example) -> str:
+    def prepare(self, file: Path) -> str:
         ask = self.ray.remote(**self.resources)(_ask_signature)
-        return self.ray.get(ask.remote(self.metric, str(readable_path(file).resolve()), asdict(first), longest_line()))
+        return self.ray.get(ask.remote(self.metric, str(readable_path(file).resolve()), longest_line()))
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[ScoredChunk]:
+    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
         rows = [{"chunk": json.dumps([[line, asdict(example)] for line, example in chunk])} for chunk in chunks]
         if not rows:
             return
@@ -165,7 +143,7 @@ class RayEngine:
                 found = json.loads(row["scored"])
                 if "faults" in found:
                     raise InputFaults(found["faults"])
-                yield ScoredChunk(**found)
+                yield found["rows"]
         except self.ray.exceptions.RayActorError as error:
             times = f"{RETRIES + 1} times in the same chunk"
             raise RuntimeError(f"a worker died {times}; finished chunks are kept for the same command") from error
@@ -181,17 +159,17 @@ class ScoringActor:
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
         chunk = [(line, Example(**fields)) for line, fields in json.loads(row["chunk"])]
         try:
-            return {"scored": json.dumps(asdict(score_chunk(self.metric, self.name, chunk)))}
+            return {"scored": json.dumps({"rows": score_chunk(self.metric, self.name, chunk)})}
         except InputFaults as faults:
             return {"scored": json.dumps({"faults": faults.faults})}
 
 
-def _ask_signature(metric: Mapping[str, Any], file: str, first: dict[str, Any], longest: int) -> str:
+def _ask_signature(metric: Mapping[str, Any], file: str, longest: int) -> str:
     set_longest_line(longest)
-    return LocalEngine(instantiate(metric)).signature(Path(file), Example(**first))
+    return LocalEngine(instantiate(metric)).prepare(Path(file))
 
 
-def _knock(address: str) -> None:
+def check_port(address: str) -> None:
     """Raises SettingFault if nothing answers at the address."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
@@ -202,13 +180,13 @@ def _knock(address: str) -> None:
         raise SettingFault(f"engine.address={address} does not answer within {PATIENCE:g} s: {error}") from error
 
 
-def _ask_cluster(address: str) -> None:
+def check_cluster(address: str) -> None:
     """Raises SettingFault if what listens at the address is no Ray cluster.
 
     Another process asks, because a connection that Ray has begun cannot be given up.
     """
     with subprocess.Popen(
-        [sys.executable, "-c", ASK, address], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-c", PROBE, address], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as asking:
         assert asking.stdout is not None
         asking.stdout.readline()  # ray is imported

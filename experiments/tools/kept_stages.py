@@ -2,8 +2,8 @@
 
 from fnmatch import fnmatchcase
 
-from core.kept_stages import KeptStage, list_stages, remove_stage
 from core.settings import NonNegative, Text, checked_dataclass
+from core.stages import KeptStage, list_stages
 from experiments.contracts import Outcome, Run, Table
 
 CAPTION = (
@@ -57,4 +57,4 @@ def _remove(stage: KeptStage) -> str:
     """Removes a stage, but neither a link nor one that a run builds; returns what was done."""
     if stage.state == "link":
         return "kept"
-    return "removed" if remove_stage(stage) else "in use, kept"
+    return "removed" if stage.remove() else "in use, kept"

@@ -83,50 +83,45 @@ def plan(
 
     Raises SettingFault for an assumption out of range.
     """
-    _check("correlation", correlation, -1, 1)
-    _check("between_metrics", between_metrics, -1, 1)
-    _check("between_raters", between_raters, 0, 1)
-    _check("power", power, 0, 1)
-    _check("level", level, 0, 1)
+    for name, value in (("correlation", correlation), ("between_metrics", between_metrics)):
+        _check(name, value, -1, 1)
+    for name, value in (("between_raters", between_raters), ("power", power), ("level", level)):
+        _check(name, value, 0, 1)
     for name, values in (("differences", differences), ("raters", raters)):
         if not values or min(values) <= 0:
             raise SettingFault(f"{name} must be numbers above 0, but is {list(values)}")
     one, other = spread.inputs, 0.0 if spread.raters is None else spread.raters
     if min(one, other) < 0 or one + other == 0:
         raise SettingFault(f"spreads must be 0 or more and not both 0, but are {one:g} and {other:g}")
-    known = [1] if spread.raters is None else raters
+    wanted = f"power {power:g} at a level of {level:g}, two-sided"
     with run.timed("power"):
-        metrics = [
-            {"difference": d, "raters": k}
-            | metrics_needed(correlation, d, between_metrics, between_raters, k, power, level, run.seed)
-            for d in differences
-            for k in raters
-        ]
-        systems = [
-            {"difference": d, "raters": k, "spread": spread.of_mean(k)}
-            | _needed(n_to_tell_systems(d, spread.of_mean(k), power=power, level=level))
-            for d in differences
-            for k in known
-        ]
-    found = f"power {power:g} at a level of {level:g}, two-sided"
+        metrics = Table(
+            "Inputs needed to compare two metrics",
+            f"n: examples that Williams' test needs for {wanted}; for system-level correlations, systems. "
+            "metric_a, metric_b: the expected correlations with the mean of this many raters.",
+            [
+                {"difference": d, "raters": k}
+                | metrics_needed(correlation, d, between_metrics, between_raters, k, power, level, run.seed)
+                for d in differences
+                for k in raters
+            ],
+        )
+        systems = Table(
+            "Inputs needed to compare two systems",
+            f"n: inputs that the paired t-test needs for {wanted}. difference: of mean ratings. spread: standard "
+            f"deviation of the difference on one input; {describe_spread(spread)}.",
+            [
+                {"difference": d, "raters": k, "spread": spread.of_mean(k)}
+                | _needed(n_to_tell_systems(d, spread.of_mean(k), power=power, level=level))
+                for d in differences
+                for k in ([1] if spread.raters is None else raters)
+            ],
+        )
+    of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return Outcome(
         signature=f"plan|correlation={correlation:g}|between_metrics={between_metrics:g}"
-        f"|between_raters={between_raters:g}|spread={spread.inputs:g},"
-        f"{'unknown' if spread.raters is None else f'{spread.raters:g}'}|seed={run.seed}",
-        tables=[
-            Table(
-                "Inputs needed to compare two metrics",
-                f"n: examples that Williams' test needs for {found}; for system-level correlations, systems. "
-                "metric_a, metric_b: the expected correlations with the mean of this many raters.",
-                metrics,
-            ),
-            Table(
-                "Inputs needed to compare two systems",
-                f"n: inputs that the paired t-test needs for {found}. difference: of mean ratings. spread: standard "
-                f"deviation of the difference on one input; {describe_spread(spread)}.",
-                systems,
-            ),
-        ],
+        f"|between_raters={between_raters:g}|spread={spread.inputs:g},{of_raters}|seed={run.seed}",
+        tables=[metrics, systems],
         notes=[] if spread.raters is not None else [UNKNOWN_RATERS],
     )
 

@@ -7,14 +7,13 @@ import os
 import sys
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from hydra.utils import get_object
@@ -22,21 +21,21 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.hashing import file_sha256
-from core.scores import Field
+from core.scores import required_fields
 from core.selection import find_lack
 from core.settings import Count, check
+from core.stages import file_sha256
 from data.parquet_files import import_pyarrow
 from data.score_files import ENDINGS, write_score_rows
 from data.scored import iterate_unscored
-from data.text_files import MOST_FAULTS, STANDARD, describe_special, readable_path, written_aside
+from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically, readable_path
 from experiments.contracts import Outcome, Run, Table
-from experiments.tools.engines import Engine, ScoredChunk
+from experiments.tools.engines import Chunk, Engine
 
 log = logging.getLogger(__name__)
 
-ROWS, PROGRESS = "rows.jsonl", "progress.json"  # of a kept stage
-SPEAK_EVERY = 30  # seconds between progress messages
+ROWS = "rows.jsonl"  # of a kept stage
+LOG_INTERVAL = 30  # seconds between progress messages
 FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
@@ -80,191 +79,181 @@ class ScorableFile:
     """A file that was read completely and can be scored.
 
     Attributes:
-        requires: the fields that the metric requires.
-        rows: number of examples.
+        ends: for each chunk, the number of examples up to its end.
         sha256: of the file's bytes.
-        first: the first example that has these fields.
+        first: the first examples.
     """
 
     path: Path
-    requires: tuple[Field, ...]
-    rows: int
+    ends: tuple[int, ...]
     sha256: str
-    first: Example
+    first: tuple[Example, ...]
+
+    def chunks(self, start: int) -> Iterator[Chunk]:
+        """Reads the chunks from number `start` on, with the lines of their examples."""
+        located = iterate_unscored(self.path)
+        for i, (begin, end) in enumerate(pairwise((0, *self.ends))):
+            chunk = list(islice(located, end - begin))
+            if i >= start:
+                yield chunk
 
 
-def check_scorable(path: str, metric: Mapping[str, Any]) -> ScorableFile:
-    """Reads a whole file and checks that it has the fields that the configured metric requires.
+def check_scorable(path: str, metric: Mapping[str, Any], chunk: int) -> ScorableFile:
+    """Reads a whole file, checks it for the configured metric before its models are loaded, and plans chunks.
 
-    Raises InputFaults, by file and line, for a faulty file, and if no example has these fields.
+    A chunk has `chunk` examples, or more, so that one of them has the fields that the metric requires.
+
+    Raises SettingFault for `chunk`; InputFaults, by file and line, for a faulty file, and if no example has these
+    fields.
     """
-    requires, rows, first = required_fields(metric), 0, None
-    faults: list[str] = []
-    for line, example in iterate_unscored(path):
-        rows += 1
-        if first is None:
-            reason = find_lack(example, requires, "the metric")
-            if reason is None:
-                first, faults = example, []
-            elif len(faults) < MOST_FAULTS:
-                faults.append(fault(path, line, f"{reason} for {example.id!r}"))
-    if first is None:
-        raise InputFaults(faults)
-    return ScorableFile(Path(path), requires, rows, file_sha256(readable_path(Path(path))), first)
-
-
-def required_fields(metric: Mapping[str, Any]) -> tuple[Field, ...]:
-    """The fields that a configured metric requires, from its class and settings, before its models are loaded."""
+    check(Count, chunk=chunk)
     target = get_object(metric["_target_"])
-    kind = getattr(target, "__self__", target)  # the class of `from_pretrained`, or the target itself
-    if isinstance(kind.requires, property):  # such a property reads only settings (see Metric)
-        return kind.requires.__get__(SimpleNamespace(**metric))
-    return kind.requires
+    requires = required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
+    first: list[Example] = []
+    ends, faults = [0], list[str]()
+    rows, is_scorable = 0, False
+    for rows, (line, example) in enumerate(iterate_unscored(path), start=1):
+        if rows <= FIRST:
+            first.append(example)
+        reason = find_lack(example, requires, "the metric")
+        is_scorable = is_scorable or reason is None
+        if reason is not None and len(ends) == 1 and not is_scorable and len(faults) < MOST_FAULTS:
+            faults.append(fault(path, line, f"{reason} for {example.id!r}"))
+        if is_scorable and rows - ends[-1] >= chunk:
+            ends.append(rows)
+            is_scorable = False
+    if is_scorable:
+        ends.append(rows)
+    if len(ends) == 1:
+        raise InputFaults(faults)
+    ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
+    return ScorableFile(Path(path), tuple(ends[1:]), file_sha256(readable_path(Path(path))), tuple(first))
 
 
 def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int) -> Outcome:
-    """Scores a file in order, `chunk` examples at a time, and writes `output` and `output.meta.json` at the end.
+    """Scores a file in order, chunk by chunk, and writes `output` and `output.meta.json` at the end.
 
     If `output` is `-`, the rows go to standard output as JSONL, and the signature stands only in results.json.
     Finished chunks are kept: if the run is killed, the same command continues after them.
 
     Raises InputFaults, by file and line, for examples that the metric refuses.
     """
-    check(Count, chunk=chunk)
     with redirect_stdout(sys.stderr) if output == STANDARD else nullcontext():  # libraries print
         with run.timed("loading"):
-            signature = engine.signature(file.path, file.first)
+            signature = engine.prepare(file.path)
         with run.timed("scoring"):
             depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
-            kept = run.stages.get("scores", depends, partial(score_chunks, run, file, engine, chunk), version=1)
-    progress = Progress(**json.loads((kept / PROGRESS).read_text("utf-8")))
+            rows = run.stages.get("scores", depends, partial(score_chunks, run, file, engine), version=1) / ROWS
+    found = read_rows(rows)
     if output != STANDARD:
-        write_score_rows(kept / ROWS, output, list(progress.sums))
-        meta = {"signature": signature, "aspects": list(progress.sums), "n": progress.rows}
-        meta |= {"unscored": progress.unscored, "truncated": progress.truncated}
-        with written_aside(output.with_name(f"{output.name}.meta.json")) as meta_file:
+        write_score_rows(rows, output, list(found.values))
+        meta = {"signature": signature, "aspects": list(found.values), "n": found.rows}
+        meta |= {"unscored": found.unscored, "truncated": found.truncated}
+        with open_atomically(output.with_name(f"{output.name}.meta.json")) as meta_file:
             json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
             meta_file.write("\n")
 
-    figures: dict[str, float] = {"examples": progress.rows}
-    figures |= {"unscored": progress.unscored, "truncated": progress.truncated}
-    figures |= {f"mean {aspect}": total / n if n else math.nan for aspect, (n, total) in progress.sums.items()}
+    figures: dict[str, float] = {"examples": found.rows, "unscored": found.unscored, "truncated": found.truncated}
+    known = {aspect: values[~np.isnan(values)] for aspect, values in found.values.items()}
+    figures |= {f"mean {aspect}": float(each.mean()) if each.size else math.nan for aspect, each in known.items()}
     notes = []
-    if progress.unscored:
+    if found.unscored:
         where = "the output" if output == STANDARD else output
-        notes.append(f"{progress.unscored} of {progress.rows} examples could not be scored; {where} says why")
-    if progress.truncated:
-        notes.append(f"{progress.truncated} of {progress.rows} examples lost tokens that the model could not read")
+        notes.append(f"{found.unscored} of {found.rows} examples could not be scored; {where} says why")
+    if found.truncated:
+        notes.append(f"{found.truncated} of {found.rows} examples lost tokens that the model could not read")
     return Outcome(
         signature=signature,
         figures=figures,
-        tables=[first_rows(file.path, kept / ROWS), distribution(kept / ROWS, list(progress.sums))],
+        tables=[first_rows(file.first, found.values), distribution(known)],
         notes=notes,
         files=[] if output == STANDARD else [output],
-        printed=kept / ROWS if output == STANDARD else None,
+        printed=rows if output == STANDARD else None,
     )
 
 
-@dataclass
-class Progress:
-    """The progress on a file.
-
-    Attributes:
-        rows, bytes: number of finished examples, and the length of their lines.
-        unscored, truncated: number of examples that could not be scored, and that lost tokens.
-        sums: by aspect, the number of scores and their sum.
-    """
-
-    rows: int = 0
-    bytes: int = 0
-    unscored: int = 0
-    truncated: int = 0
-    sums: dict[str, tuple[int, float]] = field(default_factory=dict)
-
-    def add(self, scored: ScoredChunk) -> None:
-        """Counts one more chunk."""
-        self.rows += scored.rows
-        self.unscored += scored.unscored
-        self.truncated += scored.truncated
-        for aspect, (n, total) in scored.sums.items():
-            before, sum_before = self.sums.get(aspect, (0, 0.0))
-            self.sums[aspect] = (before + n, sum_before + total)
-
-
-def score_chunks(run: Run, file: ScorableFile, engine: Engine, chunk: int, folder: Path) -> None:
+def score_chunks(run: Run, file: ScorableFile, engine: Engine, folder: Path) -> None:
     """Writes the scores of a file to `folder`; continues where an earlier run stopped."""
-    state = folder / PROGRESS
-    progress = Progress(**json.loads(state.read_text("utf-8"))) if state.is_file() else Progress()
-    if progress.rows:
-        log.info("%d of %d examples of %s are already scored", progress.rows, file.rows, file.path)
-    began, spoke, before = time.monotonic(), time.monotonic(), progress.rows
-    with (folder / ROWS).open("ab") as rows, run.progress("scoring", file.rows) as advance:
-        rows.truncate(progress.bytes)  # an unfinished chunk is scored again
+    total = file.ends[-1]
+    with (folder / ROWS).open("ab+") as rows, run.progress("scoring", total) as advance:
+        done = keep_finished(rows, file.ends)
+        before = file.ends[done - 1] if done else 0
+        if before:
+            log.info("%d of %d examples of %s are already scored", before, total, file.path)
         advance(before)
-        left = islice(iterate_unscored(file.path), before, None)
-        for scored in engine.score(file.path, split_chunks(left, chunk, file.requires)):
-            rows.write(scored.text.encode())
+        began = logged = time.monotonic()
+        scored = engine.score(file.path, file.chunks(done))
+        for (begin, end), text in zip(pairwise((before, *file.ends[done:])), scored, strict=True):
+            rows.write(text.encode())
             rows.flush()
             os.fsync(rows.fileno())
-            progress.add(scored)
-            progress.bytes = rows.tell()
-            with written_aside(state) as state_file:
-                json.dump(asdict(progress), state_file)
-            advance(scored.rows)
-            if time.monotonic() - spoke > SPEAK_EVERY:
-                spoke = time.monotonic()
-                rate = (progress.rows - before) / (spoke - began)
-                minutes = (file.rows - progress.rows) / rate / 60
-                log.info("scored %d of %d, %.3g a second, %.1f minutes left", progress.rows, file.rows, rate, minutes)
+            advance(end - begin)
+            if time.monotonic() - logged > LOG_INTERVAL:
+                logged = time.monotonic()
+                rate = (end - before) / (logged - began)
+                minutes = (total - end) / rate / 60
+                log.info("scored %d of %d, %.3g a second, %.1f minutes left", end, total, rate, minutes)
 
 
-def split_chunks(
-    located: Iterable[tuple[int, Example]], size: int, requires: Sequence[Field]
-) -> Iterator[list[tuple[int, Example]]]:
-    """Yields chunks of `size` examples; a chunk is longer if necessary, so that one of its examples can be scored."""
-    whole: list[tuple[int, Example]] = []  # a chunk that can be scored; unscorable examples at the end join it
-    chunk: list[tuple[int, Example]] = []
-    scorable = False
-    for line, example in located:
-        chunk.append((line, example))
-        scorable = scorable or find_lack(example, requires, "") is None
-        if len(chunk) >= size and scorable:
-            if whole:
-                yield whole
-            whole, chunk, scorable = chunk, [], False
-    if scorable and whole:
-        yield whole
-        whole = []
-    if whole or chunk:
-        yield whole + chunk
+def keep_finished(rows: IO[bytes], ends: Sequence[int]) -> int:
+    """Cuts a file of rows after its last finished chunk; returns how many chunks are finished."""
+    rows.seek(0)
+    done = size = at = 0
+    for count, line in enumerate(rows, start=1):
+        at += len(line)
+        if count == ends[done] and line.endswith(b"\n"):
+            done, size = done + 1, at
+        if done == len(ends):
+            break
+    rows.truncate(size)
+    return done
 
 
-def first_rows(path: Path, rows: Path) -> Table:
-    """The table of the first examples with their scores."""
-    shown = []
-    with rows.open(encoding="utf-8") as lines:
-        for (_, example), line in islice(zip(iterate_unscored(path), lines, strict=False), FIRST):
-            text = " ".join(example.full_text.split())
-            scores = {aspect: _number(score) for aspect, score in json.loads(line)["scores"].items()}
-            shown.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})
-    return Table("First rows", "The first examples and their scores.", shown)
+@dataclass(frozen=True)
+class ScoredRows:
+    """The rows of a scored file: how many there are, could not be scored or lost tokens, and the scores by aspect."""
+
+    rows: int
+    unscored: int
+    truncated: int
+    values: Mapping[str, NDArray[np.float64]]
 
 
-def distribution(rows: Path, aspects: Sequence[str]) -> Table:
-    """The table of the distribution of the scores of each aspect."""
-    numbers = {aspect: array("d") for aspect in aspects}
+def read_rows(rows: Path) -> ScoredRows:
+    """Counts the rows of a file and collects their scores; a missing score is NaN."""
+    count = unscored = truncated = 0
+    numbers: dict[str, array[float]] = {}
     with rows.open(encoding="utf-8") as lines:
         for line in lines:
-            for aspect, score in json.loads(line)["scores"].items():
-                numbers[aspect].append(_number(score))
-    found = []
-    for aspect, values in ((aspect, np.frombuffer(each)) for aspect, each in numbers.items()):
-        known = values[~np.isnan(values)]
-        row: dict[str, Any] = {"aspect": aspect, "n": len(known)}
-        ends = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
-        row |= {name: float(take(known)) if known.size else math.nan for name, take in ends.items()}
-        found.append(row | {"histogram": draw_histogram(known)})
-    return Table("Distribution", "The histogram runs from min to max; a taller bar holds more scores.", found)
+            row = json.loads(line)
+            count += 1
+            unscored += None in row["scores"].values()
+            truncated += row["dropped_tokens"] > 0
+            for aspect, score in row["scores"].items():
+                numbers.setdefault(aspect, array("d")).append(math.nan if score is None else score)
+    return ScoredRows(count, unscored, truncated, {aspect: np.frombuffer(each) for aspect, each in numbers.items()})
+
+
+def first_rows(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> Table:
+    """The table of the first examples with their scores."""
+    rows = []
+    for i, example in enumerate(examples):
+        text = " ".join(example.full_text.split())
+        scores = {aspect: float(each[i]) for aspect, each in values.items()}
+        rows.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})
+    return Table("First rows", "The first examples and their scores.", rows)
+
+
+def distribution(known: Mapping[str, NDArray[np.float64]]) -> Table:
+    """The table of the distribution of the known scores of each aspect."""
+    ends: dict[str, Callable[..., Any]] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
+    rows = [
+        {"aspect": aspect, "n": len(values)}
+        | {name: float(take(values)) if values.size else math.nan for name, take in ends.items()}
+        | {"histogram": draw_histogram(values)}
+        for aspect, values in known.items()
+    ]
+    return Table("Distribution", "The histogram runs from min to max; a taller bar holds more scores.", rows)
 
 
 def draw_histogram(values: NDArray[np.float64]) -> str:
@@ -278,7 +267,3 @@ def draw_histogram(values: NDArray[np.float64]) -> str:
     counts, _ = np.histogram(values, bins=10)
     heights = np.ceil(counts / counts.max() * (len(BARS) - 1)).astype(int)
     return "".join(BARS[height] for height in heights)
-
-
-def _number(score: float | None) -> float:
-    return math.nan if score is None else score

@@ -127,7 +127,7 @@ def test_a_reply_is_asked_for_once(tmp_path: Path) -> None:
     assert chat.asked == ["why?"]
     assert read_rating(again, (1, 5)) == read_rating(first, (1, 5)) == 3
     CachedChat(Scripted(chat.answer, depends={"model": "other"}), tmp_path).ask("why?")
-    assert len(list(tmp_path.glob("*/*.json"))) == 2
+    assert len(list(tmp_path.glob("llm_judge-*/"))) == 2
 
 
 @pytest.mark.parametrize("scale", [[5, 1], [1], [1, 2.5], [True, 5], [-1, 3]])

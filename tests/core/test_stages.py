@@ -1,18 +1,25 @@
-"""Stages: found again, rebuilt under another dependency, resumed after a crash, built once by several processes."""
+"""Stages and caches: found again, resumed after a crash, shared by processes, listed, copied and removed."""
 
+import hashlib
 import json
+import math
 import multiprocessing
+import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
+from core import stages as module
 from core.faults import InputFaults
-from core.stages import Stages, fingerprint
+from core.stages import SETTLED, Cache, Stages, file_sha256, fingerprint, list_stages
 
 
 def write(folder: Path) -> None:
@@ -198,3 +205,186 @@ def test_a_link_in_the_place_of_an_unfinished_stage_is_not_written_through(tmp_p
         stages.get("model", {"a": 1}, write, version=1)
     assert [path.name for path in mine.iterdir()] == ["model"]
     assert (mine / "model").read_text(encoding="utf-8") == "my own"
+
+
+# ---- caches ----------------------------------------------------------------------------------------------------------
+
+
+def open_cache(root: Path, depends: str = "model") -> Cache:
+    return Stages(root).open_cache("replies", {"model": depends}, version=1)
+
+
+def fail() -> Any:
+    raise AssertionError("must not be made again")
+
+
+def test_a_value_is_made_once_and_found_by_the_next_process(tmp_path: Path) -> None:
+    value = {"text": "a\tb\n\u2028\ud83d", "numbers": [1.5, -math.inf, None], "none": None}
+    assert open_cache(tmp_path).get("a", lambda: value) == value
+    again = open_cache(tmp_path)
+    assert again.get("a", fail) == value
+    assert math.isnan(again.get("b", lambda: math.nan))
+    assert math.isnan(open_cache(tmp_path).get("b", fail))
+    assert open_cache(tmp_path).get("none", lambda: None) is open_cache(tmp_path).get("none", fail) is None
+    assert open_cache(tmp_path, "other").values == {}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1],
+        lambda content: content.replace(b"first", b"fir5t"),
+        lambda content: bytes(len(content)),
+        lambda content: b"",
+    ],
+    ids=["truncated", "last line unfinished", "changed", "zeroed", "empty"],
+)
+def test_damaged_values_are_made_again_and_whole_ones_stay(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    cache = open_cache(tmp_path)
+    file = cache.folder / "values.tsv"
+    cache.add({"a": "first " * 50, "b": "second"})
+    file.write_bytes(damage(file.read_bytes()))
+    again = open_cache(tmp_path)
+    assert set(again.values) <= {"a", "b"}
+    assert again.get("a", lambda: "first " * 50) == "first " * 50
+    assert again.get("b", lambda: "second") == "second"
+    assert open_cache(tmp_path).values == {"a": "first " * 50, "b": "second"}
+
+
+def add_many(root: Path, name: str) -> None:
+    cache = open_cache(root)
+    for i in range(50):
+        cache.add({f"{name} {i}": [name] * i})
+
+
+def test_several_processes_extend_a_cache_at_once(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=add_many, args=(tmp_path, name)) for name in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=60)
+    assert open_cache(tmp_path).values == {f"{name} {i}": [name] * i for name in "ab" for i in range(50)}
+
+
+def test_a_cache_is_listed_and_removed_as_stages_are(tmp_path: Path) -> None:
+    cache = open_cache(tmp_path)
+    cache.add({"a": 1})
+    (kept,) = list_stages(tmp_path)
+    assert (kept.name, kept.state, kept.version) == ("replies", "cache", 1)
+    assert kept.remove()
+    cache.add({"b": 2})  # by a run that still uses it
+    assert open_cache(tmp_path).values == {"b": 2}
+    assert [stage.state for stage in list_stages(tmp_path)] == ["cache"]
+
+
+def test_a_link_in_the_place_of_a_cache_is_not_written_through(tmp_path: Path) -> None:
+    cache, mine = open_cache(tmp_path / "stages"), tmp_path / "mine"
+    mine.write_text("my own")
+    cache.folder.mkdir(parents=True)
+    (cache.folder / "values.tsv").symlink_to(mine)
+    with pytest.raises(InputFaults, match=r"values\.tsv:0: a cache must not be or hold a link"):
+        cache.add({"a": 1})
+    assert mine.read_text() == "my own"
+
+
+# ---- listed, copied, removed -----------------------------------------------------------------------------------------
+
+
+def write_bytes(size: int, folder: Path) -> None:
+    (folder / "model").write_bytes(bytes(size))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A pair, something made from it, a stage whose run was killed, and a damaged one."""
+    stages = Stages(tmp_path / "stages")
+    amateur = stages.get("amateur", {"a": 1}, partial(write_bytes, 3000), version=2)
+    stages.get("momentum", {"pair": [amateur.name]}, partial(write_bytes, 2000), version=7)
+    with pytest.raises(TypeError):
+        stages.get("killed", {"a": 1}, lambda folder: [write_bytes(1000, folder), len(3)], version=1)  # pyright: ignore
+    damaged = stages.get("cut", {"a": 1}, partial(write_bytes, 10), version=1)
+    (damaged / "model").write_bytes(b"")
+    return tmp_path / "stages"
+
+
+def test_stages_are_listed_with_what_they_were_made_from(root: Path) -> None:
+    amateur, momentum, killed, cut = list_stages(root)
+    assert [stage.name for stage in (amateur, momentum, killed, cut)] == ["amateur", "momentum", "killed", "cut"]
+    assert [stage.state for stage in (amateur, momentum, killed, cut)] == ["whole", "whole", "unfinished", "damaged"]
+    assert [stage.version for stage in (amateur, momentum, killed, cut)] == [2, 7, 1, 1]
+    assert momentum.depends == (amateur.path.name,)
+    assert amateur.depends == ()
+    assert 3000 < amateur.bytes < 4000
+    assert amateur.days < 0.01
+    three_days_ago = time.time() - 86_400 * 3
+    os.utime(amateur.path, (three_days_ago, three_days_ago))
+    assert list_stages(root)[0].days == pytest.approx(3, abs=0.01)
+
+
+def test_no_folder_has_no_stages(tmp_path: Path) -> None:
+    assert list_stages(tmp_path / "none") == []
+
+
+def test_a_removed_stage_is_gone_and_one_in_use_stays(root: Path) -> None:
+    amateur, momentum, killed, _ = list_stages(root)
+    assert amateur.remove()
+    with FileLock(root / f"{killed.path.name.removesuffix('.partial')}.lock"):
+        assert not killed.remove()
+    assert killed.remove()
+    assert [stage.name for stage in list_stages(root)] == ["momentum", "cut"]
+    assert not [path.name for path in root.iterdir() if path.name.endswith(".removed")]
+    assert momentum.path.is_dir()
+
+
+# ---- hashes of files -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read, in order."""
+    read, done = module._read, []
+    monkeypatch.setattr(module, "_read", lambda path: done.append(path) or read(path))
+    return done
+
+
+def age(path: Path) -> None:
+    then = time.time() - 10 * SETTLED
+    os.utime(path, (then, then))
+
+
+def test_an_unchanged_file_is_read_once(tmp_path: Path, reads: list[Path]):
+    path = tmp_path / "weights"
+    path.write_bytes(b"whole")
+    age(path)
+    assert [file_sha256(path) for _ in range(3)] == [hashlib.sha256(b"whole").hexdigest()] * 3
+    assert reads == [path]
+
+
+def test_a_young_file_is_read_each_time(tmp_path: Path, reads: list[Path]):
+    path = tmp_path / "weights"
+    for content in (b"whole", b"whale", b"while"):  # perhaps within one step of the clock
+        path.write_bytes(content)
+        assert file_sha256(path) == hashlib.sha256(content).hexdigest()
+    assert len(reads) == 3
+
+
+def test_a_changed_file_of_the_same_size_and_time_is_read_again(tmp_path: Path):
+    path = tmp_path / "weights"
+    path.write_bytes(b"whole")
+    age(path)
+    before, state = file_sha256(path), path.stat()
+    path.write_bytes(b"whale")
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))  # the time of the inode's change cannot be put back
+    assert file_sha256(path) == hashlib.sha256(b"whale").hexdigest() != before
+
+
+def test_a_stage_is_read_once_by_a_process_that_finds_it_often(tmp_path: Path, reads: list[Path]):
+    kept = Stages(tmp_path).get("model", {}, lambda folder: (folder / "a").touch(), version=1)
+    for path in kept.iterdir():
+        age(path)
+    reads.clear()
+    for _ in range(5):
+        assert Stages(tmp_path).get("model", {}, lambda _: None, version=1) == kept
+    assert sorted(path.name for path in reads) == ["a", "depends.json"]

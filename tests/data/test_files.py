@@ -17,7 +17,7 @@ from core.faults import InputFaults
 from core.scores import Scores
 from data import text_files
 from data.files import json_line, located_examples, read_examples, score_records, write_examples
-from data.text_files import longest_line, set_longest_line, written_aside
+from data.text_files import longest_line, open_atomically, set_longest_line
 
 FORMS = (".jsonl", ".csv", ".tsv")
 
@@ -381,11 +381,11 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, suffix: str,
 
 def test_a_failure_leaves_the_old_file_as_it_was(tmp_path: Path):
     path = tmp_path / "new" / "x.txt"
-    with written_aside(path) as file:
+    with open_atomically(path) as file:
         file.write("old")
 
     def fail() -> None:
-        with written_aside(path) as file:
+        with open_atomically(path) as file:
             file.write("half of the n")
             raise KeyboardInterrupt
 
@@ -402,10 +402,10 @@ def test_links_and_pipes_are_not_replaced_or_written_through(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     for name, what in (("link", "the link"), ("pipe", "the device or pipe"), (".", "the folder")):
         found = pytest.raises(InputFaults, match=f"only a regular file is replaced, found {what}")
-        with found, written_aside(tmp_path / name) as file:
+        with found, open_atomically(tmp_path / name) as file:
             file.write("x")
     (tmp_path / f".new.{os.getpid()}.partial").symlink_to(mine)
-    with written_aside(tmp_path / "new") as file:
+    with open_atomically(tmp_path / "new") as file:
         file.write("x")
     assert mine.read_text(encoding="utf-8") == "my own"
     assert (tmp_path / "new").read_text(encoding="utf-8") == "x"

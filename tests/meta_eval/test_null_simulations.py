@@ -146,7 +146,7 @@ def test_prediction_powered_intervals(n, noise):
         found = powered_mean(y, f)
         wide, narrow = (e.high - e.low for e in (found.classical, found.estimate))
         return (
-            found.low <= 4 <= found.high,
+            found.estimate.low <= 4 <= found.estimate.high,
             found.classical.low <= 4 <= found.classical.high,
             narrow / wide,
         )
@@ -165,7 +165,7 @@ def test_prediction_powered_win_rates(n):
         y = np.where(np.abs(gap) < 0.2, 0.5, gap > 0)
         truth = 0.5 * (gaussian(-0.1) - gaussian(-0.5)) + 1 - gaussian(-0.1)
         y[n:] = math.nan
-        found = powered_win_rate(y, gap + rng.normal(size=10 * n))
+        found = powered_win_rate(y, gap + rng.normal(size=10 * n)).estimate
         covered += found.low <= truth <= found.high
     print(f"PPI++ win rate n={n}: covers {covered / 4000:.4f}")
     assert 0.93 <= covered / 4000 <= 0.97

@@ -159,7 +159,7 @@ def raters_of(study: Study, rounds: int) -> Rates:
     none = Resampling(resamples=20)
     scales: tuple[Scale, ...] = ("nominal", "ordinal", "interval")
     truths: dict[Scale, float] = {scale: krippendorff_alpha(many, scale, none).value for scale in scales}
-    ceiling = leave_one_out(many, "spearman", none).value
+    ceiling = leave_one_out(many, "spearman", none).estimate.value
 
     def once(rng: np.random.Generator) -> dict[str, bool]:
         table, options = rate(rng, study), settings(rng)
@@ -167,7 +167,7 @@ def raters_of(study: Study, rounds: int) -> Rates:
             f"{scale} alpha": holds(krippendorff_alpha(table, scale, options, layout=layout), truth)
             for scale, truth in truths.items()
         }
-        found = leave_one_out(table, "spearman", options, layout=layout)
+        found = leave_one_out(table, "spearman", options, layout=layout).estimate
         return happens | {"leave one out": holds(found, ceiling)}
 
     return rates(rounds, once)

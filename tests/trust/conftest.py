@@ -5,15 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, BertForSequenceClassification
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleu import Bleu
-from baselines.bleurt import Bleurt
 from baselines.chat import LocalChat
 from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.llm_judge import LLMJudge
@@ -24,54 +21,33 @@ from baselines.rouge import Rouge
 from baselines.sentence_mover import SentenceMover
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
-from cdm.discriminative import FEATURES, ClassifierPooler, DiscriminativeCDM
+from cdm.discriminative import DiscriminativeCDM
 from cdm.generative import GenerativeCDM
-from cdm.pair import SEPARATOR, Pair
+from cdm.pair import Pair
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
 from discriminators.bert import EncoderTokens
-from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from discriminators.discriminator import Discriminator
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder
 from models.infilling import T5, Infiller
 from models.seq2seq import Seq2SeqLM
-from models.tiny import TinyGPT2, TinyT5
+from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
 
 Side = Literal["left", "right"]
 MakeMetric = Callable[[int, Side], Metric]
 
-TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
 LABELS = ("good", "bad")
 PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), LABELS, (("fine", "poor"),))
-PIECES = ["the", "cat", "sat", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"), "."]
 QUESTION = "question: coherent? </s> response: {response} </s> dialogue history: {history}"
 CHAT = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 
-def gpt(side: Side) -> CausalLM:
-    lm = TinyGPT2(290, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=1024).build(TEXTS, (), seed=0)
-    lm.tokenizer.padding_side = side
-    return lm
-
-
-def t5(side: Side, seed: int = 0) -> Seq2SeqLM:
-    plan = TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1)
-    lm = plan.build(TEXTS, (SEPARATOR,), seed=seed)
-    lm.tokenizer.padding_side = side
-    return lm
-
-
-def bilstm(budget: int, **settings: Any) -> Discriminator:
-    torch.manual_seed(0)
-    sizes: Any = {"vocabulary_size": 300, "min_count": 1, "embedding_dim": 8, "hidden_dim": 8}
-    return replace(new_bilstm([(text,) for text in TEXTS], **sizes, **settings), token_budget=budget)
-
-
 def rater(side: Side) -> CausalLM:
     """A chat model whose likeliest next token is always 2 or 4; with large weights, so that the question matters."""
-    lm = gpt(side)
+    lm = toy_gpt(side=side)
     with torch.no_grad():
         for parameter in lm.model.parameters():
             parameter.mul_(6 if parameter.ndim == 2 else 1)
@@ -90,10 +66,8 @@ class Toys:
 
     def __init__(self, encoder: Path, folder: Path) -> None:
         self.folder, self.encoder = folder, encoder
-        torch.manual_seed(1)
-        self.rater = BertForSequenceClassification.from_pretrained(encoder, num_labels=1).eval()
         for side in ("left", "right"):
-            gpt(side).save_pretrained(folder / side)
+            toy_gpt(side=side).save_pretrained(folder / side)
             rater(side).save_pretrained(folder / f"rater_{side}")
         self.makers: dict[str, MakeMetric] = {
             "word_count": lambda budget, side: WordCount(),
@@ -103,24 +77,30 @@ class Toys:
             "rouge_l": lambda budget, side: Rouge("rougeL"),
             "meteor": lambda budget, side: Meteor(False),
             "bertscore": self.bertscore,
-            "bleurt": self.bleurt,
+            "bleurt": lambda budget, side: toy_bleurt(encoder, side, token_budget=budget),
             "sentence_mover": lambda budget, side: SentenceMover(self.sentences(budget, side)),
             "mover_score": lambda budget, side: MoverScore(
                 self.sentences(budget, side), ["a cat", "it rains"], layers=2, token_budget=budget
             ),
-            "perplexity": lambda budget, side: Perplexity(gpt(side), "toy", True, token_budget=budget),
+            "perplexity": lambda budget, side: Perplexity(toy_gpt(side=side), "toy", True, token_budget=budget),
             "perplexity_seq2seq": lambda budget, side: InfillingPerplexity(
-                infiller(t5(side)), "toy", token_budget=budget
+                infiller(toy_t5(side=side)), "toy", token_budget=budget
             ),
-            "bartscore": lambda budget, side: BartScore(t5(side), "toy", direction="f", token_budget=budget),
-            "uni_eval": lambda budget, side: UniEval(t5(side), "toy", {"quality": QUESTION}, token_budget=budget),
+            "bartscore": lambda budget, side: BartScore(toy_t5(side=side), "toy", direction="f", token_budget=budget),
+            "uni_eval": lambda budget, side: UniEval(
+                toy_t5(side=side), "toy", {"quality": QUESTION}, token_budget=budget
+            ),
             "discriminator": lambda budget, side: DiscriminatorScore(self.bert(budget, side)),
-            "discriminator_label": lambda budget, side: LabelDiscriminatorScore(bilstm(budget, labels=LABELS)),
-            "cdm_generative": lambda budget, side: GenerativeCDM(bilstm(budget), explain=True),
-            "cdm_discriminative": lambda budget, side: DiscriminativeCDM(
-                Pair(t5(side), t5(side, 1), 60), "classifier", pooler(), token_budget=budget
+            "discriminator_label": lambda budget, side: LabelDiscriminatorScore(
+                replace(toy_bilstm(labels=LABELS), token_budget=budget)
             ),
-            "ctrleval": lambda budget, side: ctrleval(t5(side), budget),
+            "cdm_generative": lambda budget, side: GenerativeCDM(
+                replace(toy_bilstm(), token_budget=budget), explain=True
+            ),
+            "cdm_discriminative": lambda budget, side: DiscriminativeCDM(
+                Pair(toy_t5(side=side), toy_t5(1, side=side), 60), "classifier", toy_pooler(1.0), token_budget=budget
+            ),
+            "ctrleval": lambda budget, side: ctrleval(toy_t5(side=side), budget),
             "mars": self.mars,
             "llm_judge": lambda budget, side: self.judge(side),
         }
@@ -133,13 +113,8 @@ class Toys:
     def bertscore(self, budget: int, side: Side) -> BertScore:
         return BertScore.from_pretrained(str(self.encoder), batch_size=1 + budget // 64)
 
-    def bleurt(self, budget: int, side: Side) -> Bleurt:
-        tokenizer = AutoTokenizer.from_pretrained(self.encoder, padding_side=side)
-        return Bleurt(self.rater, tokenizer, "toy", token_budget=budget)
-
     def bert(self, budget: int, side: Side) -> Discriminator:
-        torch.manual_seed(0)
-        made = new_bert(encoder=str(self.encoder))
+        made = toy_bert(self.encoder)
         assert isinstance(made.tokens, EncoderTokens)
         made.tokens.tokenizer.padding_side = side
         return replace(made, token_budget=budget)
@@ -155,10 +130,6 @@ class Toys:
         settings: Any = {"ratios": (0.0, 0.3), "documents": documents, "token_budget": budget}
         made = MARS.from_pretrained(str(self.folder / side), str(self.encoder), **settings)
         return replace(made, described={**made.described, "language_model": "toy"})
-
-
-def pooler() -> ClassifierPooler:
-    return ClassifierPooler(np.zeros(len(FEATURES)), np.ones(len(FEATURES)), np.ones(len(FEATURES)), 0.5)
 
 
 def ctrleval(lm: Seq2SeqLM, budget: int) -> CTRLEval:

@@ -26,19 +26,21 @@ class Halves:
     """Scores and explains with numbers that are easy to check."""
 
     requires = fields()
+    signature = "halves"
 
     def score(self, examples: Sequence[Example]) -> Scores:
         parts = [["good", 0.5], [HOSTILE, -1.0]]
-        return Scores({"quality": np.array([0.25])}, "halves", explanations=[{"parts": parts}])
+        return Scores({"quality": np.array([0.25])}, self.signature, explanations=[{"parts": parts}])
 
 
 class Nothing:
     """Has no score for any text."""
 
     requires = fields()
+    signature = "nothing"
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        return Scores({"quality": np.array([np.nan])}, "nothing", reasons=["no tokens"])
+        return Scores({"quality": np.array([np.nan])}, self.signature, reasons=["no tokens"])
 
 
 def test_a_metric_scores_explains_or_says_why_not() -> None:

@@ -105,12 +105,12 @@ def test_every_row_and_figure_is_there_and_references_are_found_again(run: Calla
         *("scores_builtin_stories", "adversaries_builtin_stories", "training_curves")
     }
     stages = tmp_path / "stages"
-    kept = {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")}
+    kept = {path: path.read_bytes() for path in stages.glob("augmented_references-*/values.tsv")}
     assert len(kept) == 5
     second = run(*command, f"run_dir={tmp_path}/second")
     assert second.returncode == 0, second.stderr
     assert json.loads((tmp_path / "second/results.json").read_text("utf-8"))["table"] == results["table"]
-    assert {path.name: path.read_bytes() for path in (stages / "augmented_references").glob("*.jsonl")} == kept
+    assert {path: path.read_bytes() for path in stages.glob("augmented_references-*/values.tsv")} == kept
 
 
 def test_wrong_settings_are_reported_before_a_model_is_trained(run: Callable[..., Any], tmp_path: Path) -> None:

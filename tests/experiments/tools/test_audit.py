@@ -4,24 +4,29 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from data.rated import RatedSet
 
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Scores
+from core.stages import Stages
+from data.damage import DAMAGES, EDITS
+from experiments.contracts import Run
 from experiments.runner.configuration import compose_run
 from experiments.runner.listing import CONFIGS, group_options
-from experiments.tools.audit import (
+from experiments.tools.audit import damage_table, note_weaknesses
+from experiments.tools.metric_audit import (
+    MetricAudit,
     audit_aspect,
+    audit_metric,
     damage_all,
-    damage_table,
     draw,
-    note_weaknesses,
     score_accepted,
-    score_perturbed,
     share_in_context,
     share_repeated,
 )
@@ -121,15 +126,16 @@ def test_only_texts_that_a_damage_changes_count() -> None:
 def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
     class Careful:
         requires = ()
+        signature = "careful"
 
         def score(self, examples: Sequence[Example]) -> Scores:
             if faults := [(i, "must not begin with b") for i, each in enumerate(examples) if each.text[:1] == "b"]:
                 raise ExampleFaults(faults)
-            return Scores({"quality": np.array([len(each.text) for each in examples], dtype=float)}, "careful")
+            return Scores({"quality": np.array([len(each.text) for each in examples], dtype=float)}, self.signature)
 
     examples = [Example(str(i), text=text) for i, text in enumerate(("aa", "b", "cccc"))]
     np.testing.assert_array_equal(score_accepted(Careful(), examples)["quality"], [2, np.nan, 4])
-    assert score_accepted(Careful(), examples[1:2])["quality"].tolist() == pytest.approx([np.nan], nan_ok=True)
+    assert score_accepted(Careful(), examples[1:2])["quality"] == pytest.approx([np.nan], nan_ok=True)
 
 
 def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) -> None:
@@ -139,11 +145,17 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
             return super().score(examples)
 
     asked: list[int] = []
-    examples = texts(4)
-    score_perturbed(Once(), {"case": examples[:2]}, tmp_path)
-    score_perturbed(Once(), {"case": examples[:2], "drop 0": examples}, tmp_path)
-    assert asked == [2, 4]
-    assert json.loads((tmp_path / "case.json").read_text())["quality"] == [len(e.text.split()) for e in examples[:2]]
+
+    def audit_again() -> MetricAudit:
+        nothing: Any = None
+        run = Run("audit", tmp_path, Stages(tmp_path), 0, nothing, nothing, nothing)
+        return audit_metric(run, RatedSet("set", tuple(texts(4)), False), Once(), 4, [1.0], resamples=50)
+
+    first = audit_again()
+    assert len(asked) == 1 + len(DAMAGES) + len(EDITS)
+    again = audit_again()
+    assert len(asked) == 2 + len(DAMAGES) + len(EDITS)  # only the texts as they are
+    assert str(again.aspects) == str(first.aspects)
 
 
 def test_damage_that_was_not_measured_is_no_weakness() -> None:
@@ -201,7 +213,11 @@ def test_texts_are_drawn_in_their_order() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "message"),
-    [("texts=0", "texts must be greater than or equal to 1"), ("strengths=[0.5,0.5]", "without duplicates")],
+    [
+        ("texts=0", "texts must be greater than or equal to 1"),
+        ("resamples=0", "resamples must be greater"),
+        ("strengths=[0.5,0.5]", "without duplicates"),
+    ],
 )
 def test_bad_settings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str):
     (tmp_path / "in.jsonl").write_text('{"text": "a b."}\n')
@@ -220,7 +236,7 @@ def test_metrics_that_cannot_be_audited_say_what_they_need(run_here: Here, tmp_p
     small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
     unaudited = (
         "+metric@unaudited.bleurt.metric=bleurt",
-        "+unaudited.bleurt._target_=experiments.tools.audit_table.Unaudited",
+        "+unaudited.bleurt._target_=experiments.tools.audit.Unaudited",
         "+unaudited.bleurt.metric._partial_=true",
         "+unaudited.bleurt.needs=a model that learned human ratings",
     )

@@ -13,17 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from hydra.utils import get_object
 
+from baselines.bartscore import BartScore
 from baselines.word_count import WordCount
 from core.example import Example
-from core.scores import Field, Scores, fields
+from core.scores import Field, Scores, fields, required_fields
 from core.stages import Stages
+from ctrl_eval.metric import CTRLEval
+from data.files import write_examples
 from data.scored import read_scored
 from data.text_files import standard_input
 from experiments.contracts import Run
 from experiments.runner import terminal
 from experiments.tools.engines import LocalEngine
-from experiments.tools.score import check_scorable, required_fields, score, split_chunks
+from experiments.tools.score import check_scorable, score
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -133,6 +137,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+WORD_COUNT = {"_target_": "baselines.word_count.WordCount"}
+
+
 @dataclass
 class Killed:
     """Counts words, and dies at a call."""
@@ -140,6 +147,7 @@ class Killed:
     at: int
     calls: int = 0
     requires = fields()
+    signature = WordCount().signature
 
     def score(self, examples: Sequence[Example]) -> Scores:
         self.calls += 1
@@ -155,11 +163,11 @@ def make_run(folder: Path) -> Run:
     return Run("score", folder, Stages(folder / "stages"), 0, nothing, nothing, terminal.progress)
 
 
-@pytest.mark.parametrize("at", [2, 3, 5])
+@pytest.mark.parametrize("at", [1, 2, 4])
 def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
-    """Ten texts in chunks of two; the first call asks for the signature."""
+    """Ten texts in chunks of two."""
     write_texts(tmp_path / "in.jsonl", 10)
-    file = check_scorable(str(tmp_path / "in.jsonl"), {"_target_": "baselines.word_count.WordCount"})
+    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     undisturbed = tmp_path / "undisturbed.jsonl"
     score(make_run(tmp_path / "a"), file, undisturbed, LocalEngine(Killed(at=99)), chunk=2)
     output = tmp_path / "out.jsonl"
@@ -172,17 +180,23 @@ def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
     again = Killed(at=99)
     outcome = score(make_run(tmp_path / "b"), file, output, LocalEngine(again), chunk=2)
     assert output.read_bytes() == undisturbed.read_bytes()
-    assert again.calls == 1 + 5 - (at - 2)  # the signature, and the chunks that were not finished
+    assert again.calls == 5 - (at - 1)  # the chunks that were not finished
     assert outcome.figures["mean quality"] == pytest.approx(3.0)
     assert outcome.figures["examples"] == 10
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_every_chunk_has_an_example_that_can_be_scored(size: int) -> None:
+def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int) -> None:
     complete = [1, 4, 5, 11]
-    located = [(i, Example(str(i), text="t", context="c" if i in complete else None)) for i in range(15)]
-    chunks = list(split_chunks(located, size, ("context",)))
-    assert [line for chunk in chunks for line, _ in chunk] == list(range(15))
+    examples = [Example(str(i), text="t", context="c" if i in complete else None) for i in range(15)]
+    write_examples(tmp_path / "in.jsonl", examples)
+    perplexity = {"_target_": "baselines.perplexity.Perplexity.from_pretrained", "use_context": True}
+    file = check_scorable(str(tmp_path / "in.jsonl"), perplexity, size)
+    chunks = list(file.chunks(0))
+    assert [example for chunk in chunks for _, example in chunk] == examples
+    assert file.first == tuple(examples[:5])
+    assert tuple(np.cumsum([len(chunk) for chunk in chunks])) == file.ends
+    assert list(file.chunks(2)) == chunks[2:]
     assert all(any(example.context for _, example in chunk) for chunk in chunks)
     assert all(len(chunk) >= min(size, 15) for chunk in chunks[:-1])
 
@@ -267,18 +281,19 @@ class Company:
 
     corpus: int | None = None
     requires = fields()
+    signature = "company"
 
     def with_corpus(self, examples: Iterable[Example]) -> "Company":
         return Company(len(list(examples)))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         size = len(examples) if self.corpus is None else self.corpus
-        return Scores({"quality": np.full(len(examples), float(size))}, "company")
+        return Scores({"quality": np.full(len(examples), float(size))}, self.signature)
 
 
 def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
-    file = check_scorable(str(tmp_path / "in.jsonl"), {"_target_": "baselines.word_count.WordCount"})
+    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", LocalEngine(Company()), chunk=2)
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
 
@@ -300,9 +315,10 @@ READ: dict[str, tuple[Field, ...]] = {
 
 def test_the_required_fields_of_every_configured_metric_are_known() -> None:
     for path in sorted(Path(__file__).parents[3].glob("configs/metric/*.yaml")):
-        needed = required_fields(yaml.safe_load(path.read_text("utf-8")))
-        assert needed == READ.get(path.stem, ("references",)), path.stem
-    bartscore = {"_target_": "baselines.bartscore.BartScore.from_pretrained", "direction": "f", "source": "context"}
-    assert required_fields(bartscore) == ("references",)
-    ctrleval = {"_target_": "ctrl_eval.metric.CTRLEval.from_pretrained", "aspects": ["coherence"]}
-    assert required_fields(ctrleval) == ()
+        settings = yaml.safe_load(path.read_text("utf-8"))
+        target = get_object(settings["_target_"])
+        found = required_fields(getattr(target, "__self__", target), settings)
+        assert found == READ.get(path.stem, ("references",)), path.stem
+    assert required_fields(BartScore, {"direction": "f"}) == ("references",)
+    assert required_fields(BartScore, {"source": "prefix"}) == ("prefix",)
+    assert required_fields(CTRLEval, {"aspects": ["coherence"]}) == ()

@@ -1,14 +1,13 @@
-"""Augmented references on disk: read instead of made, whatever was killed; refused jobs are reported and not kept."""
+"""Augmented references in a cache: read instead of made; refused jobs are reported and not kept."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from core.faults import ExampleFaults
 from mars.cloze import Augmented, Fill, Job
-from mars.keeping import load_or_augment
 from mars.masking import Blank, Kept
+from mars.references import load_or_augment
 
 
 class Counting:
@@ -51,7 +50,7 @@ def test_another_model_reads_nothing_of_the_first(tmp_path: Path) -> None:
     other = Counting("b")
     load_or_augment(other, [job("x")], tmp_path)
     assert len(other.asked) == 1
-    assert len(list(tmp_path.glob("*.jsonl"))) == 2
+    assert len(list(tmp_path.glob("augmented_references-*/"))) == 2
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
@@ -60,19 +59,10 @@ def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_line_that_a_killed_process_left_unfinished_is_made_again(tmp_path: Path) -> None:
-    jobs = [job("x"), job("y")]
-    made = load_or_augment(Counting(), jobs, tmp_path)
-    (path,) = tmp_path.glob("*.jsonl")
-    path.write_bytes(path.read_bytes()[:-20])
-    again = Counting()
-    assert load_or_augment(again, jobs, tmp_path) == made
-    assert again.asked == [jobs[1]]
-    lines = path.read_text(encoding="utf-8").split("\n")
-    assert [json.loads(line)["context"] for line in lines[:-1]] == ["x", "y"]
-
-
 def test_what_the_model_cannot_read_is_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     made = load_or_augment(Counting(), [job("x"), job("long"), job("y")], tmp_path)
     assert made[1] == "too long"
     assert [isinstance(one, Augmented) for one in made] == [True, False, True]
+    again = Counting()
+    assert load_or_augment(again, [job("long"), job("y")], tmp_path) == made[1:]
+    assert again.asked == []
