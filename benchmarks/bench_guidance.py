@@ -16,8 +16,9 @@ from shapes import build_random
 from tokenizers import Tokenizer, models
 from transformers import LogitsProcessorList, PreTrainedTokenizerFast
 
-from discriminators.causal_guide import CausalGuide, CausalLSTM
 from discriminators.discriminator import new_token_bilstm
+from discriminators.guides import CausalGuide
+from discriminators.networks import CausalLSTM
 from oumg.guidance import Guidance
 
 VOCABULARY = 50_257

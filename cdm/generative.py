@@ -1,10 +1,8 @@
 """Generative CDM: a discriminator that tells dialogues from their degraded versions (CDM, section 3.4.1)."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +15,9 @@ from core.faults import InputFaults
 from core.scores import Scores, fields
 from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS, Discriminator
+from discriminators.explanations import explain_parts
+from discriminators.texts import LabelledText
 
 
 def labelled(negatives: Negatives) -> list[LabelledText]:
@@ -35,8 +34,8 @@ def labelled(negatives: Negatives) -> list[LabelledText]:
 class GenerativeCDM:
     """The logit of a discriminator that learned dialogues and their degraded versions (CDM); higher is better.
 
-    With `explain` the explanation of a dialogue says what each turn adds to its score: the score minus that of the
-    dialogue without the turn. A low value made the score low. It costs one more pass for every turn.
+    With `explain` the explanation of a dialogue says what each turn adds to its score (see `explain_parts`). A low
+    value made the score low. It costs one more pass for every turn.
     """
 
     requires = fields("turns")
@@ -74,20 +73,10 @@ class GenerativeCDM:
     def _score(self, examples: Sequence[Example]) -> Scores:
         dialogues = turns_of(examples)
         logits, dropped = self._logits(dialogues)
-        explanations = self._explain(dialogues, logits.tolist()) if self.explain else ()
+        explanations = explain_parts(self._logits, dialogues, "turn") if self.explain else ()
         reasons = ["the turns have no tokens to score" if np.isnan(logit) else None for logit in logits]
         return Scores({"quality": logits}, self.signature, reasons, dropped.tolist(), explanations)
 
-    def _logits(self, dialogues: Sequence[tuple[str, ...]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _logits(self, dialogues: Sequence[Sequence[str]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         spelling: Spelling = self.discriminator.settings.get("spelling") or "as_is"
         return self.discriminator.logits_or_nan(spell(dialogues, spelling))
-
-    def _explain(self, dialogues: Sequence[tuple[str, ...]], scores: Sequence[float]) -> list[dict[str, Any]]:
-        """`{"parts": [[turn, contribution], ...]}` for each dialogue, without turns beside which nothing is said."""
-        owners = [(d, t) for d, turns in enumerate(dialogues) if len(turns) > 1 for t in range(len(turns))]
-        without, _ = self._logits([dialogues[d][:t] + dialogues[d][t + 1 :] for d, t in owners])
-        explained: list[dict[str, Any]] = [{"parts": []} for _ in dialogues]
-        for (d, t), rest in zip(owners, without.tolist(), strict=True):
-            if not math.isnan(rest):
-                explained[d]["parts"].append([dialogues[d][t], round(scores[d] - rest, 4)])
-        return explained

@@ -17,12 +17,11 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from core.faults import MissingModel, SettingFault, blame_file
 from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
-from discriminators.batches import pad_rows
-from discriminators.bert import BertClassifier, EncoderTokens, TokenPooling, keep_lowest_layers
-from discriminators.bilstm import AttentionBiLSTM
-from discriminators.segments import Segments, clean, has_tokens, read
+from discriminators.networks import AttentionBiLSTM, BertClassifier, TokenPooling, keep_lowest_layers
+from discriminators.segments import Segments, clean, has_tokens, pad_rows, read
 from discriminators.vocabulary import (
     LEARNED,
+    EncoderTokens,
     Vocabulary,
     borrowed_vocabulary,
     drop_repeated_texts,
@@ -191,7 +190,7 @@ def new_bilstm(
     labels: Sequence[str] = (),
     spelling: str = "as_is",
 ) -> Discriminator:
-    """An untrained attention Bi-LSTM (see `bilstm`) whose vocabulary is learned from `texts`, or that of another model.
+    """An untrained attention Bi-LSTM whose vocabulary is learned from `texts`, or that of another model.
 
     A vocabulary counts each different text once (see `drop_repeated_texts`).
 
@@ -252,7 +251,7 @@ def new_bert(
     labels: Sequence[str] = (),
     spelling: str = "as_is",
 ) -> Discriminator:
-    """An encoder (`offline`, a hub name or a folder) under a fresh head (see `bert`).
+    """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 
     `max_tokens` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
     that it is faster. With `labels` the head has a logit for each. The head depends on torch's seed.

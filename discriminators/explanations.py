@@ -1,7 +1,7 @@
-"""What each sentence adds to the logit of a text."""
+"""What each turn or sentence adds to the logit of a text."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,34 +9,40 @@ from numpy.typing import NDArray
 from data.sentences import split_at_marks
 from discriminators.segments import Segments
 
-
-class Judge(Protocol):
-    """Anything with logits: a trained discriminator of one logit."""
-
-    def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+ReadLogits = Callable[[Sequence[Segments]], tuple[NDArray[np.float64], NDArray[np.int64]]]
+Part = Literal["turn", "sentence"]
 
 
-def explain_sentences(judge: Judge, texts: Sequence[Segments]) -> list[dict[str, Any]]:
-    """`{"parts": [[sentence, added], ...]}` for each text: its logit minus the logit without this sentence.
+def explain_parts(read: ReadLogits, texts: Sequence[Segments], part: Part) -> list[dict[str, Any]]:
+    """`{"parts": [[part, added], ...]}` for each text: its logit minus the logit without this part.
 
-    Only the last segment is divided; the segments before it are the source. The only sentence of a text has the whole
-    logit.
+    A part is a segment (`turn`) or a sentence of the last segment, to which those before it are the source. The only
+    part of a text, and one beside which nothing can be read, has the whole logit. A text that cannot be read has no
+    parts. It costs a pass for every part.
+
+    Args:
+        read: `Discriminator.logits_or_nan`, or another function that returns one logit per text, NaN for one that
+            cannot be read.
+        texts: the texts.
+        part: what is left out.
     """
-    divided = [split_at_marks(segments[-1]) for segments in texts]
+    divided = [[*text] if part == "turn" else split_at_marks(text[-1]) or [text[-1]] for text in texts]
+    owners = [(i, p) for i, parts in enumerate(divided) if len(parts) > 1 for p in range(len(parts))]
     rest = [
-        (*segments[:-1], segments[-1].replace(sentence, "", 1))
-        for segments, sentences in zip(texts, divided, strict=True)
-        if len(sentences) > 1
-        for sentence in sentences
+        (*texts[i][:p], *texts[i][p + 1 :])
+        if part == "turn"
+        else (*texts[i][:-1], texts[i][-1].replace(divided[i][p], "", 1))
+        for i, p in owners
     ]
-    logits, _ = judge.logits([*texts, *rest])
-    whole, without = logits[: len(texts)], iter(logits[len(texts) :])
+    logits, _ = read([*texts, *rest])
+    without = dict(zip(owners, logits[len(texts) :].tolist(), strict=True))
     return [
         {
             "parts": [
-                [sentence, float(logit - next(without) if len(sentences) > 1 else logit)]
-                for sentence in sentences or [segments[-1]]
+                [words, round(whole - float(np.nan_to_num(without.get((i, p), 0.0))), 4)]
+                for p, words in enumerate(parts)
+                if not np.isnan(whole)
             ]
         }
-        for segments, sentences, logit in zip(texts, divided, whole, strict=True)
+        for i, (parts, whole) in enumerate(zip(divided, logits.tolist(), strict=False))
     ]

@@ -1,4 +1,4 @@
-"""Segments: the turns of a text as rows of token ids for a model, and what is cut if they do not fit."""
+"""Segments: the turns of a text as rows of token ids, what is cut if they do not fit, and padded batches."""
 
 import logging
 from collections.abc import Sequence
@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Int
 from numpy.typing import NDArray
+from torch import Tensor
 
 from core.faults import SettingFault
 from core.settings import check
@@ -187,3 +190,12 @@ def _checked(index: int, text: Segments) -> list[str]:
     if not any(segments):
         raise ValueError(f"a text needs at least one segment that is not blank, but text {index} is {text!r}")
     return segments
+
+
+def pad_rows(rows: Sequence[TokenRow], pad: int) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:
+    """The ids of the rows padded at the end, and which of them are real tokens."""
+    lengths = np.array([len(row.ids) for row in rows])
+    mask = np.arange(lengths.max())[None, :] < lengths[:, None]
+    ids = np.full(mask.shape, pad, dtype=np.int64)
+    ids[mask] = np.concatenate([row.ids for row in rows])
+    return torch.from_numpy(ids), torch.from_numpy(mask)

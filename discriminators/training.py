@@ -1,50 +1,42 @@
-"""Training of a discriminator by Lightning: cross-entropy, best weights by held-out loss or AUC, resumable."""
+"""Training of classifiers (discriminators and guides): cross-entropy, best weights by held-out loss or AUC."""
 
-import json
 import logging
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from pytorch_lightning import Callback, LightningDataModule, LightningModule, Trainer
-from pytorch_lightning.callbacks import Timer
+from numpy.typing import NDArray
+from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import Logger
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
-from core.settings import Count, Fraction, NonNegative, Positive, Share, checked_dataclass
-from core.stages import fingerprint
-from discriminators.data_module import ClassifierBatch, DiscriminatorData, LabelledText, split_by_group
-from discriminators.discriminator import SETTINGS, Discriminator
-from discriminators.segments import Segments
-from models.fitting import fit_best
-from models.learning_curve import LearningCurve
+from core.settings import Count, Fraction, Positive, Share, checked_dataclass
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide, mask_prefix_ends
+from discriminators.segments import Segments, TokenRow, pad_rows, read
+from discriminators.texts import SHORTEST, LabelledText, split_by_group
+from models.batching import batches_by_budget
+from models.fit import Batch, Batches, MakeBatch, Schedule, Training, fit
 
-VERSION = 3  # of trained discriminators: raised whenever the same texts, settings and seed would give other weights
-ORIGIN = "training.json"
+VERSION = 4  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
+MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
 log = logging.getLogger(__name__)
+Classifier = TypeVar("Classifier", Discriminator, CausalGuide)
 
 
 @checked_dataclass
-class TrainingSettings:
-    """How a discriminator is trained.
+class TrainingSettings(Schedule):
+    """How a classifier is trained. Bi-LSTMs want a learning rate of about 1e-3. Vectors (biases, norms) do not decay.
 
     Attributes:
-        epochs: passes over the training texts.
-        max_time: stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate follows whichever of
-            steps and time has gone further. A resumed run counts on from the time that its checkpoint had used.
-        learning_rate: the highest, after the warm-up; it falls linearly to 0. Bi-LSTMs want about 1e-3.
-        warmup: share of the training in which the learning rate rises.
-        weight_decay: of matrices; biases, norms and other vectors have none.
-        gradient_clip: largest norm of the gradient.
         token_budget: padded tokens in a training batch.
         held_out: share of the texts to validate on.
         validations_per_epoch: each also writes a checkpoint to resume from.
@@ -54,11 +46,8 @@ class TrainingSettings:
     """
 
     epochs: Count = 3
-    max_time: str | None = None
     learning_rate: Positive = 1e-4
-    warmup: Share = 0.1
-    weight_decay: NonNegative = 0.01
-    gradient_clip: NonNegative = 1.0
+    warm_up: Share = 0.1
     token_budget: Count = 4096
     held_out: Fraction = 0.1
     validations_per_epoch: Count = 1
@@ -105,28 +94,96 @@ def order_by_auc(auc: float, loss: float) -> float:
     return round(100 * auc) - loss / (1 + loss)
 
 
-def learning_rate_factor(progress: float, warmup: float) -> float:
-    """Rises linearly from 0 to 1 while `progress` is below `warmup`, then falls linearly to 0 at the end.
+@dataclass(frozen=True)
+class LabelledRows:
+    """The rows of labelled texts.
 
-    >>> [learning_rate_factor(p, warmup=0.2) for p in (0.0, 0.1, 0.2, 0.6, 1.0, 1.1)]
-    [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
+    Attributes:
+        rows: what the network reads at once; each knows its text.
+        labels: of the texts.
+        pad: the id of padding.
+        prefixes: whether the network has a logit for each prefix of a row.
     """
-    rise = progress / warmup if warmup else 1.0
-    return max(0.0, min(rise, (1 - progress) / (1 - warmup), 1.0))
+
+    rows: Sequence[TokenRow]
+    labels: NDArray[np.float32]
+    pad: int
+    prefixes: bool = False
+
+    def batches(self, token_budget: int, generator: np.random.Generator | None = None) -> list[MakeBatch]:
+        """Batches of rows of similar length, see `batches_by_budget`."""
+        batches = batches_by_budget([len(row.ids) for row in self.rows], token_budget, generator)
+        return [partial(self.make_batch, batch) for batch in batches]
+
+    def per_batch(self, token_budget: int) -> float:
+        """Texts, or prefixes, in a batch on average."""
+        count = sum(len(row.ids) - SHORTEST + 1 for row in self.rows) if self.prefixes else len(self.labels)
+        return count / len(self.batches(token_budget))
+
+    def make_batch(self, indices: Sequence[int]) -> Batch:
+        """The tensors of some rows."""
+        rows = [self.rows[i] for i in indices]
+        ids, mask = pad_rows(rows, self.pad)
+        texts = torch.tensor([row.text for row in rows])
+        return {
+            "ids": ids,
+            "mask": mask,
+            "labels": torch.from_numpy(self.labels[texts.numpy()]),
+            "weights": torch.tensor([row.weight for row in rows], dtype=torch.float32),
+            "texts": texts,
+        }
 
 
-class DiscriminatorTraining(LightningModule):
-    """The steps of training; the network is the discriminator's own and is trained in place.
+def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledText]) -> LabelledRows:
+    """The rows that a classifier learns or is checked on.
+
+    Raises ValueError for a text that cannot be read, and if fewer than two classes have rows.
+    """
+    labels = np.array([text.label for text in texts], dtype=np.float32)
+    segments = [text.segments for text in texts]
+    if isinstance(classifier, CausalGuide):
+        found = LabelledRows(classifier.read(segments), labels, 0, prefixes=True)
+        cut = sum(len(row.ids) == classifier.max_tokens for row in found.rows)
+        if len(found.rows) < len(texts) or cut:
+            log.warning(
+                "of %d texts %d have too few tokens for a prefix, %d reach the limit of %d tokens",
+                *(len(texts), len(texts) - len(found.rows), cut, classifier.max_tokens),
+            )
+    else:
+        rows, _ = read(segments, classifier.tokens, classifier.truncation, [text.pair for text in texts])
+        found = LabelledRows(rows, labels, classifier.tokens.layout.pad)
+    read_texts = {row.text for row in found.rows}
+    if len({texts[i].label for i in read_texts}) < 2:
+        raise ValueError(
+            f"both classes need a text of enough tokens ({SHORTEST} for a guide) on each side of the split, but of "
+            f"{len(texts)} texts {len(read_texts)} have as many, {sum(texts[i].label for i in read_texts)} of label 1"
+        )
+    return found
+
+
+def draw_epoch(rows: LabelledRows, settings: TrainingSettings, seed: int, epoch: int) -> list[MakeBatch]:
+    """The batches of one epoch of Lightning, which depend on the seed and the epoch only.
+
+    With several `validations_per_epoch` a pass over the rows is cut into that many epochs of Lightning, so that each
+    ends with a validation and a checkpoint; where the batches do not divide, the first ones are read again.
+    """
+    whole, part = divmod(epoch, settings.validations_per_epoch)
+    batches = rows.batches(settings.token_budget, np.random.default_rng((seed, whole)))
+    count = -(-len(batches) // settings.validations_per_epoch)
+    return [batches[i % len(batches)] for i in range(part * count, (part + 1) * count)]
+
+
+class ClassifierTraining(Training):
+    """The steps of training; the network is the classifier's own and is trained in place.
 
     A step's loss is the sum over its texts divided by the average number of texts in a batch, so that every text
-    weighs the same, though batches of long texts hold fewer. Several processes share the texts of a batch. Dropout is
-    seeded by (seed, epoch, batch, process), so that a resumed run draws what an unbroken one would have drawn.
+    weighs the same, though batches of long texts hold fewer. So does every prefix of a guide, as in OUMG's section 4.2.
 
     Args:
         network: `forward(ids, mask) -> logits`.
         settings: how to train.
-        texts_per_batch: training texts in a batch, on average.
-        held_out_labels: the labels of the held-out texts.
+        train: the rows to learn.
+        held_out: the rows to validate on.
         seed: of dropout.
         outputs: logits per text.
     """
@@ -135,114 +192,73 @@ class DiscriminatorTraining(LightningModule):
         self,
         network: nn.Module,
         settings: TrainingSettings,
-        texts_per_batch: float,
-        held_out_labels: np.ndarray,
+        train: LabelledRows,
+        held_out: LabelledRows,
         seed: int,
         outputs: int = 1,
     ):
-        super().__init__()
+        super().__init__(settings, seed)
         self.network = network
-        self.settings = settings
-        self.texts_per_batch = texts_per_batch
-        self.seed = seed
-        self.parts = 1  # in which a batch is read; more after a batch did not fit into memory
-        self.skipped = 0  # batches that did not fit into memory
-        self.register_buffer("labels", torch.tensor(held_out_labels, dtype=torch.float32), persistent=False)
-        self.register_buffer("found", torch.zeros(len(held_out_labels), outputs + 1), persistent=False)
+        self.per_batch = train.per_batch(settings.token_budget)
+        self.prefixes = train.prefixes
+        self.places = max(len(row.ids) for row in held_out.rows) if train.prefixes else 1  # of logits in a text
+        labels = torch.from_numpy(held_out.labels).repeat_interleave(self.places)
+        self.register_buffer("labels", labels, persistent=False)
+        self.register_buffer("found", torch.zeros(len(labels), outputs + 1), persistent=False)
         self.labels: Tensor
-        self.found: Tensor  # weighted logits of the held-out texts, and the weights
+        self.found: Tensor  # weighted logits at each place of the held-out texts, and the weights
 
-    def configure_optimizers(self) -> Any:
-        trained = [p for p in self.network.parameters() if p.requires_grad]
+    def read(self, part: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The logits of some rows, or of all their prefixes, with their labels, weights and places."""
+        logits, mask = self.network(part["ids"], part["mask"]), part["mask"]
+        labels, weights, places = part["labels"], part["weights"], part["texts"] * self.places
+        if not self.prefixes:
+            return logits, labels, weights, places
+        ends = mask_prefix_ends(mask)
+        places = places[:, None] + torch.arange(mask.shape[1], device=mask.device)
+        labels, weights = (each[:, None].expand(ends.shape)[ends] for each in (labels, weights))
+        return logits[ends], labels, weights, places[ends]
+
+    def loss(self, part: Batch) -> Tensor:
+        """Cross-entropy summed over texts or prefixes, in nats."""
+        logits, labels, weights, _ = self.read(part)
+        return discriminator_loss(logits, labels, weights)
+
+    def divisor(self, batch: Batch) -> float:
+        """Training texts or prefixes in a batch, on average."""
+        return self.per_batch
+
+    def width(self, batch: Batch) -> int:
+        """Padded tokens of a row."""
+        return batch["ids"].shape[1]
+
+    def clipped(self) -> list[nn.Parameter]:
+        """Matrices first: the rounding of the norm depends on the order."""
+        learned = [p for p in self.network.parameters() if p.requires_grad]
+        return sorted(learned, key=lambda parameter: parameter.ndim <= 1)
+
+    def make_optimizers(self) -> list[torch.optim.Optimizer]:
+        """AdamW without decay of vectors."""
+        decay = self.schedule.weight_decay
         groups = [
-            {"params": [p for p in trained if p.ndim > 1], "weight_decay": self.settings.weight_decay},
-            {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+            {"params": [p for p in self.clipped() if p.ndim > 1], "weight_decay": decay},
+            {"params": [p for p in self.clipped() if p.ndim <= 1], "weight_decay": 0.0},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=self.settings.learning_rate)
-        steps = int(self.trainer.estimated_stepping_batches)
-        callbacks: list[Callback] = self.trainer.callbacks  # pyright: ignore[reportAttributeAccessIssue]
-        timer = next((c for c in callbacks if isinstance(c, Timer)), None)
+        return [torch.optim.AdamW(groups, lr=self.schedule.learning_rate)]
 
-        def factor(step: int) -> float:
-            return learning_rate_factor(max(step / steps, self._time_used(timer)), self.settings.warmup)
-
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-    def _time_used(self, timer: Timer | None) -> float:
-        """The share of `max_time` that is used up, the same in all processes; 0 without a limit."""
-        if timer is None or (left := timer.time_remaining()) is None:
-            return 0.0
-        used = timer.time_elapsed()
-        return self.trainer.strategy.broadcast(used / (used + left))
-
-    def on_train_batch_start(self, batch: ClassifierBatch, batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         # Per batch, not per epoch: where in an epoch the loader draws from torch's state differs in a resumed run.
         entropy = (self.seed, self.current_epoch, batch_idx, self.global_rank)
         torch.manual_seed(int(np.random.default_rng(entropy).integers(2**62)))
 
-    def training_step(self, batch: ClassifierBatch) -> Tensor | None:
-        if (logits := self._read(batch["ids"], batch["mask"])) is None:
-            return None  # Lightning leaves the weights as they are
-        loss = discriminator_loss(logits, batch["labels"], batch["weights"])
-        texts = batch["weights"].sum()
-        self.log(
-            "train/loss",
-            loss.detach() / texts.clamp(min=1e-6),
-            on_step=True,
-            on_epoch=True,
-            batch_size=len(logits),
-            sync_dist=True,
-        )
-        return loss * self.trainer.world_size / self.texts_per_batch  # gradients are averaged over processes
-
-    def _read(self, ids: Tensor, mask: Tensor) -> Tensor | None:
-        """The logits of a batch. One that does not fit into memory is read in parts, as later batches are.
-
-        Of the parts only the logits are kept; the backward pass reads them again. None if not even one row fits.
-        """
-        while True:
-            parts = min(self.parts, len(ids))
-            try:
-                if parts == 1:
-                    return self.network(ids, mask)
-                pairs = zip(ids.tensor_split(parts), mask.tensor_split(parts), strict=True)
-                return torch.cat([checkpoint(self.network, *pair, use_reentrant=False) for pair in pairs])
-            except torch.OutOfMemoryError:
-                if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
-                    raise
-            torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
-            if parts == len(ids):
-                self._note_skipped()
-                return None
-            self._halve()
-
-    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
-        """A batch that runs out of memory here is skipped and counted; later ones are read in more parts."""
-        try:
-            super().backward(loss, *args, **kwargs)
-        except torch.OutOfMemoryError:
-            if self.trainer.world_size > 1:
-                raise
-            self.zero_grad()
-            self._note_skipped()
-            self._halve()
-
-    def _halve(self) -> None:
-        self.parts *= 2
-        log.warning("out of memory: from now on a batch is read in %d parts", self.parts)
-
-    def _note_skipped(self) -> None:
-        self.skipped += 1
-        log.warning("a batch does not fit into memory: %d batches skipped", self.skipped)
-
     def on_validation_epoch_start(self) -> None:
         self.found.zero_()
 
-    def validation_step(self, batch: ClassifierBatch) -> None:
-        logits = self.network(batch["ids"], batch["mask"]).float()
-        rows = torch.cat([logits.reshape(len(logits), -1), torch.ones_like(batch["weights"])[:, None]], dim=1)
-        self.found.index_add_(0, batch["texts"], rows * batch["weights"][:, None])
+    def add_held_out(self, part: Batch) -> None:
+        """Adds the weighted logits at their places."""
+        logits, _, weights, places = self.read(part)
+        rows = torch.cat([logits.float().reshape(len(logits), -1), torch.ones_like(weights)[:, None]], dim=1)
+        self.found.index_add_(0, places, rows * weights[:, None])
 
     def on_validation_epoch_end(self) -> None:
         # Summed over processes: a row that two of them read counts twice in both sums, which changes nothing.
@@ -257,24 +273,24 @@ class DiscriminatorTraining(LightningModule):
         )
 
 
-def train_discriminator(
-    build: Callable[[Sequence[Segments]], Discriminator],
+def train_classifier(
+    build: Callable[[Sequence[Segments]], Classifier],
     texts: Sequence[LabelledText],
     folder: Path | str,
     make_trainer: Callable[..., Trainer] = Trainer,
     settings: TrainingSettings | None = None,
     loggers: Sequence[Logger] = (),
     seed: int = 0,
-) -> Discriminator:
-    """A discriminator trained on `texts`, with the weights that `settings.keep` names, on the CPU and in `folder`.
+) -> Classifier:
+    """A classifier trained on `texts`, with the weights that `settings.keep` names, on the CPU and in `folder`.
 
-    While it trains, `folder/checkpoints/last.ckpt` is what the same call resumes from, with the result of an unbroken
-    run. Afterwards `folder` holds what `Discriminator.from_pretrained` reads, and `curve.json`. A finished folder is
-    loaded.
+    A guide learns all prefixes of its texts. While it trains, `folder/checkpoints/last.ckpt` is what the same call
+    resumes from, with the result of an unbroken run (see `fit`). Afterwards `folder` holds what `from_pretrained`
+    reads, and `curve.json`.
 
     Args:
-        build: `new_bilstm` or `new_bert` (a partial of them), called with the training texts; or any function that
-            returns a discriminator to train further.
+        build: `new_bilstm`, `new_bert` or `new_causal_guide` (a partial of them), called with the training texts; or
+            any function that returns a classifier to train further.
         texts: of all classes; they are split by group before anything else.
         folder: where to train.
         make_trainer: called with the arguments this function decides about; a partial of `Trainer` holds the others
@@ -283,106 +299,38 @@ def train_discriminator(
         loggers: Lightning loggers.
         seed: of the split, fresh weights, batches and dropout.
 
-    Raises ValueError when a side of the split lacks a class, for texts that cannot be read, or when the folder belongs
-    to other texts or settings; FloatingPointError when training diverges.
+    Raises ValueError when a side of the split lacks a class and for texts that cannot be read; FloatingPointError when
+    training diverges.
     """
     settings = settings or TrainingSettings()
-    folder = Path(folder)
-    origin = {
-        "texts": fingerprint(texts),
-        "settings": asdict(settings),
-        "seed": seed,
-    }
-    if is_finished(folder, origin, SETTINGS):
-        return Discriminator.from_pretrained(folder)
     train, held_out = split_by_group(texts, settings.held_out, seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        discriminator = build([t.segments for t in train])
-        classes = max(2, len(discriminator.labels))
+        classifier = build([t.segments for t in train])
+        names = classifier.labels if isinstance(classifier, Discriminator) else ()
+        classes = max(2, len(names))
         if (highest := max(t.label for t in texts)) >= classes:
             raise ValueError(
                 f"a classifier of {classes} classes learns labels below {classes}, but a text has {highest}"
             )
-        parts = settings.validations_per_epoch
-        discriminator.network.train()  # what was loaded is in eval mode, without dropout
-        data = DiscriminatorData(
-            train, held_out, discriminator.tokens, discriminator.truncation, settings.token_budget, parts, seed
+        classifier.network.train()  # what was loaded is in eval mode, without dropout
+        learned, checked = (read_rows(classifier, side) for side in (train, held_out))
+        fit(
+            ClassifierTraining(classifier.network, settings, learned, checked, seed, len(names) or 1),
+            Batches(partial(draw_epoch, learned, settings, seed), checked.batches(settings.token_budget)),
+            Path(folder),
+            make_trainer,
+            loggers,
+            classifier.save_pretrained,
+            monitor=MONITORS[settings.keep],
+            mode="max" if settings.keep == "auc" else "min",
+            max_epochs=settings.epochs * settings.validations_per_epoch,
+            max_time=settings.max_time,
         )
-        note_origin(folder, origin)
-        labels = np.array([t.label for t in held_out])
-        outputs = len(discriminator.labels) or 1
-        module = DiscriminatorTraining(discriminator.network, settings, data.texts_per_batch, labels, seed, outputs)
-        fit_classifier(module, data, folder, make_trainer, loggers, discriminator.save_pretrained)
-    return discriminator
-
-
-def fit_classifier(
-    module: DiscriminatorTraining,
-    data: LightningDataModule,
-    folder: Path,
-    make_trainer: Callable[..., Trainer],
-    loggers: Sequence[Logger],
-    save: Callable[[Path], None],
-) -> None:
-    """Trains the network of `module` and keeps the weights that its `settings.keep` names (see `fit_best`)."""
-    settings = module.settings
-    fit_best(
-        module,
-        data,
-        folder,
-        make_trainer,
-        loggers,
-        curve=LearningCurve("train/loss_step", ("val/loss", "val/accuracy", "val/auc")),
-        monitor="val/order" if settings.keep == "auc" else "val/loss",
-        mode="max" if settings.keep == "auc" else "min",
-        save=save,
-        max_epochs=settings.epochs * settings.validations_per_epoch,
-        max_time=settings.max_time,
-        gradient_clip_val=settings.gradient_clip,
-        use_distributed_sampler=False,  # the data module shards its batches itself
-    )
+    return classifier
 
 
 def kept_point(curve: Sequence[Mapping[str, float]], keep: Literal["auc", "loss"]) -> Mapping[str, float]:
     """The point of a `curve.json` whose weights were kept, see `TrainingSettings.keep`."""
-    points = [point for point in curve if "val/auc" in point]
-    if keep == "loss":
-        return min(points, key=lambda point: point["val/loss"])
-    return max(points, key=lambda point: order_by_auc(point["val/auc"], point["val/loss"]))
-
-
-def is_finished(folder: Path, origin: Mapping[str, Any], written_last: str) -> bool:
-    """Whether the folder holds the whole result of a training. If so, leftover checkpoints are removed.
-
-    Args:
-        folder: where to train.
-        origin: what the result depends on, as `note_origin` writes it.
-        written_last: the name of the file that is written last.
-
-    Raises ValueError for a folder that was begun with another origin.
-    """
-    path = folder / ORIGIN
-    if path.is_file() and path.read_text(encoding="utf-8") != _noted(origin):
-        different = ", ".join(
-            key for key, value in json.loads(path.read_text(encoding="utf-8")).items() if origin.get(key) != value
-        )
-        raise ValueError(
-            f"a folder is trained from one set of {', '.join(origin)}, but {path} names other {different}: "
-            "use another folder, or remove this one"
-        )
-    if not (folder / written_last).is_file():
-        return False
-    if (folder / "checkpoints").is_dir():
-        shutil.rmtree(folder / "checkpoints")
-    return True
-
-
-def note_origin(folder: Path, origin: Mapping[str, Any]) -> None:
-    """Writes to the folder what the training depends on, once the texts are known to be usable."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ORIGIN).write_text(_noted(origin), encoding="utf-8")
-
-
-def _noted(origin: Mapping[str, Any]) -> str:
-    return json.dumps(origin, indent=2) + "\n"
+    name, best = MONITORS[keep], max if keep == "auc" else min
+    return best((point for point in curve if name in point), key=lambda point: point[name])

@@ -1,4 +1,4 @@
-"""Vocabulary: the tokens of a model that is trained from scratch, learned from its training text or borrowed."""
+"""Tokens of a classifier: a vocabulary that is learned or borrowed, or the tokenizer of an encoder."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from core.settings import Count, checked_dataclass, read_settings
 from data.chinese import split_chinese
 from data.words import RUNS_AND_MARKS
 from discriminators.segments import Layout
+from models.model import plain_token_ids
 
 LEARNED = ("characters", "jieba", "words", "bpe")
 BORROWED = "tokenizer"
@@ -79,6 +80,27 @@ def load_vocabulary(path: Path) -> Vocabulary:
         tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
     tokenizer.encode_special_tokens = True  # not kept in the tokenizer's own json
     return Vocabulary(content["kind"], tokenizer, content["max_tokens"])
+
+
+@dataclass(frozen=True)
+class EncoderTokens:
+    """The tokenizer of an encoder; text that spells a special token is read as plain text."""
+
+    tokenizer: PreTrainedTokenizerBase
+    max_tokens: int
+
+    @property
+    def layout(self) -> Layout:
+        """[CLS] segment [SEP] segment [SEP], with the tokenizer's own special tokens."""
+        ids = {name: getattr(self.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "pad")}
+        missing = [name for name, value in ids.items() if value is None]
+        if missing:
+            raise SettingFault(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
+        return Layout((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_tokens)
+
+    def encode(self, segments: Sequence[str]) -> list[list[int]]:
+        """The ids of each segment, without special tokens."""
+        return plain_token_ids(self.tokenizer, segments)
 
 
 def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -1,13 +1,14 @@
 """Batches of sequences with different lengths: sorted by length and filled up to a budget."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+T = TypeVar("T")
 BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
 
 
@@ -65,19 +66,34 @@ def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list
     return batches
 
 
+def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
+    """`work(size)`; if the device runs out of memory, `work(size // 2)`, and so on down to 1.
+
+    Raises torch.OutOfMemoryError when a size of 1 does not fit.
+    """
+    while True:
+        try:
+            return work(size)
+        except torch.OutOfMemoryError:
+            if size == 1:
+                raise
+        torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
+        size //= 2
+
+
 def halve_when_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:
-    """`work(batch)`; if the device runs out of memory, the two halves of the batch, and so on down to one row.
+    """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold.
 
     Raises torch.OutOfMemoryError when a single row does not fit.
     """
-    try:
-        return work(batch)
-    except torch.OutOfMemoryError:
-        if len(batch) == 1:
-            raise
-    torch.cuda.empty_cache()  # inside the except block the tensors of the failed attempt are still referenced
-    half = len(batch) // 2
-    return halve_when_out_of_memory(work, batch[:half]) + halve_when_out_of_memory(work, batch[half:])
+    found: list[Any] = []
+
+    def read_rest(size: int) -> list[Any]:
+        while len(found) < len(batch):
+            found.extend(work(batch[len(found) : len(found) + size]))
+        return found
+
+    return shrink_until_it_fits(read_rest, len(batch))
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:

@@ -25,9 +25,9 @@ from core.faults import InputFaults, fault, read_all, shown
 from core.settings import Fraction, Size, checked_dataclass
 from data.files import located_examples
 from data.splits import split_by
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator
 from discriminators.segments import Segments
+from discriminators.texts import LabelledText
 from oumg.pieces import draw_common_length, find_shared_start, normalise_text, split_pieces, strip_templates
 
 FEWEST_INPUTS = 4  # two to learn from, one to validate on, one to test on

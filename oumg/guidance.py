@@ -17,11 +17,9 @@ from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
 from core.faults import SettingFault
 from core.settings import Count, NonNegative, Size, check
-from discriminators.bilstm import AttentionBiLSTM
-from discriminators.bilstm_guide import TO_DO, BiLSTMGuide, TokenMismatchError
-from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
-from discriminators.text_guide import TextBridge
+from discriminators.guides import TO_DO, BiLSTMGuide, CausalGuide, TextBridge, TokenMismatchError
+from discriminators.networks import AttentionBiLSTM
 from discriminators.vocabulary import Vocabulary
 
 GuidanceRule = Literal["normalised", "fudge"]

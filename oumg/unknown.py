@@ -7,11 +7,10 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from discriminators.bert import EncoderTokens
-from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from discriminators.segments import clean
-from discriminators.vocabulary import BORROWED, SPECIAL
+from discriminators.vocabulary import BORROWED, SPECIAL, EncoderTokens
 from models.model import plain_token_ids
 
 

@@ -23,7 +23,7 @@ from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequ
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from data.sentences import split_english
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.plots import plot_analyses
 from experiments.ctrl_eval.tables import Analyses, Evaluated, tabulate

@@ -1,7 +1,7 @@
 """Judge: the scores of one text by the metrics that a folder of models has, and what explains each score."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from core.faults import ExampleFaults
 from core.scores import Metric
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
-from data.sentences import split_english
+from discriminators.explanations import explain_parts
 from experiments.report.explanations import Line, read_explanation
 from mars.metric import MARS
 
@@ -76,12 +76,6 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
         return Judgement(name, None, scores.reasons[0])
     known = scores.explanations[0] if scores.explanations else {}
     if isinstance(metric, DiscriminatorScore):
-        known = {"parts": read_segments(metric, example)}
+        read = metric.discriminator.logits_or_nan
+        (known,) = explain_parts(read, [example.turns or (example.text,)], "turn" if example.turns else "sentence")
     return Judgement(name, float(value), None, tuple(read_explanation(known, aspect)))
-
-
-def read_segments(metric: DiscriminatorScore, example: Example) -> list[tuple[str, float]]:
-    """Each turn, or each sentence, with its logit when it is read alone."""
-    segments: Sequence[str] = example.turns or split_english(example.text)
-    logits, _ = metric.discriminator.logits([(segment,) for segment in segments])
-    return [(f"{segment} ", float(logit)) for segment, logit in zip(segments, logits, strict=True)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, NonNegative, Seed, checked_dataclass
-from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from experiments.steering.generation import check_candidates
 from experiments.steering.prompts import encode_prompts
 from experiments.steering.steps import WrittenToken, write_tokens

@@ -9,7 +9,7 @@ from transformers import LogitsProcessor
 from core.example import Example
 from core.settings import Count, NonNegative, checked_dataclass
 from data.splits import split_by
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
@@ -117,9 +117,9 @@ def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ..
     return first, second
 
 
-def choose_guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int) -> list[LabelledText]:
+def choose_guide_texts(human: Sequence[Example], machine: Sequence[Example], most: int | None) -> list[LabelledText]:
     """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0), `most` in all."""
-    pairs = list(zip(human, machine, strict=True))[: most // 2]
+    pairs = list(zip(human, machine, strict=True))[: None if most is None else most // 2]
     return [
         LabelledText((poem.text,), label, str(poem.group))
         for pair in pairs

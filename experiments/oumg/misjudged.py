@@ -7,7 +7,7 @@ import numpy as np
 
 from core.scores import Scores
 from discriminators.discriminator import Discriminator
-from discriminators.explanations import explain_sentences
+from discriminators.explanations import explain_parts
 from experiments.oumg.findings import SystemFindings
 from experiments.oumg.tables import logit_signature
 from experiments.report.disagreements import find_worst
@@ -38,7 +38,8 @@ def find_misjudged(found: SystemFindings, device: str, synthetic: bool) -> Score
         explanations: list[dict[str, Any]] = [{} for _ in once]
         if worst := [i for i, *_ in find_worst(ratings, logits)]:
             judge = Discriminator.from_pretrained(trained.source, device)
-            for i, explained in zip(worst, explain_sentences(judge, [texts[once[i]][1] for i in worst]), strict=True):
+            found_parts = explain_parts(judge.logits_or_nan, [texts[once[i]][1] for i in worst], "sentence")
+            for i, explained in zip(worst, found_parts, strict=True):
                 explanations[i] = explained
         scores[f"{kind}_seed_{seed}"] = Scores({"logit": logits}, logit_signature(trained), explanations=explanations)
     return ScoredSet("human or machine", tuple(texts[i][0] for i in once), scores, synthetic)

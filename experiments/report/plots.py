@@ -33,8 +33,8 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for i, (name, points) in enumerate(curves.items()):
-        held_out = [(p["step"], p["held_out_nll"]) for p in points if "held_out_nll" in p]
-        training = [(p["step"], p["train_nll"]) for p in points if "train_nll" in p]
+        held_out = [(p["step"], p["val/loss"]) for p in points if "val/loss" in p]
+        training = [(p["step"], p["train/loss"]) for p in points if "train/loss" in p]
         if training:
             axes.plot(*zip(*training, strict=True), color=f"C{i}", alpha=0.4, label=f"{name}, training")
         axes.plot(*zip(*held_out, strict=True), marker="o", color=f"C{i}", label=f"{name}, held out")

@@ -12,7 +12,7 @@ from core.faults import InputFaults, printable
 from core.settings import Count, Positive, Seed, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.corpus import Corpus
-from discriminators.bilstm_guide import TokenMismatchError
+from discriminators.guides import TokenMismatchError
 from experiments.contracts import Outcome, Run, Table
 from experiments.steering.generation import check_candidates
 from experiments.steering.models import generator_share, load_generator, train_label_guide

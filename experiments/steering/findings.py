@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.corpus import Corpus
-from discriminators.causal_guide import CausalGuide
 from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from experiments.contracts import Run
 from experiments.steering.generation import MakeGuidance, continue_prompts, measure_overhead
 from experiments.steering.models import LabelJudges

@@ -12,7 +12,7 @@ from core.example import Example
 from core.faults import InputFaults
 from data.corpus import Corpus
 from data.splits import split_share
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
 LONGEST_NAME = 40  # characters of a label in the name of a folder

@@ -3,19 +3,18 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
-from discriminators.data_module import LabelledText
-from discriminators.discriminator import Discriminator
-from discriminators.training import VERSION, TrainingSettings, train_discriminator
+from discriminators.texts import LabelledText
+from discriminators.training import VERSION, TrainingSettings, train_classifier
 from experiments.contracts import Run
 from experiments.training.trained import Trained, find_or_train
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class DiscriminatorPlan:
     """A discriminator to train.
 
@@ -25,9 +24,9 @@ class DiscriminatorPlan:
         texts: maximum number of texts to learn from, of all classes together; None for all.
     """
 
-    build: partial[Discriminator]
+    build: partial
     training: TrainingSettings
-    texts: int | None = None
+    texts: Count | None = None
 
     @property
     def per_class(self) -> int | None:
@@ -42,7 +41,7 @@ def find_or_train_discriminator(
     texts = choose_groups(texts, plan.texts, seed)
 
     def build(folder: Path) -> None:
-        train_discriminator(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
+        train_classifier(plan.build, texts, folder, run.trainer, plan.training, run.loggers(name), seed)
 
     depends = {"build": plan.build, "training": plan.training, "texts": fingerprint(texts), "seed": seed}
     return find_or_train(run, name, depends, build, VERSION)

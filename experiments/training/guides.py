@@ -9,91 +9,76 @@ from transformers import PreTrainedTokenizerBase
 from core.faults import InputFaults
 from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
-from discriminators.causal_guide import SETTINGS as GUIDE
-from discriminators.causal_guide import CausalGuide, GuideShape, train_causal_guide
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
-from discriminators.discriminator import Discriminator, new_token_bilstm
-from discriminators.prefixes import prefix_texts
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.discriminator import Discriminator
+from discriminators.guides import SETTINGS as GUIDE
+from discriminators.guides import CausalGuide, new_causal_guide
+from discriminators.texts import LabelledText, prefix_texts
+from discriminators.training import VERSION, train_classifier
 from experiments.contracts import Run
+from experiments.training.discriminators import DiscriminatorPlan, choose_groups
 from experiments.training.trained import Trained, find_or_train
 from models.model import plain_token_ids
 from models.tokens import decode_tokens
 
-VERSION = 2  # of trained guides; raise it whenever the same plan and texts would give other weights
-
 
 @checked_dataclass
-class CausalGuidePlan:
-    """A causal guide: its size, its training, and the maximum number of training texts of both classes together."""
-
-    shape: GuideShape
-    training: TrainingSettings
-    texts: Count
-
-    def train(
-        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
-    ) -> None:
-        """Trains on all prefixes of whole texts."""
-        train_causal_guide(
-            texts, tokenizer, folder, run.trainer, self.training, self.shape, run.loggers(name), run.seed
-        )
-
-
-@checked_dataclass
-class BiLSTMGuidePlan:
-    """The exact Bi-LSTM guide, which reads each prefix from its beginning.
+class GuidePlan(DiscriminatorPlan):
+    """A guide to train, on prefixes of whole texts in the tokens of a generator.
 
     Attributes:
-        embedding_dim, hidden_dim: its size.
-        training: how to train it.
-        texts: the most texts of both classes together.
-        prefixes: the most prefixes of a text, drawn at random; None for all, as in the paper.
+        build: what to build, a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
+        prefixes: maximum number of prefixes of a text for the exact guide, drawn at random; None for all, as in the
+            paper. The causal guide learns all in one pass.
     """
 
-    embedding_dim: Count
-    hidden_dim: Count
-    training: TrainingSettings
-    texts: Count
-    prefixes: Count | None
+    prefixes: Count | None = None
 
-    def train(
-        self, run: Run, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, folder: Path, name: str
-    ) -> None:
-        """Trains on prefixes of whole texts."""
-        beginnings = prefix_texts(
-            texts,
-            lambda text: plain_token_ids(tokenizer, [text])[0],
-            partial(decode_tokens, tokenizer),
-            self.prefixes,
-            run.seed,
-        )
-        build = partial(
-            new_token_bilstm, tokenizer=tokenizer, embedding_dim=self.embedding_dim, hidden_dim=self.hidden_dim
-        )
-        train_discriminator(build, beginnings, folder, run.trainer, self.training, run.loggers(name), run.seed)
-
-
-GuidePlan = CausalGuidePlan | BiLSTMGuidePlan
+    @property
+    def is_causal(self) -> bool:
+        """Whether it learns all prefixes of a text in one pass."""
+        return self.build.func is new_causal_guide
 
 
 def find_or_train_guide(
     run: Run, name: str, plan: GuidePlan, texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase
 ) -> Trained:
-    """Trains a guide on prefixes of all of `texts` in the tokens of a generator, or finds its stage."""
+    """Trains a guide on prefixes of `texts`, at most `plan.texts` of them, or finds its stage.
+
+    The prefixes end where tokens of the generator of `tokenizer` do.
+    """
+    texts = choose_groups(texts, plan.texts, run.seed)
+
+    def build(folder: Path) -> None:
+        learned = texts if plan.is_causal else cut_prefixes(texts, tokenizer, plan.prefixes, run.seed)
+        new = partial(plan.build, tokenizer=tokenizer)
+        train_classifier(new, learned, folder, run.trainer, plan.training, run.loggers(name), run.seed)
+
     depends = {
-        "plan": plan,
-        "tokens": fingerprint(tokenizer.get_vocab()),
-        "texts": fingerprint(texts),
+        "build": plan.build,
+        "training": plan.training,
+        "prefixes": plan.prefixes,
         "seed": run.seed,
+        "texts": fingerprint(texts),
+        "tokens": fingerprint(tokenizer.get_vocab()),
     }
-    return find_or_train(run, name, depends, lambda folder: plan.train(run, texts, tokenizer, folder, name), VERSION)
+    return find_or_train(run, name, depends, build, VERSION)
+
+
+def cut_prefixes(
+    texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, most: int | None, seed: int
+) -> list[LabelledText]:
+    """The prefixes of texts in the tokens of a generator, at most `most` of each (see `prefix_texts`)."""
+
+    def encode(text: str) -> list[int]:
+        return plain_token_ids(tokenizer, [text])[0]
+
+    return prefix_texts(texts, encode, partial(decode_tokens, tokenizer), most, seed)
 
 
 def prefix_notes(plan: GuidePlan) -> list[str]:
     """A note on a guide that learns only a part of the prefixes."""
-    if isinstance(plan, CausalGuidePlan) or plan.prefixes is None:
+    if plan.prefixes is None:
         return []
     return [
         f"the guide learned at most {plan.prefixes} prefixes of each text, drawn at random; the paper's guide learns "

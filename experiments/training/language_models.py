@@ -17,7 +17,7 @@ from models.training import (
     NOT_LEARNED,
     VERSION,
     Batch,
-    Schedule,
+    LanguageModelSchedule,
     Task,
     Trainable,
     causal_batch,
@@ -71,7 +71,7 @@ class LanguageModelPlan:
     """
 
     model: Any
-    schedule: Schedule
+    schedule: LanguageModelSchedule
     learns: Learns
     tasks_per_text: int = 1
 

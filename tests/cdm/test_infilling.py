@@ -15,7 +15,7 @@ from cdm.pair import Pair
 from data.builtin.dialogues import generate_dialogues
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
-from models.training import Schedule, train_language_model
+from models.training import LanguageModelSchedule, train_language_model
 
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
@@ -33,7 +33,9 @@ class Killed(pl.Callback):
             raise RuntimeError("killed")
 
 
-def train(folder: Path, schedule: Schedule, times: int, seed: int, trainer: Callable[..., pl.Trainer]) -> None:
+def train(
+    folder: Path, schedule: LanguageModelSchedule, times: int, seed: int, trainer: Callable[..., pl.Trainer]
+) -> None:
     """A model learns `times` gaps of each of 100 dialogues in an epoch."""
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
     learned = GAPS.tasks(lm, [turns for turns in DIALOGUES[:100] for _ in range(times)])
@@ -52,11 +54,11 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
     held_out = tokenise(lm, DIALOGUES[100:], GAPS.longest)
     tasks = held_out.tasks(seed=1)
     before = held_out_nll(lm, held_out.infilling, tasks)
-    train(tmp_path, Schedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon), 4, 0, make_trainer)
+    train(tmp_path, LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon), 4, 0, make_trainer)
     curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
     after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), held_out.infilling, tasks)
     assert after < before - 1.5
-    held = [point["held_out_nll"] for point in curve if "held_out_nll" in point]
+    held = [point["val/loss"] for point in curve if "val/loss" in point]
     assert len(held) == 3
     assert after == pytest.approx(min(held), abs=1e-4)
     assert curve[-1]["step"] == 3 * 25  # 400 tasks in batches of 16
@@ -64,7 +66,7 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
 
 
 def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
-    schedule = Schedule(epochs=3, batch_size=32, learning_rate=0.01, muon=0.005)
+    schedule = LanguageModelSchedule(epochs=3, batch_size=32, learning_rate=0.01, muon=0.005)
     train(tmp_path / "whole", schedule, 1, 4, make_trainer)
     with pytest.raises(RuntimeError, match="killed"):
         train(tmp_path / "killed", schedule, 1, 4, partial(make_trainer, Killed()))

@@ -4,12 +4,15 @@ import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytorch_lightning import Trainer
 
-from discriminators.data_module import LabelledText
-from discriminators.discriminator import Discriminator, new_bert, new_bilstm
+from discriminators.discriminator import new_bert, new_bilstm
+from discriminators.guides import new_causal_guide
+from discriminators.texts import LabelledText
+from models.tiny import train_tokenizer
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
 
@@ -38,11 +41,13 @@ def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def builds(toy_encoder: Path) -> dict[str, Callable[..., Discriminator]]:
+def builds(toy_encoder: Path) -> dict[str, Callable[..., Any]]:
     """How to build a toy of each kind."""
+    tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
     return {
         "bilstm": partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, max_tokens=64, dropout=0.1),
         "bert": partial(new_bert, encoder=str(toy_encoder)),
+        "guide": partial(new_causal_guide, tokenizer=tokenizer, embedding_dim=16, hidden_dim=16, dropout=0.1),
     }
 
 

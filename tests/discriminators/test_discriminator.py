@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from core.faults import InputFaults
-from discriminators.batches import pad_rows
-from discriminators.data_module import LabelledText
-from discriminators.discriminator import Discriminator
-from discriminators.segments import read
+from discriminators.discriminator import Discriminator, new_bert
+from discriminators.segments import pad_rows, read
+from discriminators.texts import LabelledText
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
@@ -169,3 +168,13 @@ def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
         Discriminator.from_pretrained(tmp_path)
     assert str(tmp_path / (blamed[0] if blamed else name.split("/")[0])) in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_bert_of_labels_is_saved_with_them(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
+    encoder = saved_bert(["cat", "dog"], 16, 1, 32)
+    bert = new_bert(encoder=str(encoder), labels=("animals", "food", "sports"))
+    bert.save_pretrained(tmp_path)
+    again = Discriminator.from_pretrained(tmp_path)
+    bert.network.eval()
+    np.testing.assert_allclose(again.logits([("cat",), ("dog cat",)])[0], bert.logits([("cat",), ("dog cat",)])[0])
+    assert again.logits([("cat",)])[0].shape == (1, 3)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, has_tokens, pack_segments, read
+from discriminators.segments import Layout, TokenRow, has_tokens, pack_segments, pad_rows, read
 from models.batching import join_ids
 
 
@@ -118,3 +118,10 @@ def test_no_texts():
     assert rows == []
     assert dropped.dtype == np.int64
     assert len(dropped) == 0
+
+
+def test_padding():
+    rows = [TokenRow(np.array([5, 6]), 0, 1.0), TokenRow(np.array([7]), 1, 1.0)]
+    ids, mask = pad_rows(rows, pad=9)
+    assert ids.tolist() == [[5, 6], [7, 9]]
+    assert mask.tolist() == [[True, True], [True, False]]

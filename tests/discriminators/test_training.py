@@ -1,26 +1,38 @@
-"""Training: the loss by hand, the split, learning, resuming."""
+"""Training: the loss by hand, batches, learning, resuming, several labels, and batches that do not fit into memory."""
 
 import json
 import math
 import random
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.plugins.precision import MixedPrecision
 from sklearn.metrics import roc_auc_score
 
 from core.faults import SettingFault
-from discriminators.data_module import DiscriminatorData, LabelledText, split_by_group
-from discriminators.discriminator import Discriminator
-from discriminators.training import TrainingSettings, discriminator_loss, kept_point, train_discriminator
+from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.segments import Segments, TokenRow
+from discriminators.texts import LabelledText, split_by_group
+from discriminators.training import (
+    LabelledRows,
+    TrainingSettings,
+    discriminator_loss,
+    draw_epoch,
+    held_out_metrics,
+    kept_point,
+    order_by_auc,
+    read_rows,
+    train_classifier,
+)
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
@@ -43,58 +55,55 @@ def test_loss_by_hand():
     assert loss.item() == pytest.approx(math.log(4 / 3) + 0.5 * math.log(2))
 
 
-def test_split_keeps_groups_together():
-    texts = [LabelledText((f"t{i}",), i % 2, f"g{i // 4}") for i in range(80)]
-    train, held_out = split_by_group(texts, 0.25, seed=1)
-    assert not {t.group for t in train} & {t.group for t in held_out}
-    assert len(held_out) == 20
-    assert {t.segments for t in train} | {t.segments for t in held_out} == {t.segments for t in texts}
-    other_order = split_by_group(texts[::-1], 0.25, seed=1)
-    assert {t.group for t in other_order[1]} == {t.group for t in held_out}
-    assert split_by_group(texts, 0.25, seed=2) != (train, held_out)
-
-
-def test_a_side_without_a_class():
-    texts = [LabelledText((f"t{i}",), 1, f"g{i}") for i in range(10)]
-    with pytest.raises(ValueError, match="among the training texts, but these are 8 of label 1 and 0 of label 0"):
-        split_by_group(texts, 0.2, seed=0)
-    texts = [LabelledText((f"t{i}",), i % 2, "same") for i in range(10)]
-    with pytest.raises(ValueError, match="both classes must be among the training texts"):
-        split_by_group(texts, 0.2, seed=0)
-    with pytest.raises(ValueError, match="a label must be 0 or more, but is -1"):
-        LabelledText(("a",), -1, "g")
-
-
 def test_settings_out_of_range():
     with pytest.raises(SettingFault, match="epochs must be greater than or equal to 1, but is 0"):
         TrainingSettings(epochs=0)
-    with pytest.raises(SettingFault, match="warmup must be less than 1, but is 1"):
-        TrainingSettings(warmup=1)
+    with pytest.raises(SettingFault, match="warm_up must be less than 1, but is 1"):
+        TrainingSettings(warm_up=1)
     with pytest.raises(SettingFault, match="held_out must be less than 1, but is 1"):
         TrainingSettings(held_out=1.5)
     with pytest.raises(SettingFault, match="keep must be 'auc' or 'loss', but is 'accuracy'"):
         TrainingSettings(keep="accuracy")  # pyright: ignore[reportArgumentType]
 
 
-def test_data_module_refuses_a_shared_group(builds: Builds, toy_texts: list[LabelledText]):
-    tokens = builds["bilstm"]([t.segments for t in toy_texts]).tokens
-    with pytest.raises(ValueError, match="on both sides of the split, but 1 are: 'g0'"):
-        DiscriminatorData(toy_texts[:4], toy_texts[:2], tokens, "error", 512)
-
-
 def test_batches_carry_labels_and_weights(builds: Builds, toy_texts: list[LabelledText]):
-    tokens = builds["bilstm"]([t.segments for t in toy_texts]).tokens
+    classifier = builds["bilstm"]([t.segments for t in toy_texts])
     long = LabelledText(tuple(t.segments[0] for t in toy_texts[:20]), 1, "long")
-    data = DiscriminatorData([*toy_texts[:40], long], toy_texts[-4:], tokens, "window", 512)
-    batches = list(data.train_dataloader())
+    texts = [*toy_texts[:40], long]
+    rows = read_rows(classifier, texts)
+    batches = [make() for make in rows.batches(512, np.random.default_rng(0))]
     shares = np.zeros(41)
     for batch in batches:
         assert batch["ids"].numel() <= 512
         np.add.at(shares, batch["texts"].numpy(), batch["weights"].numpy())
-        for label, text in zip(batch["labels"], batch["texts"], strict=True):
-            assert label == (1 if text == 40 else toy_texts[text].label)
+        assert batch["labels"].tolist() == [texts[i].label for i in batch["texts"]]
     np.testing.assert_allclose(shares, 1, atol=1e-6)
-    assert data.texts_per_batch == pytest.approx(41 / len(batches))
+    assert rows.per_batch(512) == pytest.approx(41 / len(batches))
+
+
+def ids_of(settings: TrainingSettings, seed: int, epoch: int) -> list[list[list[int]]]:
+    """The token ids of the batches of an epoch of 49 rows with different lengths."""
+    rows = [TokenRow(np.full(i, i), i - 1, 1.0) for i in range(1, 50)]
+    data = LabelledRows(rows, np.zeros(49, np.float32), pad=0)
+    return [make()["ids"].tolist() for make in draw_epoch(data, settings, seed, epoch)]
+
+
+def test_the_order_of_batches_depends_on_seed_and_epoch_only():
+    settings = TrainingSettings(token_budget=60)
+    assert ids_of(settings, 0, 3) == ids_of(settings, 0, 3)
+    assert ids_of(settings, 0, 3) != ids_of(settings, 0, 4)
+    assert ids_of(settings, 0, 3) != ids_of(settings, 1, 3)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_epochs_between_validations_share_one_pass(parts: int):
+    whole = ids_of(TrainingSettings(token_budget=60), 5, 2)
+    settings = TrainingSettings(token_budget=60, validations_per_epoch=parts)
+    shares = [ids_of(settings, 5, 2 * parts + part) for part in range(parts)]
+    assert len({len(s) for s in shares}) == 1
+    found = [batch for share in shares for batch in share]
+    assert all(batch in found for batch in whole)
+    assert len(found) - len(whole) < parts
 
 
 def held_out_points(path: Path) -> list[dict[str, float]]:
@@ -105,7 +114,7 @@ def held_out_points(path: Path) -> list[dict[str, float]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path):
     logger = CSVLogger(tmp_path, name="log")
-    trained = train_discriminator(
+    trained = train_classifier(
         builds[kind], toy_texts, tmp_path / "d", make_trainer, SETTINGS, loggers=[logger], seed=1
     )
     _, held_out = split_by_group(toy_texts, SETTINGS.held_out, seed=1)
@@ -125,11 +134,31 @@ def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_t
     assert "val/auc" in (Path(logger.log_dir) / "metrics.csv").read_text()
 
 
+class Scaled(MixedPrecision):
+    """Scales gradients as float16 needs it, but computes in float32."""
+
+    def __init__(self) -> None:
+        super().__init__("16-mixed", "cpu", torch.amp.GradScaler("cpu", init_scale=1024.0))
+
+    def forward_context(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return nullcontext()
+
+
+def test_scaled_gradients_are_clipped_as_they_are_without_a_scale(builds: Builds, toy_texts, make_trainer, tmp_path):
+    settings = replace(SETTINGS, epochs=1, gradient_clip=0.1)
+    found = [
+        train_classifier(partial(builds["bilstm"], dropout=0.0), toy_texts[:80], tmp_path / str(i), trainer, settings)
+        for i, trainer in enumerate((make_trainer, partial(make_trainer, plugins=[Scaled()])))
+    ]
+    for plain, scaled in zip(*(each.network.parameters() for each in found), strict=True):
+        torch.testing.assert_close(scaled, plain, atol=1e-4, rtol=0)
+
+
 def test_the_same_texts_in_both_classes_teach_nothing(
     builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path
 ):
     twins = [LabelledText(t.segments, label, t.group) for t in toy_texts[:60] for label in (0, 1)]
-    train_discriminator(builds["bilstm"], twins, tmp_path, make_trainer, SETTINGS)
+    train_classifier(builds["bilstm"], twins, tmp_path, make_trainer, SETTINGS)
     curve = held_out_points(tmp_path / "curve.json")
     assert all(abs(p["val/auc"] - 0.5) < 0.02 for p in curve)  # twins differ by rounding
     assert [p["val/accuracy"] for p in curve] == [0.5] * 4
@@ -139,7 +168,7 @@ def test_labels_at_random_stay_near_chance(builds: Builds, toy_texts: list[Label
     generator = random.Random(3)
     noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
     settings = TrainingSettings(epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.5)
-    train_discriminator(builds["bilstm"], noise, tmp_path, make_trainer, settings)
+    train_classifier(builds["bilstm"], noise, tmp_path, make_trainer, settings)
     curve = held_out_points(tmp_path / "curve.json")
     assert abs(curve[-1]["val/auc"] - 0.5) < 0.15
 
@@ -152,7 +181,7 @@ def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[Lab
     found: dict[str, float] = {}
     for keep in ("loss", "auc"):
         settings = TrainingSettings(epochs=6, learning_rate=2e-2, token_budget=512, held_out=0.5, keep=keep)
-        learned = train_discriminator(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
+        learned = train_classifier(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
         logits, _ = learned.logits([t.segments for t in held_out])
         points = held_out_points(tmp_path / keep / "curve.json")
         found[keep] = float(roc_auc_score([t.label for t in held_out], logits))
@@ -161,10 +190,11 @@ def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[Lab
 
 
 def test_kept_point_by_hand():
-    curve = [{"step": 1, "train/loss_step": 0.1}, {"step": 2, "val/loss": 0.4, "val/auc": 0.7}]
-    curve.append({"step": 3, "val/loss": 0.6, "val/auc": 0.8})
-    curve.append({"step": 4, "val/loss": 0.5, "val/auc": 0.801})
-    curve.append({"step": 5, "val/loss": 0.7, "val/auc": 0.802})
+    found = [(0.4, 0.7), (0.6, 0.8), (0.5, 0.801), (0.7, 0.802)]
+    points = [
+        {"step": i, "val/loss": loss, "val/order": order_by_auc(auc, loss)} for i, (loss, auc) in enumerate(found, 2)
+    ]
+    curve = [{"step": 1, "train/loss": 0.1}, *points]
     assert [kept_point(curve, keep)["step"] for keep in ("loss", "auc")] == [2, 4]
 
 
@@ -183,14 +213,14 @@ def killing(make_trainer: Callable[..., Trainer], epoch: int, callbacks, **argum
     return make_trainer(callbacks=[*callbacks, Kill(epoch)], **arguments)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "guide"])
 def test_killed_and_run_again_is_an_unbroken_run(
     kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
 ):
     settings = TrainingSettings(
         epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.2, validations_per_epoch=2, max_time="00:01:00:00"
     )
-    train = partial(train_discriminator, builds[kind], toy_texts, settings=settings)
+    train = partial(train_classifier, builds[kind], toy_texts, settings=settings)
     unbroken = train(tmp_path / "a", make_trainer)
     for epoch in (0, 2, 3):
         with pytest.raises(RuntimeError, match="killed"):
@@ -204,37 +234,16 @@ def test_killed_and_run_again_is_an_unbroken_run(
     assert len(held_out_points(tmp_path / "a" / "curve.json")) == 4
 
 
-def test_a_finished_folder_is_loaded_and_a_foreign_one_refused(
-    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
-):
-    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
-    first = train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
-
-    def never(**arguments):
-        raise AssertionError("must not train again")
-
-    again = train_discriminator(builds["bilstm"], toy_texts, tmp_path, never, settings)
-    text = [toy_texts[0].segments]
-    assert again.logits(text)[0] == first.logits(text)[0]
-    with pytest.raises(ValueError, match="names other texts: use another folder, or remove this one"):
-        train_discriminator(builds["bilstm"], toy_texts[:-2], tmp_path, make_trainer, settings)
-
-
 def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(
     builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
 ):
     settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
     with pytest.raises(ValueError, match="both classes must be among"):
-        train_discriminator(builds["bilstm"], [t for t in toy_texts if t.label], tmp_path, make_trainer, settings)
+        train_classifier(builds["bilstm"], [t for t in toy_texts if t.label], tmp_path, make_trainer, settings)
     blank = [replace(t, segments=(" ",)) for t in toy_texts]
     with pytest.raises(ValueError, match="not blank"):
-        train_discriminator(builds["bilstm"], blank, tmp_path, make_trainer, settings)
-    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
-
-
-def test_a_string_is_no_segments():
-    with pytest.raises(ValueError, match=r"a sequence of segments, but got a string: pass \('a text',\)"):
-        LabelledText("a text", 1, "g")  # pyright: ignore[reportArgumentType]
+        train_classifier(builds["bilstm"], blank, tmp_path, make_trainer, settings)
+    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
 
 
 def test_training_does_not_disturb_the_random_state(
@@ -244,7 +253,7 @@ def test_training_does_not_disturb_the_random_state(
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -254,38 +263,109 @@ def test_time_limit_stops_and_keeps_what_was_learned(
     settings = TrainingSettings(
         epochs=10**4, max_time="00:00:00:02", token_budget=512, held_out=0.2, learning_rate=1e-2
     )
-    trained = train_discriminator(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    trained = train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
     curve = held_out_points(tmp_path / "curve.json")
     assert 1 <= len(curve) < 1000
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
 
 
-TWO_PROCESSES = """
-import json, sys
-from functools import partial
-from pytorch_lightning import Trainer
-from discriminators.data_module import LabelledText
-from discriminators.discriminator import new_bilstm
-from discriminators.training import TrainingSettings, train_discriminator
-
-texts = [LabelledText(tuple(s), label, group) for s, label, group in json.load(open(sys.argv[1]))]
-trainer = partial(Trainer, accelerator="cpu", devices=2, strategy="ddp", enable_progress_bar=False)
-build = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, max_tokens=64)
-settings = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=300, held_out=0.2)
-train_discriminator(build, texts, sys.argv[2], trainer, settings)
-"""
+LABELS = ("animals", "food", "sports")
+THREE = ("cat dog cow", "soup bread rice", "goal race team")
+TEXTS = [
+    LabelledText((" ".join(np.random.default_rng(i).permutation([*words.split(), "the", "a"])),), label, f"g{i}")
+    for i in range(60)
+    for label, words in enumerate(THREE)
+]
 
 
-@pytest.mark.slow
-def test_two_processes_validate_as_one(toy_texts: list[LabelledText], tmp_path: Path):
-    (tmp_path / "train.py").write_text(TWO_PROCESSES)
-    (tmp_path / "texts.json").write_text(json.dumps([[t.segments, t.label, t.group] for t in toy_texts]))
-    command = [sys.executable, tmp_path / "train.py", tmp_path / "texts.json", tmp_path / "d"]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    kept = Discriminator.from_pretrained(tmp_path / "d")
-    _, held_out = split_by_group(toy_texts, 0.2, seed=0)
-    logits, _ = kept.logits([t.segments for t in held_out])
-    signs = np.array([1 if t.label else -1 for t in held_out])
-    curve = held_out_points(tmp_path / "d" / "curve.json")
-    assert min(p["val/loss"] for p in curve) == pytest.approx(np.mean(np.logaddexp(0, -signs * logits)), abs=1e-5)
-    assert np.mean(np.sign(logits) == signs) > 0.9
+def test_loss_and_metrics_of_several_labels_by_hand() -> None:
+    logits = torch.tensor([[math.log(2), 0.0, 0.0], [0.0, 0.0, math.log(2)]])
+    labels, weights = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.5])
+    assert float(discriminator_loss(logits, labels, weights)) == pytest.approx(math.log(2) + 0.5 * math.log(4))
+    found = held_out_metrics(torch.eye(3), torch.tensor([0.0, 1.0, 2.0]))
+    assert found["accuracy"] == found["auc"] == 1.0
+    assert found["loss"] == pytest.approx(math.log(math.e + 2) - 1)
+    two = held_out_metrics(torch.tensor([[0.0, 1.0], [0.0, 2.0]]), torch.tensor([0.0, 1.0]))
+    assert (two["accuracy"], two["auc"]) == (0.5, 1.0)
+
+
+def test_one_classifier_learns_three_labels_and_keeps_their_names(make_trainer, tmp_path: Path):
+    build = partial(new_bilstm, tokens="words", min_count=1, embedding_dim=16, hidden_dim=16, labels=LABELS)
+    settings = TrainingSettings(epochs=8, learning_rate=1e-2, token_budget=128, held_out=0.2)
+    trained = train_classifier(build, TEXTS, tmp_path, make_trainer, settings)
+    again = Discriminator.from_pretrained(tmp_path)
+    assert again.labels == LABELS
+    logits, _ = again.logits([("the cow a dog",), ("a team",), ("rice the soup",)])
+    assert logits.argmax(axis=1).tolist() == [0, 2, 1]
+    np.testing.assert_allclose(
+        logits, trained.logits([("the cow a dog",), ("a team",), ("rice the soup",)])[0], atol=1e-6
+    )
+
+
+def test_a_label_without_a_logit_is_refused(make_trainer, tmp_path: Path):
+    with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
+        train_classifier(partial(new_bilstm, tokens="words", min_count=1), TEXTS, tmp_path, make_trainer)
+
+
+def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> Discriminator:
+    """The network has memory for this many padded tokens, when gradients are kept or when they are not."""
+    forward = discriminator.network.forward
+
+    def limited(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if ids.numel() > tokens and torch.is_grad_enabled() == training:
+            raise torch.OutOfMemoryError("too large")
+        return forward(ids, mask)
+
+    discriminator.network.forward = limited
+    return discriminator
+
+
+def test_judging_halves_a_batch(builds: Builds, toy_texts: list[LabelledText]) -> None:
+    texts = [t.segments for t in toy_texts[:20]]
+    discriminator = builds["bilstm"](texts)
+    expected, _ = discriminator.logits(texts)
+    found, _ = refuse_above(discriminator, 60, training=False).logits(texts)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_training_reads_a_batch_in_parts(
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    make_trainer: Callable[..., Trainer],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def build(texts: Sequence[Segments]) -> Discriminator:
+        return refuse_above(builds["bilstm"](texts), 200, training=True)
+
+    trained = train_classifier(build, toy_texts, tmp_path, make_trainer, replace(SETTINGS, epochs=2))
+    assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
+    assert "out of memory: from now on at most" in caplog.text
+    assert "skipped" not in caplog.text
+
+
+def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_parts(
+    builds: Builds,
+    toy_texts: list[LabelledText],
+    make_trainer: Callable[..., Trainer],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+
+    def fail_once(self: LightningModule, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        calls.append(1)
+        backward(self, loss, *args, **kwargs)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("too large")
+
+    backward = LightningModule.backward
+    build = partial(builds["bilstm"], dropout=0.0)
+    whole = train_classifier(build, toy_texts, tmp_path / "whole", make_trainer, replace(SETTINGS, epochs=2))
+    monkeypatch.setattr(LightningModule, "backward", fail_once)
+    found = train_classifier(build, toy_texts, tmp_path / "parts", make_trainer, replace(SETTINGS, epochs=2))
+    texts = [text.segments for text in toy_texts[:9]]
+    np.testing.assert_allclose(found.logits(texts)[0], whole.logits(texts)[0], atol=1e-3)
+    assert "from now on at most" in caplog.text
+    assert "skipped" not in caplog.text

@@ -62,8 +62,8 @@ GUIDED = (
     "model.generator.model.n_head=2",
     "model.generator.model.n_inner=32",
     "model.generator.schedule.epochs=1",
-    "model.guides.causal.shape.embedding_dim=8",
-    "model.guides.causal.shape.hidden_dim=8",
+    "model.guides.causal.build.embedding_dim=8",
+    "model.guides.causal.build.hidden_dim=8",
     "model.guides.causal.training.epochs=1",
 )
 STEERED = (

@@ -57,7 +57,7 @@ def test_out_of_memory_halves_until_it_fits() -> None:
         return [10 * i for i in batch]
 
     assert halve_when_out_of_memory(work, [3, 1, 4, 1, 5]) == [30, 10, 40, 10, 50]
-    assert sizes == [5, 2, 3, 1, 2]
+    assert sizes == [5, 2, 2, 1]
 
 
 def test_a_single_row_that_does_not_fit_is_an_error() -> None:

@@ -15,7 +15,7 @@ from models import training
 from models.causal import CausalLM
 from models.lora import Lora, add_lora
 from models.tiny import TinyGPT2
-from models.training import LanguageModelTraining, Schedule, Task, train_language_model
+from models.training import LanguageModelSchedule, LanguageModelTraining, Task, train_language_model
 
 TRAINER = partial(pytorch_lightning.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False)
 TASKS = [Task([1], [5 + (i + j) % 40 for j in range(3 + i)]) for i in range(12)]
@@ -31,7 +31,9 @@ def new_lm() -> CausalLM:
 
 def train(folder: Path, lm: CausalLM, trainer: Callable[..., Any] = TRAINER, **settings: Any) -> torch.Tensor:
     """The logits of a text after training."""
-    train_language_model(lm, lambda seed: TASKS, TASKS[:5], Schedule(**SCHEDULE, **settings), folder, trainer)
+    train_language_model(
+        lm, lambda seed: TASKS, TASKS[:5], LanguageModelSchedule(**SCHEDULE, **settings), folder, trainer
+    )
     with torch.inference_mode():
         return lm.model(input_ids=IDS).logits
 
@@ -94,7 +96,7 @@ def test_mixed_precision_keeps_float32_weights(whole: torch.Tensor, tmp_path: Pa
 
 def test_lora_and_muon_exclude_each_other() -> None:
     with pytest.raises(SettingFault, match="muon=null"):
-        Schedule(**SCHEDULE, muon=0.1, lora=Lora())
+        LanguageModelSchedule(**SCHEDULE, muon=0.1, lora=Lora())
 
 
 @pytest.mark.slow
@@ -115,9 +117,7 @@ def test_lora_is_merged_into_what_is_saved(tmp_path: Path) -> None:
     with torch.inference_mode():
         torch.testing.assert_close(loaded.model(input_ids=IDS).logits, logits, atol=1e-5, rtol=0)
     losses = [
-        point["held_out_nll"]
-        for point in json.loads((tmp_path / "curve.json").read_text("utf-8"))
-        if "held_out_nll" in point
+        point["val/loss"] for point in json.loads((tmp_path / "curve.json").read_text("utf-8")) if "val/loss" in point
     ]
     assert losses[-1] < losses[0]
 
@@ -125,6 +125,6 @@ def test_lora_is_merged_into_what_is_saved(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_checkpoints_hold_what_is_learned() -> None:
     learner = add_lora(new_lm().model, Lora(rank=4), seed=0)
-    state = LanguageModelTraining(learner, Schedule(**SCHEDULE, lora=Lora(rank=4)), seed=0).state_dict()
+    state = LanguageModelTraining(learner, LanguageModelSchedule(**SCHEDULE, lora=Lora(rank=4)), seed=0).state_dict()
     assert state
     assert all("lora_" in name for name in state)

@@ -12,7 +12,7 @@ from models.causal import CausalLM
 from models.masked import MaskedLM, most_likely_at_masks
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyBert, TinyGPT2, TinyT5
-from models.training import LanguageModelTraining, Schedule
+from models.training import LanguageModelSchedule, LanguageModelTraining
 
 TEXTS = ["the cat sat on the mat.", "the dog ran."]
 PLANS = {
@@ -91,7 +91,7 @@ def test_saving_keeps_the_names_of_the_weights(lm: Any, tmp_path: Path) -> None:
 def test_float16_training_is_refused() -> None:
     """Its gradients are scaled, and clipping would see the scaled ones."""
     model = torch.nn.Linear(2, 2)
-    module = LanguageModelTraining(model, Schedule(epochs=1, batch_size=1, learning_rate=0.1), seed=0)
+    module = LanguageModelTraining(model, LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1), seed=0)
     module._trainer = SimpleNamespace(precision="16-mixed")  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(SettingFault, match="must be 32-true or bf16-mixed for language models, but is 16-mixed"):
         module.on_fit_start()

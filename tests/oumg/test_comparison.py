@@ -15,7 +15,7 @@ from core.example import Example
 from core.faults import InputFaults
 from data.files import write_examples
 from discriminators.discriminator import new_bilstm
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.training import TrainingSettings, train_classifier
 from discriminators.vocabulary import SPECIAL, Vocabulary
 from oumg.comparison import (
     Comparison,
@@ -256,9 +256,7 @@ def compare(tmp_path: Path) -> Compare:
 
     def compared(pairs: Comparison, seeds: Sequence[int] = (0,)) -> tuple[JudgedPairs, RelativeScores]:
         learned = label_pairs(pairs.train)
-        trained = [
-            train_discriminator(BUILD, learned, tmp_path / str(seed), QUIET, TRAINING, seed=seed) for seed in seeds
-        ]
+        trained = [train_classifier(BUILD, learned, tmp_path / str(seed), QUIET, TRAINING, seed=seed) for seed in seeds]
         judged = judge_pairs(pairs.test, trained)
         inputs = [pair.input for pair in pairs.test]
         return judged, relative_scores(

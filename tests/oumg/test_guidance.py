@@ -19,10 +19,9 @@ from transformers import (
 )
 
 from core.faults import SettingFault
-from discriminators.bilstm_guide import TokenMismatchError
-from discriminators.causal_guide import CausalGuide
-from discriminators.causal_lstm import CausalLSTM
 from discriminators.discriminator import Discriminator, new_bilstm, new_token_bilstm
+from discriminators.guides import CausalGuide, TokenMismatchError
+from discriminators.networks import CausalLSTM
 from models.causal import CausalLM
 from models.model import plain_token_ids
 from models.tiny import TinyGPT2, initialise_model, train_tokenizer

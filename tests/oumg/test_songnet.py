@@ -11,7 +11,7 @@ import torch
 from transformers import LogitsProcessor, TopKLogitsWarper
 
 from core.faults import SettingFault
-from models.training import Schedule, train_language_model
+from models.training import LanguageModelSchedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
 from oumg.poetry import ContentOnly, FormConstraint, generate_poems
@@ -113,7 +113,7 @@ def test_marks_are_left_alone_by_what_shapes_characters(songnet: SongNet) -> Non
 def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
     net = SongNetPlan(32, 2, 2, n_positions=128).build([t + p for t, p in POEMS], seed=0)
     tasks = [net.task(tune, poem) for tune, poem in POEMS]
-    schedule = Schedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
+    schedule = LanguageModelSchedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
     train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0, as_batch=net.training_batch)
     loaded = SongNet.from_pretrained(tmp_path)
     inputs = [(tune, form) for (tune, _), form in zip(POEMS[:2], FORMS[:2], strict=True)]

@@ -9,7 +9,7 @@ from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 from ctrl_eval.frequency import WordFrequencies
-from discriminators.bilstm import AttentionBiLSTM
+from discriminators.networks import AttentionBiLSTM
 from models.encoders import mean_pool
 
 

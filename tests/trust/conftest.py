@@ -27,8 +27,8 @@ from cdm.pair import Pair
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
-from discriminators.bert import EncoderTokens
 from discriminators.discriminator import Discriminator
+from discriminators.vocabulary import EncoderTokens
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder

@@ -18,8 +18,7 @@ from core.stages import FILES, Stages
 from discriminators.discriminator import new_bilstm
 from experiments.run import main
 from models.checkpoints import SEALS, SealedCheckpoints, is_whole
-from models.fitting import fit_best
-from models.learning_curve import LearningCurve
+from models.fit import fit
 
 
 def truncate(content: bytes) -> bytes:
@@ -117,11 +116,11 @@ class Slope(pl.LightningModule):
         if self.current_epoch == self.stops:
             raise RuntimeError("stopped")
         loss = ((self.weight - 2) * batch[0]).square().mean()
-        self.log("loss", loss)
+        self.log("train/loss", loss)
         return loss
 
     def validation_step(self, batch: list[torch.Tensor], _: int) -> None:
-        self.log("held_out", (self.weight - 2).abs())
+        self.log("val/loss", (self.weight - 2).abs())
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.SGD(self.parameters(), lr=0.01)
@@ -134,20 +133,19 @@ class Ones(pl.LightningDataModule):
     val_dataloader = train_dataloader
 
 
-def fit(folder: Path, stops: int | None = None) -> float:
+def fit_slope(folder: Path, stops: int | None = None) -> float:
     trainer = partial(
         pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False, max_epochs=3
     )
     model = Slope(stops)
-    curve = LearningCurve("loss", ["held_out"])
     save = partial(torch.save, model.weight)
-    fit_best(model, Ones(), folder, trainer, (), curve, "held_out", "min", lambda f: save(f / "w"), log_every_n_steps=1)
+    fit(model, Ones(), folder, trainer, (), lambda f: save(f / "w"), log_every_n_steps=1)
     return float(model.weight.detach())
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
-    return fit(tmp_path_factory.mktemp("undisturbed"))
+    return fit_slope(tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.mark.filterwarnings("default")
@@ -157,19 +155,19 @@ def test_a_damaged_checkpoint_is_not_continued(
     tmp_path: Path, undisturbed: float, damage: Callable[[bytes], bytes], file: str
 ) -> None:
     with pytest.raises(RuntimeError, match="stopped"):
-        fit(tmp_path, stops=2)
+        fit_slope(tmp_path, stops=2)
     checkpoint = tmp_path / "checkpoints" / file
     assert is_whole(checkpoint)
     checkpoint.write_bytes(damage(checkpoint.read_bytes()))
     assert not is_whole(checkpoint)
-    assert fit(tmp_path) == undisturbed
+    assert fit_slope(tmp_path) == undisturbed
 
 
 @pytest.mark.filterwarnings("default")
 def test_a_whole_checkpoint_is_continued(tmp_path: Path, undisturbed: float) -> None:
     with pytest.raises(RuntimeError, match="stopped"):
-        fit(tmp_path, stops=2)
-    assert fit(tmp_path, stops=0) == undisturbed  # epochs 0 and 1 are not run again
+        fit_slope(tmp_path, stops=2)
+    assert fit_slope(tmp_path, stops=0) == undisturbed  # epochs 0 and 1 are not run again
 
 
 class Planted:
@@ -185,7 +183,7 @@ class Planted:
 @pytest.mark.filterwarnings("default")
 def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="stopped"):
-        fit(tmp_path, stops=2)
+        fit_slope(tmp_path, stops=2)
     checkpoints, trace = tmp_path / "checkpoints", tmp_path / "trace"
     for write in (torch.save, lambda content, path: path.write_bytes(pickle.dumps(content))):
         write({"state_dict": Planted(trace)}, checkpoints / "planted.ckpt")
@@ -195,7 +193,7 @@ def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
         with (checkpoints / SEALS).open("a") as seals:
             seals.write(hashlib.sha256(planted).hexdigest() + "\n")
         with pytest.raises(InputFaults, match=r"last\.ckpt:0: a checkpoint must hold tensors and plain values only"):
-            fit(tmp_path)
+            fit_slope(tmp_path)
         with pytest.raises(InputFaults):
             SealedCheckpoints().load_checkpoint(checkpoints / "last.ckpt", weights_only=False)
         assert not trace.exists()

@@ -20,7 +20,7 @@ from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word
 from experiments.cdm.stages import windows as windows_of
 from experiments.training.language_models import LanguageModelPlan
 from models.tiny import TinyT5
-from models.training import Schedule
+from models.training import LanguageModelSchedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -174,7 +174,9 @@ def test_passes_count_the_tokens_that_are_read() -> None:
     lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)
     text = tokenise(lm, dialogues, 12)
     for windows in get_args(Windows):
-        plan = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), Schedule(3, 16, 0.1), Gaps(12, windows=windows))
+        plan = LanguageModelPlan(
+            TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(3, 0.1, batch_size=16), Gaps(12, windows=windows)
+        )
         gaps = text.tasks(0, windows)
         tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
         special = {text.separator, *text.infilling.mask}

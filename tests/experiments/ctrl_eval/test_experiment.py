@@ -30,7 +30,7 @@ from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table
 from experiments.runner.configuration import compose_run
 from experiments.training.language_models import LanguageModelPlan, Pretrained
 from models.tiny import TinyGPT2, TinyT5
-from models.training import Schedule
+from models.training import LanguageModelSchedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
@@ -137,7 +137,8 @@ def test_the_released_table_goes_with_the_released_data() -> None:
     assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), count) is None
     with pytest.raises(SettingFault, match=r"model\.iwf=count needs texts to train on, but released has none"):
         choose_table(RELEASED, count)
-    tiny = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), Schedule(1, 16, 1e-3), TextGaps(load_prompts("sentiment")))
+    schedule = LanguageModelSchedule(1, 1e-3, batch_size=16)
+    tiny = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), schedule, TextGaps(load_prompts("sentiment")))
     trained_here = replace(plan, infiller=tiny)  # its tokens are not those of the table
     assert choose_table(RELEASED, replace(trained_here, iwf_tokenizer="google/pegasus-large")) == "sets/iwf_full.txt"
     with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):

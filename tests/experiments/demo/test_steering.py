@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.faults import InputFaults, SettingFault
-from discriminators.causal_guide import CausalGuide
+from discriminators.guides import CausalGuide
 from experiments.demo.steering import Steerer, SteeringRequest, write_side_by_side
 from models.causal import CausalLM
 

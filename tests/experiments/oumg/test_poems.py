@@ -3,10 +3,12 @@
 from core.example import Example
 from data.corpus import Corpus
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, choose_poems, find_characters, limit_tunes
-from models.training import Schedule
+from models.training import LanguageModelSchedule
 from oumg.songnet import SongNetPlan
 
-PLAN = GeneratorPlan(model=SongNetPlan(8, 1, 1, n_positions=64, min_count=2), schedule=Schedule(1, 2, 1e-3))
+PLAN = GeneratorPlan(
+    model=SongNetPlan(8, 1, 1, n_positions=64, min_count=2), schedule=LanguageModelSchedule(1, 1e-3, batch_size=2)
+)
 
 
 def poem(number: int, tune: str, text: str) -> Example:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from core.faults import InputFaults
 from data.corpus import Corpus
-from discriminators.causal_guide import CausalGuide
+from discriminators.guides import CausalGuide
 from experiments.steering.demo import choose_label, print_colored, step_rows
 from experiments.steering.prompts import encode_prompts
 from experiments.steering.steps import WrittenToken, write_tokens

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discriminators.causal_guide import CausalGuide
+from discriminators.guides import CausalGuide
 from experiments.steering.findings import make_guidance, steered_continuations
 from experiments.steering.generation import continue_prompts, measure_overhead
 from experiments.steering.prompts import encode_prompts

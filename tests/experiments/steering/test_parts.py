@@ -8,7 +8,7 @@ import pytest
 from core.faults import InputFaults
 from data.corpus import Corpus
 from data.sets.attributes import builtin_news, builtin_reviews
-from discriminators.data_module import split_by_group
+from discriminators.texts import split_by_group
 from experiments.steering.parts import label_texts, name_file, split_parts
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from discriminators.causal_guide import CausalGuide
+from discriminators.guides import CausalGuide
 from experiments.steering.steps import describe_step, write_tokens
 from models.causal import CausalLM
 from models.tokens import decode_tokens

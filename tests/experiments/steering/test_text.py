@@ -24,8 +24,8 @@ TOY = (
     "model.generator.model.n_head=2",
     "model.generator.model.n_inner=32",
     "model.generator.schedule.epochs=1",
-    "model.guides.causal.shape.embedding_dim=8",
-    "model.guides.causal.shape.hidden_dim=8",
+    "model.guides.causal.build.embedding_dim=8",
+    "model.guides.causal.build.hidden_dim=8",
     "model.guides.causal.training.epochs=1",
     "trainer=cpu",
     "logger=none",
@@ -175,7 +175,7 @@ def test_own_texts_that_will_not_do_end_before_training(
 
 
 def test_the_exact_guide(run_here: Callable[..., int], tmp_path: Path) -> None:
-    bilstm = ("guide=bilstm", *(f"model.guides.bilstm.{name}_dim=8" for name in ("embedding", "hidden")))
+    bilstm = ("guide=bilstm", *(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")))
     more = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2", "labels=[positive]")
     assert run_here("+exp=guided_sentiment", *TOY, *SMALL, *bilstm, *more, f"run_dir={tmp_path}/run") == 0
     assert [(r["label"], r["strength"]) for r in table(tmp_path / "run")] == [

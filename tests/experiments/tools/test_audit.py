@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data.rated import RatedSet
 
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Scores
 from core.stages import Stages
+from data.corpus import RatedSet
 from data.damage import DAMAGES, EDITS
 from experiments.contracts import Run
 from experiments.runner.configuration import compose_run

@@ -8,8 +8,8 @@ import pytest
 from pytorch_lightning import Trainer
 
 from core.stages import Stages
-from discriminators.data_module import LabelledText
 from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.texts import LabelledText
 from discriminators.training import TrainingSettings
 from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
@@ -37,7 +37,7 @@ def test_a_limit_on_texts_keeps_whole_groups_of_both_classes(run: Run, monkeypat
         folder.mkdir(exist_ok=True)
         (folder / "curve.json").write_text("[]", "utf-8")
 
-    monkeypatch.setattr("experiments.training.discriminators.train_discriminator", train)
+    monkeypatch.setattr("experiments.training.discriminators.train_classifier", train)
     pairs = [LabelledText((f"{word}{i}",), label, str(i)) for i in range(20) for label, word in enumerate("ab")]
     for most, kept in ((None, 40), (100, 40), (10, 10), (11, 10)):
         find_or_train_discriminator(run, f"judge_{most}", replace(PLAN, texts=most), pairs, 0)
@@ -61,7 +61,7 @@ def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run) -
     first = trained(run)
     assert first.is_trained_here
     assert first.identity.startswith("judge-")
-    assert {"step", "val/loss", "val/accuracy", "val/auc"} == set(first.curve[-1])
+    assert {"step", "val/loss", "val/accuracy", "val/auc", "val/order"} == set(first.curve[-1])
     assert Discriminator.from_pretrained(first.source).logits([("good",)])[0].shape == (1,)
     idle = replace(run, trainer=no_trainer)
     assert trained(idle) == first

@@ -18,9 +18,9 @@ from experiments.training.language_models import (
 )
 from experiments.training.trained import Trained
 from models.tiny import TinyBert, TinyGPT2
-from models.training import NOT_LEARNED, Schedule
+from models.training import NOT_LEARNED, LanguageModelSchedule
 
-SCHEDULE = Schedule(epochs=1, batch_size=2, learning_rate=1e-3)
+SCHEDULE = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=1e-3)
 CAUSAL = LanguageModelPlan(TinyGPT2(300, 16, 2, 1, 32), SCHEDULE, WholeTexts())
 MASKED = LanguageModelPlan(TinyBert(300, 16, 2, 1, 32), SCHEDULE, MaskedTokens())
 

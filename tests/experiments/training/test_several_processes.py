@@ -18,12 +18,12 @@ from pathlib import Path
 import torch
 from pytorch_lightning import Trainer
 
-from discriminators.data_module import LabelledText
+from discriminators.texts import LabelledText
 from discriminators.discriminator import new_bert, new_bilstm
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.training import TrainingSettings, train_classifier
 from models.tiny import TinyGPT2
-from models.training import Schedule, Task, train_language_model
-from discriminators.causal_guide import GuideShape, train_causal_guide
+from models.training import LanguageModelSchedule, Task, train_language_model
+from discriminators.guides import new_causal_guide
 
 folder, devices, encoder = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 torch.set_num_threads(1)
@@ -36,16 +36,17 @@ labelled = [LabelledText((text,), int("cat" in text), str(i)) for i, text in enu
 
 lm = TinyGPT2(300, 16, 2, 1, 32, longest=32).build(texts, (), seed=0)
 tasks = [Task([1], row) for row in lm.tokenizer(texts)["input_ids"]]  # 7 batches, of which the last has 1 or 2 rows
-schedule = Schedule(epochs=2, batch_size=5, learning_rate=0.01, muon=0.01, token_budget=40)
+schedule = LanguageModelSchedule(epochs=2, batch_size=5, learning_rate=0.01, muon=0.01, token_budget=40)
 train_language_model(lm, lambda seed: tasks[1:], tasks[:9], schedule, folder / "language_model", trainer)
 
 settings = TrainingSettings(epochs=2, learning_rate=0.01, token_budget=40, held_out=0.3)
 bilstm = partial(new_bilstm, tokens="words", embedding_dim=8, hidden_dim=8, dropout=0.0)
-train_discriminator(bilstm, labelled, folder / "bilstm", trainer, settings)
-train_discriminator(partial(new_bert, encoder=encoder, dropout=0.0), labelled, folder / "bert", trainer, settings)
-train_causal_guide(labelled, lm.tokenizer, folder / "guide", trainer, settings, GuideShape(8, 8, 0.0, 64))
+train_classifier(bilstm, labelled, folder / "bilstm", trainer, settings)
+train_classifier(partial(new_bert, encoder=encoder, dropout=0.0), labelled, folder / "bert", trainer, settings)
+guide = partial(new_causal_guide, tokenizer=lm.tokenizer, embedding_dim=8, hidden_dim=8, dropout=0.0, max_tokens=64)
+train_classifier(guide, labelled, folder / "guide", trainer, settings)
 """
-KINDS = {"language_model": "held_out_nll", "bilstm": "val/loss", "bert": "val/loss", "guide": "val/loss"}
+KINDS = ("language_model", "bilstm", "bert", "guide")
 
 
 @pytest.mark.slow
@@ -60,12 +61,12 @@ def test_two_processes_train_as_one(saved_bert: Callable[..., Path], tmp_path: P
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    for kind, measure in KINDS.items():
+    for kind in KINDS:
         one, two = (
             [
-                point[measure]
+                point["val/loss"]
                 for point in json.loads((tmp_path / n / kind / "curve.json").read_text("utf-8"))
-                if measure in point
+                if "val/loss" in point
             ]
             for n in ("1", "2")
         )

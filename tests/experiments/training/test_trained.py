@@ -24,7 +24,7 @@ def test_a_folder_is_identified_by_its_files_wherever_it_lies(tmp_path: Path) ->
 
 
 def test_what_was_trained_here_is_identified_by_its_stage_and_has_a_best_loss() -> None:
-    points = ({"step": 1, "train_nll": 1.0}, {"step": 2, "held_out_nll": 3.0}, {"step": 3, "held_out_nll": 2.5})
+    points = ({"step": 1, "train/loss": 1.0}, {"step": 2, "val/loss": 3.0}, {"step": 3, "val/loss": 2.5})
     found = Trained("expert", Path("stages/expert-0123"), points)
     assert (found.source, found.identity) == ("stages/expert-0123", "expert-0123")
     assert found.held_out_nll == pytest.approx(2.5)

@@ -1,10 +1,36 @@
-"""Prefix data: which beginnings, with what label, and what is left out."""
+"""Texts to learn: the split by group, and prefixes: which beginnings, with what label, and what is left out."""
 
 import numpy as np
 import pytest
 
-from discriminators.data_module import LabelledText
-from discriminators.prefixes import prefix_lengths, prefix_texts
+from discriminators.texts import LabelledText, prefix_lengths, prefix_texts, split_by_group
+
+
+def test_split_keeps_groups_together():
+    texts = [LabelledText((f"t{i}",), i % 2, f"g{i // 4}") for i in range(80)]
+    train, held_out = split_by_group(texts, 0.25, seed=1)
+    assert not {t.group for t in train} & {t.group for t in held_out}
+    assert len(held_out) == 20
+    assert {t.segments for t in train} | {t.segments for t in held_out} == {t.segments for t in texts}
+    other_order = split_by_group(texts[::-1], 0.25, seed=1)
+    assert {t.group for t in other_order[1]} == {t.group for t in held_out}
+    assert split_by_group(texts, 0.25, seed=2) != (train, held_out)
+
+
+def test_a_side_without_a_class():
+    texts = [LabelledText((f"t{i}",), 1, f"g{i}") for i in range(10)]
+    with pytest.raises(ValueError, match="among the training texts, but these are 8 of label 1 and 0 of label 0"):
+        split_by_group(texts, 0.2, seed=0)
+    texts = [LabelledText((f"t{i}",), i % 2, "same") for i in range(10)]
+    with pytest.raises(ValueError, match="both classes must be among the training texts"):
+        split_by_group(texts, 0.2, seed=0)
+    with pytest.raises(ValueError, match="a label must be 0 or more, but is -1"):
+        LabelledText(("a",), -1, "g")
+
+
+def test_a_string_is_no_segments():
+    with pytest.raises(ValueError, match=r"a sequence of segments, but got a string: pass \('a text',\)"):
+        LabelledText("a text", 1, "g")  # pyright: ignore[reportArgumentType]
 
 
 def characters(text: str) -> list[int]:

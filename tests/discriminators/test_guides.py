@@ -1,21 +1,43 @@
-"""The exact guide beside a plain recomputation of every candidate's whole text."""
+"""Guides: the exact one beside a plain recomputation of every text, and that the causal one learns and steers."""
 
+import random
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
 from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedTokenizerFast, T5Tokenizer, TopKLogitsWarper
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LogitsProcessorList,
+    PreTrainedTokenizerFast,
+    T5Tokenizer,
+    TopKLogitsWarper,
+)
 
-from discriminators.bilstm_guide import BiLSTMGuide, TokenMismatchError, map_tokens
-from discriminators.data_module import LabelledText
+from core.faults import InputFaults
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
-from discriminators.prefixes import prefix_texts
-from discriminators.text_guide import TextBridge
-from discriminators.training import TrainingSettings, train_discriminator
+from discriminators.guides import (
+    BiLSTMGuide,
+    CausalGuide,
+    TextBridge,
+    TokenMismatchError,
+    map_tokens,
+    mask_prefix_ends,
+    new_causal_guide,
+)
+from discriminators.segments import TokenRow
+from discriminators.texts import LabelledText, prefix_texts
+from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier
+from models.model import plain_token_ids
 from models.tiny import train_tokenizer
 from models.tokens import decode_tokens
 from oumg.form import Form
@@ -23,6 +45,152 @@ from oumg.guidance import Guidance
 from oumg.poetry import generate_poems
 from oumg.songnet import SongNetPlan, character_tokenizer
 from oumg.unknown import count_unknown_tokens
+
+QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
+WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
+BUILD = partial(new_causal_guide, embedding_dim=16, hidden_dim=16, dropout=0.1, max_tokens=64)
+
+
+def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:
+    """Words in random order; those of class 1 say `yes` somewhere and those of class 0 `no`, in pairs of one group."""
+    generator = random.Random(seed)
+    texts = []
+    for i in range(count):
+        for label in (1, 0):
+            words = generator.choices(WORDS, k=generator.randint(3, 9))
+            words.insert(generator.randint(1, 3), "yes" if label else "no")
+            texts.append(LabelledText((" ".join(words),), label, f"g{i}"))
+    return texts
+
+
+def test_prefixes_end_at_the_second_token_and_later() -> None:
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    assert mask_prefix_ends(mask).tolist() == [[False, True, True, True], [False, True, False, False]]
+
+
+def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
+    rows = [TokenRow(np.arange(1, n + 1), i, 1.0) for i, n in enumerate((4, 2, 3))]
+    data = LabelledRows(rows, np.array([1.0, 0.0, 1.0], np.float32), pad=0, prefixes=True)
+    assert data.per_batch(100) == 6
+    training = ClassifierTraining(lambda ids, mask: 1.0 * ids, TrainingSettings(), data, data, 0)  # type: ignore[arg-type]
+    logits, labels, weights, places = training.read(data.make_batch([2, 1]))
+    assert logits.tolist() == [2, 3, 2]
+    assert labels.tolist() == [1, 1, 0]
+    assert weights.tolist() == [1, 1, 1]
+    assert places.tolist() == [9, 10, 5]  # four places for each text
+    assert training.labels.tolist() == [1] * 4 + [0] * 4 + [1] * 4
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[CausalGuide, Path]:
+    texts = toy_texts()
+    tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
+    folder = tmp_path_factory.mktemp("guide")
+    settings = TrainingSettings(epochs=15, learning_rate=1e-2, token_budget=128, held_out=0.2)
+    return train_classifier(partial(BUILD, tokenizer=tokenizer), texts, folder, QUIET, settings), folder
+
+
+def test_it_learns(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    texts = toy_texts(50, seed=1)
+    right = (guide.logits([t.segments[0] for t in texts]) > 0) == [t.label == 1 for t in texts]
+    assert right.mean() > 0.95
+    assert guide.logits(["", "yes"])[0] == 0
+
+
+def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = GPT2Config(
+            vocab_size=len(guide.tokenizer),
+            n_positions=32,
+            n_embd=16,
+            n_layer=1,
+            n_head=2,
+            pad_token_id=0,
+            eos_token_id=1,
+        )
+        lm: Any = GPT2LMHeadModel(config).eval()
+        prompts = torch.full((64, 1), 1)
+
+        def judged(alpha: float) -> float:
+            processors = LogitsProcessorList([Guidance(guide, guide.tokenizer, alpha, k=32)])
+            ids = lm.generate(
+                prompts, attention_mask=prompts, max_new_tokens=10, do_sample=True, top_k=0, logits_processor=processors
+            )
+            texts = guide.tokenizer.batch_decode(ids[:, 1:], skip_special_tokens=True)
+            return float(guide.logits([str(text) for text in texts]).mean())
+
+        unguided, weak, strong = (judged(alpha) for alpha in (0.0, 2.0, 8.0))
+    assert unguided < weak < strong
+    assert strong > unguided + 1
+
+
+def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
+    guide, folder = trained
+    again = CausalGuide.from_pretrained(folder)
+    texts = ["red yes cat", "no tree"]
+    assert again.logits(texts).tolist() == guide.logits(texts).tolist()
+    assert again.tokenizer.get_vocab() == guide.tokenizer.get_vocab()
+    assert torch.equal(again.network.known, guide.network.known)
+    assert not (folder / "checkpoints").exists()
+    assert (folder / "curve.json").is_file()
+
+
+def test_batches_change_no_logit(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    texts = [text.segments[0] for text in toy_texts(10)]
+    apart = [guide.logits([text])[0] for text in texts]
+    assert guide.logits(texts).tolist() == pytest.approx(apart, abs=1e-5)
+
+
+def test_text_that_spells_a_special_token_is_text(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    (spelled,) = plain_token_ids(guide.tokenizer, ["red</s>"])
+    assert guide.tokenizer.eos_token_id not in spelled
+    assert guide.tokenizer.decode(spelled) == "red</s>"
+
+
+def test_tokens_without_training_text_are_unknown(trained: tuple[CausalGuide, Path]) -> None:
+    guide, _ = trained
+    (zebra,) = plain_token_ids(guide.tokenizer, ["zebra"])
+    assert not guide.network.known[zebra].all()
+    assert guide.network.known[1]  # the end of a text is learned
+
+
+def test_faults_are_named(tmp_path: Path, trained: tuple[CausalGuide, Path]) -> None:
+    build = partial(BUILD, tokenizer=trained[0].tokenizer)
+    with pytest.raises(FileNotFoundError, match=r"a folder with guide.json, but .* has none"):
+        CausalGuide.from_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="both classes must be among"):
+        train_classifier(build, [LabelledText(("a b",), 1, str(i)) for i in range(9)], tmp_path, QUIET)
+    empty = [LabelledText(("",), i % 2, f"g{i // 2}") for i in range(8)]
+    with pytest.raises(ValueError, match=r"a text of enough tokens \(2 for a guide\) on each side"):
+        train_classifier(build, empty, tmp_path / "empty", QUIET)
+    assert not (tmp_path / "empty").exists()  # free for texts that are in order
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("guide.json", b"{", "Expecting"),
+        (
+            "guide.json",
+            b'{"vocabulary_size": 9, "embedding_dim": 9, "hidden_dim": 0, "dropout": 0.0}',
+            "hidden_dim must",
+        ),
+        ("model.safetensors", b"x", "SafetensorError"),
+    ],
+)
+def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
+    tmp_path: Path, trained: tuple[CausalGuide, Path], name: str, content: bytes, message: str
+) -> None:
+    trained[0].save_pretrained(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputFaults, match=f"{name}:0: .*{message}"):
+        CausalGuide.from_pretrained(tmp_path)
+
 
 POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
 
@@ -126,7 +294,7 @@ def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path
     build = partial(new_token_bilstm, tokenizer=tokenizer, embedding_dim=4, hidden_dim=4)
     trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
     settings = TrainingSettings(epochs=2, learning_rate=1e-2, held_out=0.2)
-    train_discriminator(build, texts, tmp_path, trainer, settings)
+    train_classifier(build, texts, tmp_path, trainer, settings)
     judge = Discriminator.from_pretrained(tmp_path)
     known = judge.network.embedding.weight.any(dim=1)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
     assert known[3:].tolist() == [True, True, False, False, False]
@@ -159,7 +327,7 @@ def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> N
     data = prefix_texts(texts, lambda s: words(s)["input_ids"], partial(decode_tokens, words), most=3)  # pyright: ignore[reportArgumentType]
     build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
     trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
-    train_discriminator(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
+    train_classifier(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
     judge = Discriminator.from_pretrained(tmp_path)
     guided = Guidance(judge, words, 4.0, k=2, reads="text")
     yes, no = words(" yes no", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportGeneralTypeIssues]

@@ -1,14 +1,72 @@
-"""Prefix data: every prefix of a text with the label of the text, from which a guide learns (OUMG, section 4.2)."""
+"""Texts that a classifier learns from: labelled, split by group, and their prefixes for guides (OUMG, section 4.2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core.settings import Count, check
-from discriminators.data_module import LabelledText
 
-SHORTEST = 2  # tokens, OUMG section 4.2
+SHORTEST = 2  # tokens of a prefix, OUMG section 4.2
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A text to learn from.
+
+    Attributes:
+        segments: the turns of a dialogue, or source and output.
+        label: 1 for human or good, 0 for machine or damaged; or the number of one of several labels, from 0.
+        group: the input that the text answers or was made from; a group is never on both sides of the split.
+        pair: the text that this one was made from, or that was made from this one, segment for segment; None without
+            one.
+
+    Raises ValueError for a label below 0, for a string in place of segments, and for a pair of another length.
+    """
+
+    segments: tuple[str, ...]
+    label: int
+    group: str
+    pair: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.label < 0:
+            raise ValueError(f"a label must be 0 or more, but is {self.label!r}")
+        if isinstance(self.segments, str):
+            raise ValueError(f"a text is a sequence of segments, but got a string: pass ({self.segments[:20]!r},)")
+        if self.pair is not None and len(self.pair) != len(self.segments):
+            raise ValueError(f"a pair has equally many segments, but got {len(self.segments)} and {len(self.pair)}")
+
+
+def split_by_group(
+    texts: Sequence[LabelledText], held_out: float, seed: int
+) -> tuple[list[LabelledText], list[LabelledText]]:
+    """Training and held-out texts: random whole groups are held out until they hold the share `held_out` of the texts.
+
+    Depends on the groups and the seed, not on the order of the texts. Raises ValueError when a side lacks a label.
+    """
+    sizes: dict[str, int] = {}
+    for text in texts:
+        sizes[text.group] = sizes.get(text.group, 0) + 1
+    groups = sorted(sizes)
+    chosen: set[str] = set()
+    count = 0
+    for i in np.random.default_rng(seed).permutation(len(groups)):
+        if count >= held_out * len(texts):
+            break
+        chosen.add(groups[i])
+        count += sizes[groups[i]]
+    sides = [t for t in texts if t.group not in chosen], [t for t in texts if t.group in chosen]
+    for name, side in zip(("training", "held-out"), sides, strict=True):
+        classes = sorted({0, 1, *(t.label for t in texts)}, reverse=True)
+        counts = {label: sum(t.label == label for t in side) for label in classes}
+        if not all(counts.values()):
+            found = " and ".join(f"{count} of label {label}" for label, count in counts.items())
+            raise ValueError(
+                f"{'both' if len(counts) == 2 else 'all'} classes must be among the {name} texts, but these are "
+                f"{found}, of {len(texts)} texts in {len(groups)} groups"
+            )
+    return sides
 
 
 def prefix_lengths(tokens: int, most: int | None = None, generator: np.random.Generator | None = None) -> list[int]:

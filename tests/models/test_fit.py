@@ -1,0 +1,35 @@
+"""What all trainings share: the learning rate beside a library's, and the rows that processes share."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import get_linear_schedule_with_warmup
+
+from models.fit import NOT_LEARNED, learning_rate_factor, share_of_batch
+from models.training import LanguageModelSchedule, LanguageModelTraining
+
+
+@given(st.integers(2, 60), st.integers(0, 59))
+def test_the_learning_rate_is_that_of_transformers(steps: int, warm: int) -> None:
+    warm = min(warm, steps - 1)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    expected = get_linear_schedule_with_warmup(optimizer, warm, steps).lr_lambdas[0]  # pyright: ignore[reportAttributeAccessIssue]
+    found = [learning_rate_factor(step / steps, warm / steps) for step in range(steps + 1)]
+    assert found == pytest.approx([expected(step) for step in range(steps + 1)], abs=1e-12)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(1, [1]), (4, [1, 1, 2 / 3, 1 / 3]), (8, [0.5, 1, 1, 5 / 6])])
+def test_the_first_step_of_a_language_model_learns(steps: int, expected: list[float]) -> None:
+    schedule = LanguageModelSchedule(epochs=1, batch_size=1, learning_rate=0.1, warm_up=0.25)
+    warm_up, lead = LanguageModelTraining(torch.nn.Linear(1, 1), schedule, seed=0).warm_up(steps)
+    found = [learning_rate_factor(step / steps, warm_up, lead) for step in range(len(expected))]
+    assert found == pytest.approx(expected)
+
+
+def test_processes_share_the_rows_of_a_batch_and_one_without_a_row_learns_nothing() -> None:
+    batch = {"labels": torch.tensor([1, 0]), "weights": torch.tensor([1.0, 0.5]), "ids": torch.tensor([[7, 8], [9, 9]])}
+    first, second, idle = (share_of_batch(batch, process, 3) for process in range(3))
+    assert torch.cat([first["ids"], second["ids"]]).tolist() == batch["ids"].tolist()
+    assert (idle["labels"].tolist(), idle["weights"].tolist(), len(idle["ids"])) == ([NOT_LEARNED], [0.0], 1)
+    assert {int(share["learned"]) for share in (first, second, idle)} == {2}
