@@ -14,7 +14,7 @@ from core.example import Example
 from data.prepare import PREPARE, prepare
 from data.sets.attributes import load_labelled
 from data.sets.newsroom import load_newsroom
-from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
+from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
 from data.sets.qa_ratings import qa_ratings
 from data.sets.songci import load_songci
 from data.sets.stories import roc_stories
@@ -157,11 +157,11 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
     prepare("fed/deam_scores.tsv", tmp_path / "fed")
     prepare("dstc9/deam_scores.tsv", tmp_path / "dstc9")
 
-    topical = load_topical_chat(tmp_path)
+    topical = load_dialogues(tmp_path, "topical_chat")
     assert len(topical) == 1078 + 4
     assert topical[-1].turns == ("Hi! You?", "Ünder.")
-    assert [e.turns[0] for e in load_persona_chat(tmp_path)] == [f"a{i}" for i in range(1078, 2078)]
-    assert [e.turns for e in load_daily_dialog(tmp_path)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
+    assert [e.turns[0] for e in load_dialogues(tmp_path, "persona_chat")] == [f"a{i}" for i in range(1078, 2078)]
+    assert [e.turns for e in load_dialogues(tmp_path, "daily_dialog")] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
     assert load_fed(tmp_path).published == {"deam": {"fed-000": 0.5, "fed-001": 1.5e-05}}
     assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0000": 0.25}}
 

@@ -15,15 +15,16 @@ from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import DownloadFault, PublicFile
 from data.files import write_examples
 from data.prepare import PUBLIC_FILES
-from data.sets.dialogues import builtin_dialogues, own_dialogues, public_dialogues
-from data.sets.public_dialogues import (
+from data.sets.dialogues import (
     FED_COHERENCE,
     FED_OVERALL,
-    load_daily_dialog,
+    TRAINING_FILES,
+    builtin_dialogues,
+    load_dialogues,
     load_dstc9,
     load_fed,
-    load_persona_chat,
-    load_topical_chat,
+    own_dialogues,
+    public_dialogues,
 )
 
 
@@ -112,7 +113,7 @@ def test_dstc9_sample_is_what_its_readme_says(shared_data: Path):
 
 
 def test_unrated_sets_have_the_rows_of_their_readme(shared_data: Path):
-    topical, persona, daily = (load(shared_data) for load in (load_topical_chat, load_persona_chat, load_daily_dialog))
+    topical, persona, daily = (load_dialogues(shared_data, name) for name in TRAINING_FILES)
     counts = {name: sum(e.group == name for e in (*topical, *persona, *daily)) for name in (
         "topicalchat_valid.txt", "topicalchat_test.txt", "personachat_valid.txt",
         "dailydialog_validation.txt", "dailydialog_test.txt",
