@@ -19,10 +19,11 @@ from core.faults import InputFaults, fault, read_all, shown
 from core.settings import Several, check, one_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus, RatedSet, fold_turns, generate_corpus, read_own, refuse_shared
-from data.dialogue_files import located_dialogues, located_utt_lines, parse_finite, read_utt_lines
+from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import GITHUB, PublicFile, find_file, require_file
 from data.files import UTTERANCE_END
 from data.splits import HELD_OUT_FRACTION, split_share
+from data.table_files import parse_finite
 from data.text_files import iterate_lines
 
 log = logging.getLogger(__name__)
@@ -157,7 +158,7 @@ def load_dialogues(root: Path | str, name: str) -> tuple[Example, ...]:
     """The unrated dialogues of a set in `TRAINING_FILES`; each knows its file as `group`."""
     paths: list[Path] = read_all(partial(require_file, root, file) for file in TRAINING_FILES[name])
     parts = read_all(partial(read_utt_lines, path, scored=False) for path in paths)
-    return tuple(replace(example, group=path.name) for path, part in zip(paths, parts, strict=True) for example in part)
+    return tuple(replace(e, group=path.name) for path, part in zip(paths, parts, strict=True) for _, e in part)
 
 
 def _rated(files: _RatedFiles, root: Path | str, download: bool) -> RatedSet:
@@ -189,7 +190,7 @@ def _rated_twice(files: _RatedFiles, root: Path | str, download: bool) -> list[E
     find = [partial(require_file, root, file, download and file.sha256 is not None) for file in files.dialogues]
     coherence, overall = paths = read_all(find)
     first, second = read_all(
-        partial(located_utt_lines, path, scored=True, aspect=aspect, drop_empty=files.drop_empty)
+        partial(read_utt_lines, path, scored=True, aspect=aspect, drop_empty=files.drop_empty)
         for path, aspect in zip(paths, ASPECTS, strict=True)
     )
     if len(first) != len(second):

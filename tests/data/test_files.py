@@ -16,7 +16,8 @@ from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
 from data import text_files
-from data.files import json_line, located_examples, read_examples, score_records, write_examples
+from data.files import json_line, located_examples, read_examples, write_examples
+from data.scored import score_records
 from data.text_files import longest_line, open_atomically, set_longest_line
 
 FORMS = (".jsonl", ".csv", ".tsv")

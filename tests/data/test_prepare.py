@@ -13,8 +13,8 @@ import pytest
 from core.example import Example
 from data.prepare import PREPARE, prepare
 from data.sets.attributes import load_labelled
-from data.sets.newsroom import load_newsroom
 from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
+from data.sets.newsroom import load_newsroom
 from data.sets.qa_ratings import qa_ratings
 from data.sets.songci import load_songci
 from data.sets.stories import roc_stories

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.faults import InputFaults
-from data.score_files import ENDINGS, read_score_rows, write_score_rows
+from data.scored import ENDINGS, read_score_rows, write_score_rows
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a,\r1", "scores": {"coherence": 0.1, "x/y": -3.0}, "dropped_tokens": 0, "explanation": {"tokens": [1]}},

@@ -34,17 +34,18 @@ def test_scores_in_lines(tmp_path: Path) -> None:
     found = read_scored(path)
     assert [example.id for example in found.examples] == ["a", "b"]
     assert found.lines == (1, 2)
-    np.testing.assert_array_equal(found.scores["bleu"], [0.5, math.nan])
-    np.testing.assert_array_equal(found.scores["mars/fluency"], [1.0, math.nan])
-    assert (found.signatures, found.raters) == ({}, {})
+    np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
+    np.testing.assert_array_equal(found.values("mars/fluency", ""), [1.0, math.nan])
+    assert found.scores["bleu"].signature == "bleu|scores in in.jsonl"
+    assert found.raters == {}
 
 
 def test_scores_in_columns(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("id,text,rating:fluency,scores.bleu,scores.deam\na,x,3,0.5,\nb,y,4,,2\n")
     found = read_scored(path)
-    np.testing.assert_array_equal(found.scores["bleu"], [0.5, math.nan])
-    np.testing.assert_array_equal(found.scores["deam"], [math.nan, 2.0])
+    np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
+    np.testing.assert_array_equal(found.values("deam", ""), [math.nan, 2.0])
     assert found.examples[1].ratings == {"fluency": 4.0}
 
 
@@ -74,8 +75,9 @@ def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
     two = write(tmp_path / "two.jsonl", [{"id": i, "scores": {"p": 1, "q": 2}} for i in "ab"])
     found = read_scored(path, {"ours": one, "theirs": two})
     assert list(found.scores) == ["ours", "theirs/p", "theirs/q"]
-    np.testing.assert_array_equal(found.scores["ours"], [math.nan, 2.0])
-    assert found.signatures == {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
+    np.testing.assert_array_equal(found.values("ours", ""), [math.nan, 2.0])
+    signatures = {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
+    assert {name: scores.signature for name, scores in found.scores.items()} == signatures
 
 
 def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
@@ -85,8 +87,8 @@ def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
     for file in (one, two):
         Path(f"{file}.meta.json").write_text('{"signature": "m|v1"}')
     found = read_scored(path, {"ours": [one, two]})
-    np.testing.assert_array_equal(found.scores["ours"], [1.0, 1.0, 2.0])
-    assert found.signatures == {"ours": "m|v1"}
+    np.testing.assert_array_equal(found.values("ours", ""), [1.0, 1.0, 2.0])
+    assert found.scores["ours"].signature == "m|v1"
 
     Path(f"{two}.meta.json").write_text('{"signature": "m|v2"}')
     assert faults_of(path, scores={"ours": [one, two]}) == [

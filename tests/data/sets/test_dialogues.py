@@ -42,23 +42,23 @@ def faults_of(path: Path, content: str | bytes, scored: bool) -> list[str]:
 
 def test_lines_without_a_score(tmp_path: Path):
     path = write(tmp_path / "talk.txt", b"\xef\xbb\xbfHi! </UTT>a\xe2\x80\xa8b</UTT>\r\nx</UTT>y</UTT>z</UTT>\r\n\r\n")
-    assert read_utt_lines(path, scored=False) == (
-        Example("talk-1", turns=("Hi! ", "a\u2028b")),
-        Example("talk-2", turns=("x", "y", "z")),
-    )
+    assert read_utt_lines(path, scored=False) == [
+        (1, Example("talk-1", turns=("Hi! ", "a\u2028b"))),
+        (2, Example("talk-2", turns=("x", "y", "z"))),
+    ]
 
 
 def test_lines_with_a_score(tmp_path: Path):
     path = write(tmp_path / "talk.txt", "Hi!</UTT>Yes.</UTT>2.6666666666666665\r\nx</UTT>y</UTT>1")
-    assert read_utt_lines(path, scored=True, aspect="coherence") == (
+    assert [example for _, example in read_utt_lines(path, scored=True, aspect="coherence")] == [
         Example("talk-1", turns=("Hi!", "Yes."), ratings={"coherence": 2.6666666666666665}),
         Example("talk-2", turns=("x", "y"), ratings={"coherence": 1.0}),
-    )
+    ]
 
 
 def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
     path = write(tmp_path / "talk.txt", "Hi!</UTT></UTT> </UTT>Yes.</UTT>1\n")
-    assert read_utt_lines(path, scored=True, drop_empty=True)[0].turns == ("Hi!", "Yes.")
+    assert read_utt_lines(path, scored=True, drop_empty=True)[0][1].turns == ("Hi!", "Yes.")
 
 
 @pytest.mark.parametrize(
