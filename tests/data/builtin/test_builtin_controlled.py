@@ -35,8 +35,6 @@ from data.builtin.controlled import (
 from data.builtin.news import NEWS
 from data.builtin.reserved import is_reserved
 from data.builtin.reviews import REVIEWS
-from data.corpus import Corpus
-from data.sets.attributes import builtin_news, builtin_reviews
 
 Rated = Callable[[str, int], tuple[Example, ...]]
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
@@ -303,17 +301,3 @@ def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> 
             here = {thing for s in sentences for thing in s.about}
             assert all(any(here.isdisjoint(s.about) for s in lenders if s.text == text) for text in foreign)
     assert kinds["foreign"] > kinds["displaced"] > 50
-
-
-@pytest.mark.parametrize("build", [builtin_reviews, builtin_news])
-def test_what_an_experiment_reads(build: Callable[..., Corpus]) -> None:
-    made = build(train=300, held_out=40, rated=40, seed=2)
-    assert (len(made.train), len(made.held_out), len(made.rated[0].examples)) == (300, 40, 40)
-    assert made.synthetic
-    assert made.rated[0].synthetic
-    assert made.rated[0].name == made.name == build.__name__
-    assert list(made.labels) == sorted({str(e.label) for e in made.train})
-    parts = [{e.text for e in part} for part in (made.train, made.held_out, made.rated[0].examples)]
-    assert len(set.union(*parts)) == 380
-    assert any(e.prefix is None for e in made.train)
-    assert all(e.prefix for e in build(train=50, held_out=0, rated=4, verdicts=0.0).train)

@@ -21,6 +21,12 @@ from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
 from data.builtin.stories import generate_stories, rated_stories
 from data.builtin.verse import generate_verse
+from data.corpus import Corpus
+from data.sets.attributes import builtin_news, builtin_reviews
+from data.sets.commongen import builtin_concepts
+from data.sets.dialogues import builtin_dialogues
+from data.sets.songci import builtin_verse
+from data.sets.stories import builtin_stories
 
 Make = Callable[..., tuple[Example, ...]]
 Rated = Callable[[str, int], tuple[Example, ...]]
@@ -151,3 +157,29 @@ def test_length_does_not_tell_the_quality(name: str, seed: int, rated: Rated) ->
         quality = [e.ratings[aspect] for e in examples]
         assert abs(rho([len(e.full_text.split()) for e in examples], quality)) < 0.05
         assert abs(rho([len(e.full_text) for e in examples], quality)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "key"),
+    [
+        (builtin_reviews, "builtin_reviews", "text"),
+        (builtin_news, "builtin_news", "text"),
+        (builtin_dialogues, "builtin", "turns"),
+        (builtin_stories, "builtin_stories", "context"),
+        (builtin_concepts, "builtin_concepts", "text"),
+        (builtin_verse, "builtin_verse", "text"),
+    ],
+)
+def test_a_corpus_has_all_parts_and_no_text_is_in_two(build: Callable[..., Corpus], name: str, key: str) -> None:
+    has_rated = build is not builtin_verse
+    made = build(train=300, held_out=40, seed=2, **({"rated": 39} if has_rated else {}))
+    assert (made.name, made.synthetic, len(made.train) + len(made.held_out)) == (name, True, 340)
+    assert [(each.name, each.synthetic, len(each.examples)) for each in made.rated] == [(name, True, 39)] * has_rated
+    parts = [made.train, made.held_out, *(each.examples for each in made.rated)]
+    keys = [set(map(attrgetter(key), part)) for part in parts]
+    assert len(keys[1]) == 40
+    assert len(set.union(*keys)) == sum(map(len, keys))
+    if build is builtin_news:
+        assert list(made.labels) == sorted({str(e.label) for e in made.train})
+        assert any(e.prefix is None for e in made.train)
+        assert all(e.prefix for e in build(train=50, held_out=0, rated=4, verdicts=0.0).train)

@@ -308,22 +308,6 @@ def test_another_suffix_lists_those_allowed(tmp_path: Path):
         own_dialogues(tmp_path / "train.json")
 
 
-def test_held_out_fraction_is_a_fraction(tmp_path: Path):
-    train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\nc</UTT>d</UTT>\n")
-    with pytest.raises(ValueError, match="at least 0 and below 1, but is 10"):
-        own_dialogues(train, held_out_fraction=10)
-
-
-def test_builtin_dialogues_keep_rated_ones_apart():
-    made = builtin_dialogues(train=40, held_out=10, rated=20, seed=3)
-    assert (made.name, made.synthetic, len(made.train), len(made.held_out)) == ("builtin", True, 40, 10)
-    (rated,) = made.rated
-    assert (rated.name, rated.synthetic, len(rated.examples)) == ("builtin", True, 20)
-    assert all(0 <= example.ratings["quality"] <= 1 for example in rated.examples)
-    assert not {e.turns for e in rated.examples} & {e.turns for e in (*made.train, *made.held_out)}
-    assert builtin_dialogues(train=40, held_out=10, rated=20, seed=3) == made
-
-
 def test_builtin_dialogues_refuse_a_rated_one_to_train_on(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(data.sets.dialogues, "generate_dialogues", lambda n, seed, exclude: talks(n))
     monkeypatch.setattr(data.sets.dialogues, "rated_dialogues", lambda n, seed: talks(n))
