@@ -9,10 +9,9 @@ import io
 import json
 import math
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -61,22 +60,14 @@ class ScoreRow(Identified):
 class ScoreRecord(Record):
     """The keys of a line that are not part of its example."""
 
-    scores: Mapping[Text, Number | None] | None = None
-    ratings: Mapping[String, List[Number | None]] = {}
+    scores: Mapping[Text, Number | None] = {}
+    ratings: Mapping[String, List[Number | None]] = {}  # of several people
 
 
 class MetaRecord(Record):
     """What stands beside a file that `+exp=score` wrote."""
 
     signature: Text
-
-
-@dataclass
-class _Line:
-    """The scores of a line by metric, and the ratings of its raters by aspect."""
-
-    scores: dict[str, float] = field(default_factory=dict)
-    raters: dict[str, list[float]] = field(default_factory=dict)
 
 
 def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None) -> ScoredFile:
@@ -93,13 +84,13 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Pat
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
     path = Path(path)
-    by_line: defaultdict[int, _Line] = defaultdict(_Line)
-    located = located_examples(path, take=lambda line, record: _take(by_line[line], record))
+    by_line: dict[int, ScoreRecord] = {}
+    located = located_examples(path, take=lambda line, record: _take(record, line, by_line))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
     for name in dict.fromkeys(name for line in lines for name in by_line[line].scores):
-        column = [by_line[line].scores.get(name, math.nan) for line in lines]
+        column = [by_line[line].scores.get(name) for line in lines]
         found[name] = _mark_missing(column, f"{name}|scores in {path.name}")
     if scores:
         ids, of = [example.id for example in examples], path
@@ -112,11 +103,11 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Pat
                         [fault(path, 0, f"a metric must have one score, but {full} is in scores.{name} too")]
                     )
                 found[full] = _mark_missing(column, signature)
-    raters = _raters(path, {line: by_line[line].raters for line in lines})
+    raters = _raters(path, {line: by_line[line].ratings for line in lines})
     return ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters)
 
 
-def _mark_missing(values: Sequence[float] | NDArray[np.float64], signature: str) -> Scores:
+def _mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
     column = np.asarray(values, dtype=np.float64)
     reasons = ["the file has no score" if missing else None for missing in np.isnan(column)]
     return Scores({"score": column}, signature, reasons)
@@ -124,16 +115,16 @@ def _mark_missing(values: Sequence[float] | NDArray[np.float64], signature: str)
 
 def iterate_unscored(path: Path | str) -> Iterator[tuple[int, Example]]:
     """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
-    return iterate_examples(path, take=lambda _, record: _take(_Line(), record))
+    return iterate_examples(path, take=lambda line, record: _take(record, line, {}))
 
 
 def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
     return [Path(files)] if isinstance(files, Path | str) else [Path(file) for file in files]
 
 
-def _take(line: _Line, record: dict[str, Any]) -> list[str]:
-    """Moves scores and lists of ratings from a record to `line`, leaves the mean ratings, and returns the problems."""
-    given = {"scores": record.pop("scores", None)}
+def _take(record: dict[str, Any], line: int, by_line: dict[int, ScoreRecord]) -> list[str]:
+    """Moves scores and lists of ratings from a record to `by_line`, leaves mean ratings, and returns the problems."""
+    given = {} if (scores := record.pop("scores", None)) is None else {"scores": scores}
     ratings = record.get("ratings")
     if isinstance(ratings, Mapping):
         given["ratings"] = {aspect: values for aspect, values in ratings.items() if isinstance(values, list)}
@@ -142,25 +133,24 @@ def _take(line: _Line, record: dict[str, Any]) -> list[str]:
         found = ScoreRecord.model_validate(given)
     except ValidationError as error:
         return list_problems(error, given)
-    line.scores = {name: math.nan if score is None else score for name, score in (found.scores or {}).items()}
+    by_line[line] = found
     for aspect, values in found.ratings.items():
-        people = [value for value in values if value is not None]
-        if people:
+        if people := [value for value in values if value is not None]:
             record["ratings"][aspect] = sum(people) / len(people)
-            line.raters[aspect] = [math.nan if value is None else value for value in values]
     return []
 
 
-def _raters(path: Path, rated: Mapping[int, Mapping[str, list[float]]]) -> dict[str, NDArray[np.float64]]:
+def _raters(path: Path, lists: Mapping[int, Mapping[str, Sequence[float | None]]]) -> dict[str, NDArray[np.float64]]:
     tables: dict[str, NDArray[np.float64]] = {}
+    rated = {line: {a: values for a, values in by.items() if set(values) - {None}} for line, by in lists.items()}
     for aspect in dict.fromkeys(aspect for raters in rated.values() for aspect in raters):
         lengths = {len(raters[aspect]): line for line, raters in reversed(list(rated.items())) if aspect in raters}
         if len(lengths) > 1:
             (one, first), (other, second) = sorted(lengths.items(), key=lambda item: item[1])[:2]
             rule = f"every line must list the ratings of {shown(aspect)} by the same people, null if one is missing"
             raise InputFaults([fault(path, second, f"{rule}, found {other} ratings and {one} in line {first}")])
-        nothing = [math.nan] * next(iter(lengths))
-        tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()]).T
+        nothing = [None] * next(iter(lengths))
+        tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()], dtype=np.float64).T
     return tables
 
 
@@ -186,7 +176,7 @@ def _read_outputs(
             else:
                 for aspect, score in record.scores.items():
                     column = values.setdefault(aspect, np.full(len(ids), math.nan))
-                    column[place[record.id]] = math.nan if score is None else score
+                    column[place[record.id]] = score
     lacking = [name for name in ids if name not in source]
     if lacking and not faults:
         found = f"{len(lacking)} of {len(ids)} have none, such as {shown(lacking[0])}"

@@ -44,10 +44,11 @@ def test_scores_in_lines(tmp_path: Path) -> None:
 
 def test_scores_in_columns(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("id,text,rating:fluency,scores.bleu,scores.deam\na,x,3,0.5,\nb,y,4,,2\n")
+    path.write_text("id,text,rating:fluency,scores.bleu,scores.deam,scores.none\na,x,3,0.5,,\nb,y,4,,2,\n")
     found = read_scored(path)
     np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
     np.testing.assert_array_equal(found.values("deam", ""), [math.nan, 2.0])
+    assert np.isnan(found.values("none", "")).all()  # as null in JSONL
     assert found.examples[1].ratings == {"fluency": 4.0}
 
 
