@@ -25,9 +25,8 @@ from core.scores import required_fields
 from core.selection import find_lack
 from core.settings import Count, check
 from core.stages import file_sha256
-from data.parquet_files import import_pyarrow
-from data.score_files import ENDINGS, write_score_rows
-from data.scored import iterate_unscored
+from data.scored import ENDINGS, iterate_unscored, write_score_rows
+from data.table_files import import_pyarrow
 from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically, readable_path
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.engines import Chunk, Engine

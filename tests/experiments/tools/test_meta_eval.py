@@ -23,7 +23,7 @@ from experiments.tools.meta_eval import (
 from experiments.tools.meta_eval_tables import name_better, ranking_table
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
-from tests.meta_eval.sets import make_scores, make_set
+from tests.meta_eval.sets import make_set
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -405,9 +405,7 @@ def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -
             rated = {aspect: values[i] for aspect, values in ratings.items()}
             line = {"id": str(i), "text": "x", "ratings": rated, "scores": {"deam": score, "shuffled": scores[i - 7]}}
             file.write(json.dumps(line) + "\n")
-    scored = read_scored(tmp_path / "in.jsonl")
-    scores = {name: make_scores(values) for name, values in scored.scores.items()}
-    sample = ScoredSet("dstc9", scored.examples, scores)
+    sample = read_scored(tmp_path / "in.jsonl")
     assert list_groupings(sample.layout) == ["global"]
     for aspect, expected in (("coherence", 0.1881), ("overall", 0.1200)):
         found = stats.spearmanr(sample.values("deam", aspect), sample.ratings(aspect))[0]

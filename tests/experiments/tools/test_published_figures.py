@@ -8,7 +8,7 @@ import pytest
 from baselines.word_count import WordCount
 from data.corpus import RatedSet
 from data.sets.commongen import load_trinity
-from data.sets.public_dialogues import load_dstc9, load_fed
+from data.sets.dialogues import load_dstc9, load_fed
 from experiments.tools.meta_eval import Comparison, compare_metrics, rank_metrics
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
