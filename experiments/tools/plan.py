@@ -12,7 +12,7 @@ from core.faults import SettingFault
 from data.scored import read_scored
 from experiments.contracts import Outcome, Run, Table
 from meta_eval.planning import (
-    Needed,
+    SampleSize,
     Spread,
     correlation_with_raters,
     estimate_spread,
@@ -147,13 +147,13 @@ def metrics_needed(
     a, b = (correlation_with_raters(r, 1, raters, between_raters) for r in (correlation, correlation - d))
     if max(abs(a), abs(b)) > 1:
         reason = f"a correlation of {correlation:g} with one rater is impossible if raters correlate {between_raters:g}"
-        needed = Needed(math.nan, math.nan, reason)
+        needed = SampleSize(math.nan, math.nan, reason)
     else:
         needed = n_to_tell_metrics(a, b, between_metrics, power=power, level=level, seed=seed)
     return {"metric_a": a, "metric_b": b} | _needed(needed)
 
 
-def _needed(needed: Needed) -> dict[str, Any]:
+def _needed(needed: SampleSize) -> dict[str, Any]:
     return {"n": needed.n, "power": needed.power, "reason": needed.reason or ""}
 
 

@@ -13,15 +13,9 @@ import yaml
 from scipy import stats
 
 from data.scored import read_scored
-from experiments.tools.meta_eval import (
-    Comparison,
-    MetricPair,
-    compare_metrics,
-    list_groupings,
-    rank_metrics,
-)
-from experiments.tools.meta_eval_tables import name_better, ranking_table
+from experiments.tools.meta_eval import ranking_table
 from meta_eval.intervals import Resampling
+from meta_eval.ranking import Comparison, MetricPair, compare_metrics, list_groupings, name_better, rank_metrics
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_scores, make_set
 
@@ -315,7 +309,7 @@ def test_a_pair_without_a_valid_test_has_a_difference_and_a_reason(grouping: Any
     sample, resampling = make_sample(80, 0, repeats=8, a=0.5, b=1), Resampling(over=over, resamples=50)
     (pair,) = compare_all(sample, Comparison("spearman", grouping, 99, 0.05), resampling)
     assert not math.isnan(pair.difference.value)
-    assert all(math.isnan(p) for p in (pair.permutation_p, pair.bootstrap_p, pair.williams_p, pair.holm))
+    assert all(math.isnan(p) for p in (pair.p_value, pair.bootstrap_p, pair.williams_p, pair.holm))
     assert pair.reason is not None
     assert reason in pair.reason
 
@@ -326,7 +320,7 @@ def test_a_pair_keeps_its_order_and_names_the_better_one_only_where_the_test_sep
     assert list(found) == [("poor", "good"), ("poor", "fine"), ("good", "fine")]
     assert found["poor", "good"].difference.value < 0
     assert name_better(found["poor", "good"], 0.05) == "good"
-    assert found["good", "fine"].permutation_p > 0.05
+    assert found["good", "fine"].p_value > 0.05
     assert name_better(found["good", "fine"], 0.05) == "–"
     assert name_better(replace(found["good", "fine"], holm=math.nan), 0.05) == "–"
 
@@ -413,5 +407,5 @@ def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -
         found = stats.spearmanr(sample.values("deam", aspect), sample.ratings(aspect))[0]
         assert found == pytest.approx(expected, abs=5e-5)
         (pair,) = compare_all(sample, PLAIN, FEW, aspect)
-        assert pair.holm == pair.permutation_p
+        assert pair.holm == pair.p_value
         assert not math.isnan(pair.williams_p)
