@@ -31,7 +31,7 @@ from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
 from experiments.runner.redaction import redact_leaves
-from experiments.runner.streams import open_streams
+from experiments.runner.terminal import open_streams
 from experiments.runner.tracking import is_first_process
 from experiments.runner.trust import names_in, reading_environment
 
