@@ -16,8 +16,7 @@ from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from discriminators.texts import LabelledText
 from experiments.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from models.seq2seq import Seq2SeqLM
 
 
@@ -74,7 +73,7 @@ def train_judges(run: Run, plan: DiscriminatorPlan, data: Corpus) -> Judges:
         for example in [e for e in data.train if e.label == label][:per_label]
     ]
     of_label = replace(plan, build=partial(plan.build, labels=list(data.labels)))
-    train = partial(find_or_train_discriminator, run, seed=run.seed)
+    train = partial(find_or_train, run)
     return Judges(
         quality=train("discriminator_quality", plan, _pair(texts, perturb_for_discriminator(texts, run.seed))),
         label=train("discriminator_label", of_label, of_labels),

@@ -27,9 +27,14 @@ from experiments.ctrl_eval.plots import (
 )
 from experiments.ctrl_eval.tables import tabulate
 from experiments.presentation import present
-from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import Trained, use_pretrained
+from experiments.training import (
+    DiscriminatorPlan,
+    LanguageModelPlan,
+    Pretrained,
+    Trained,
+    find_or_train,
+    use_pretrained,
+)
 from meta_eval.scored_set import ScoredSet
 from models.loading import load_pretrained
 
@@ -78,11 +83,11 @@ def ctrleval(
     analyses.check(data.rated)
     table = choose_table(data, iwf, iwf_tokenizer, infiller)
     texts = _texts(data.train), _texts(data.held_out)
-    backbone = find_or_train_language_model(run, "infiller", infiller, *texts)
+    backbone = find_or_train(run, "infiller", infiller, *texts)
     if table is None and texts[0]:
         counted = find_or_count_frequencies(run, use_pretrained(iwf_tokenizer) if iwf_tokenizer else backbone, texts[0])
         table = str(counted / FREQUENCIES)
-    language_model = find_or_train_language_model(run, "causal", causal, *texts)
+    language_model = find_or_train(run, "causal", causal, *texts)
     judges = train_judges(run, discriminator, data) if discriminator and data.train else None
     usual = metric(backbone.source, iwf=table, iwf_tokenizer=iwf_tokenizer)
     exchanged: dict[str, CTRLEval] = {}

@@ -8,10 +8,7 @@ from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.sentiment import find_or_count_frequencies
 from experiments.steering.models import load_generator, train_label_guide, train_label_judges
 from experiments.steering.parts import split_parts
-from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.guides import GuidePlan
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from experiments.training.trained import folders_of
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, find_or_train, folders_of
 
 
 def models(
@@ -40,9 +37,9 @@ def models(
     """
     found = find_cdm(run, dialogues, cdm)
     texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
-    backbone = find_or_train_language_model(run, "infiller", infiller, texts, held_out)
+    backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
-    fluent = find_or_train_language_model(run, "language_model", language_model, story_texts, held_out_stories)
+    fluent = find_or_train(run, "language_model", language_model, story_texts, held_out_stories)
     parts = split_parts(reviews, share, run.seed)
     writer = load_generator(run, generator, parts.generator, reviews, cdm.device)
     guides = [train_label_guide(run, guide, writer.lm, label, parts.guide) for label in reviews.labels]

@@ -13,7 +13,7 @@ from discriminators.guides import CausalGuide
 from experiments.steering.generation import check_candidates
 from experiments.steering.prompts import encode_prompts
 from experiments.steering.steps import WrittenToken, write_tokens
-from experiments.training.guides import load_guide
+from experiments.training import load_guide
 from models.causal import CausalLM
 from oumg.guidance import Guidance
 

@@ -17,7 +17,7 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.mars.findings import Gain, list_references, mean_altered, measure_altered, measure_gain
 from experiments.mars.variants import MetricPlan
 from experiments.presentation import present
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
+from experiments.training import LanguageModelPlan, Pretrained, find_or_train
 from mars.augmentation import SelfPlanningAugmenter
 from mars.cloze import mean_kl
 from mars.metric import MARS
@@ -90,7 +90,7 @@ def mars_planning(
     """
     make = metric.load(run.stages.root)
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
-    model = find_or_train_language_model(run, "language_model", language_model, *texts)
+    model = find_or_train(run, "language_model", language_model, *texts)
     lm = CausalLM.from_pretrained(model.source, metric.device, metric.dtype)
     rated = development.rated[0]
     usual = make(SelfPlanningAugmenter(lm, metric.augmentation, metric.token_budget), model.source)

@@ -30,7 +30,7 @@ from experiments.mars.plots import plot_adversaries
 from experiments.mars.tables import mars_tables
 from experiments.mars.variants import Analyses, MetricPlan, make_variants, score_variants
 from experiments.presentation import present
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
+from experiments.training import LanguageModelPlan, Pretrained, find_or_train
 from mars.cloze import mean_kl
 from mars.metric import MARS
 from meta_eval.bootstrap import Estimate
@@ -65,8 +65,8 @@ def mars(
     make = metric.load(run.stages.root)
     others = {name: build() for name, build in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
-    fluent = find_or_train_language_model(run, "language_model", language_model, *texts)
-    filler = None if masked is None else find_or_train_language_model(run, "masked", masked, *texts)
+    fluent = find_or_train(run, "language_model", language_model, *texts)
+    filler = None if masked is None else find_or_train(run, "masked", masked, *texts)
     lm = CausalLM.from_pretrained(fluent.source, metric.device, metric.dtype)
     others["perplexity"] = perplexity(lm, fluent.source)
     variants = make_variants(metric, make, lm, fluent.source, None if filler is None else filler.source)

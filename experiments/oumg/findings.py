@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from core.settings import Seed, Several, Text, checked_dataclass
 from discriminators.discriminator import Discriminator
 from experiments.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from oumg.comparison import Comparison, JudgedPairs, OutputPair, judge_pairs, label_pairs
 from oumg.relative import RelativeScores, relative_scores
 
@@ -102,7 +101,7 @@ def judge_systems(
     kinds: dict[str, KindFindings] = {}
     for kind in grid.kinds:
         trained = {
-            seed: find_or_train_discriminator(run, f"{prefix}{kind}_seed_{seed}", grid.judges[kind], texts, seed)
+            seed: find_or_train(run, f"{prefix}{kind}_seed_{seed}", grid.judges[kind], texts, seed=seed)
             for seed in grid.seeds
         }
         with run.timed(f"judging by {kind}"):

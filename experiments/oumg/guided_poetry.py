@@ -15,8 +15,7 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.poems import Decoder, check_candidates, choose_poems, find_characters, top_k, tune_of
 from experiments.oumg.study import PoemStudy
-from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide, prefix_notes
-from experiments.training.trained import folders_of
+from experiments.training import GuidePlan, find_or_train, folders_of, load_guide, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from oumg.comparison import FEWEST_INPUTS
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
@@ -65,7 +64,7 @@ def guided_poetry(run: Run, study: PoemStudy, guidance: PoemGuidance) -> Outcome
     machine = poet.generate("machine", learned, top_k(guidance.k))
     songnet = SongNet.from_pretrained(poet.generator.source, study.device)
     texts = choose_guide_texts(learned, machine, guidance.guide.texts)
-    guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, songnet.tokenizer)
+    guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
     loaded = load_guide(guide.source, study.device)
 
     def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:

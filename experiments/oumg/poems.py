@@ -18,8 +18,7 @@ from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.splits import split_by
 from experiments.contracts import Run
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import LanguageModelPlan, Trained, find_or_train
 from models.training import Batch, Task
 from oumg.form import MARKS, Form
 from oumg.poetry import ShiftedRanks, generate_poems
@@ -153,7 +152,7 @@ class Poet:
 def find_or_train_songnet(run: Run, plan: GeneratorPlan, data: Corpus) -> Trained:
     """The generator, which learns every poem that fits."""
     held_out = plan.choose_fitting(data.held_out)[: plan.checked]
-    return find_or_train_language_model(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
+    return find_or_train(run, "songnet", plan, plan.choose_fitting(data.train), held_out)
 
 
 def find_characters(data: Corpus, plan: GeneratorPlan) -> set[str]:

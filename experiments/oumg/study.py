@@ -16,7 +16,7 @@ from experiments.oumg.gallery import format_gallery
 from experiments.oumg.misjudged import find_misjudged
 from experiments.oumg.poems import GeneratorPlan, PoemInputs, Poet, find_or_train_songnet
 from experiments.report import plots
-from experiments.training.trained import Trained, folders_of
+from experiments.training import Trained, folders_of
 from oumg.comparison import PairSettings, TextSet, pair_texts
 from oumg.form import Form
 

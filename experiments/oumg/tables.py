@@ -11,7 +11,7 @@ from core.example import Example
 from core.scores import Scores
 from core.signature import MODEL_LIBRARIES, signature
 from experiments.oumg.findings import KindFindings, SystemFindings
-from experiments.training.trained import Trained, folders_of
+from experiments.training import Trained, folders_of
 from meta_eval.scored_set import ScoredSet
 from oumg.relative import SCORES
 

@@ -19,9 +19,15 @@ from experiments.steering.models import generator_share, load_generator, train_l
 from experiments.steering.parts import TextParts, split_parts
 from experiments.steering.prompts import encode_prompts
 from experiments.steering.steps import SHADES, WrittenToken, name_shade, write_tokens
-from experiments.training.guides import GuidePlan, check_guide, load_guide
-from experiments.training.language_models import LanguageModelPlan, Pretrained
-from experiments.training.trained import folders_of, use_pretrained
+from experiments.training import (
+    GuidePlan,
+    LanguageModelPlan,
+    Pretrained,
+    check_guide,
+    folders_of,
+    load_guide,
+    use_pretrained,
+)
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 
 TAIL = 30  # characters of the text so far

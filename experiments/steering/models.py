@@ -10,10 +10,7 @@ from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from experiments.contracts import Run
 from experiments.steering.parts import label_texts, name_file
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.guides import GuidePlan, find_or_train_guide
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Pretrained, Trained, find_or_train
 from models.causal import CausalLM
 
 
@@ -65,7 +62,7 @@ def load_generator(
 ) -> TextGenerator:
     """A pretrained generator, or one that learns these texts without their labels."""
     learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
-    trained = find_or_train_language_model(run, "generator", plan, learned, held_out)
+    trained = find_or_train(run, "generator", plan, learned, held_out)
     return TextGenerator(trained, CausalLM.from_pretrained(trained.source, device, dtype))
 
 
@@ -76,7 +73,7 @@ def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts
     whatever the prompt, and no text has to be cut where a prompt would end.
     """
     learned = label_texts(texts, label, plan.texts, run.seed)
-    return find_or_train_guide(run, f"guide_{name_file(label)}", plan, learned, lm.tokenizer)
+    return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
 
 
 def train_label_judges(
@@ -88,8 +85,8 @@ def train_label_judges(
     """
     seed = run.seed + 1
     return {
-        label: find_or_train_discriminator(
-            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed
+        label: find_or_train(
+            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed=seed
         )
         for label in (labels[1:] if len(labels) == 2 else labels)
     }

@@ -19,10 +19,15 @@ from experiments.steering.models import (
 from experiments.steering.parts import split_parts
 from experiments.steering.prompts import choose_prompts, encode_prompts
 from experiments.steering.settings import Steering, TextSampling
-from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.guides import GuidePlan, load_guide, prefix_notes
-from experiments.training.language_models import LanguageModelPlan, Pretrained
-from experiments.training.trained import folders_of
+from experiments.training import (
+    DiscriminatorPlan,
+    GuidePlan,
+    LanguageModelPlan,
+    Pretrained,
+    folders_of,
+    load_guide,
+    prefix_notes,
+)
 
 
 def guided_text(
