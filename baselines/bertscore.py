@@ -128,9 +128,8 @@ class BertScore:
         flat = [text for several in together for text in several]
         ids = iter(self.scorer._tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
         dropped = [sum(max(0, len(next(ids)) - self.longest) for _ in several) for several in together]
-        if self.truncation == "error":
-            rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
-            refuse_cut(rule, dropped)
+        rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
+        refuse_cut(self.truncation, rule, dropped)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
         return dropped

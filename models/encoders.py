@@ -12,13 +12,12 @@ import torch
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from core.faults import SettingFault, shown
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
-from models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from models.batching import pad_with_mask, read_in_batches
 from models.devices import check_device, check_memory
 from models.identity import model_fingerprint, weights_fingerprint
 from models.loading import load_pretrained
@@ -163,13 +162,16 @@ class Encoder:
         specials = sum(map(len, special_frame(self.tokenizer)))
         vectors = np.zeros((len(distinct), self.dimension), np.float64)
         totals = np.zeros(len(distinct))
-        batches = batches_by_budget([len(ids) for ids in rows.ids], self.token_budget)
-        for batch in tqdm(batches, desc="embeddings", delay=3, leave=False, disable=None):
-            found = halve_when_out_of_memory(lambda at: self._embed_rows([rows.ids[i] for i in at]), batch)
-            for i, vector in zip(batch, found, strict=True):
-                weight = max(1, len(rows.ids[i]) - specials)  # a text without tokens has one row of special tokens
-                vectors[rows.text[i]] += weight * vector.astype(np.float64)
-                totals[rows.text[i]] += weight
+        read = read_in_batches(
+            [len(ids) for ids in rows.ids],
+            self.token_budget,
+            lambda batch: self._embed_rows([rows.ids[i] for i in batch]),
+            "embeddings",
+        )
+        for ids, text, vector in zip(rows.ids, rows.text, read, strict=True):
+            weight = max(1, len(ids) - specials)  # a text without tokens has one row of special tokens
+            vectors[text] += weight * vector.astype(np.float64)
+            totals[text] += weight
         return (vectors / totals[:, None]).astype(np.float32)[[distinct[text] for text in texts]]
 
     def dropped_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -201,9 +203,8 @@ class Encoder:
 
     @torch.inference_mode()
     def _embed_rows(self, rows: Sequence[list[int]]) -> list[NDArray[np.float32]]:
-        ids = pad(rows, self.tokenizer.pad_token_id or 0, self.model.device)  # type: ignore[arg-type]
-        mask = pad([[1] * len(row) for row in rows], 0, self.model.device)
-        return list(self.model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"].float().cpu().numpy())
+        inputs = pad_with_mask(rows, self.tokenizer.pad_token_id, self.model.device)  # type: ignore[arg-type]
+        return list(self.model(inputs)["sentence_embedding"].float().cpu().numpy())
 
 
 @dataclass(frozen=True)

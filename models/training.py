@@ -18,7 +18,7 @@ from pytorch_lightning.strategies import FSDPStrategy
 
 from core.faults import SettingFault
 from core.settings import Count, Positive, checked_dataclass
-from models.batching import pad
+from models.batching import pad, pad_with_mask
 from models.devices import free_memory
 from models.fit import NOT_LEARNED, Batch, Batches, MakeBatch, Schedule, Training, fit
 from models.lora import Lora, add_lora, merge_lora
@@ -80,8 +80,7 @@ def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     """The inputs of an encoder-decoder model, and `labels` of the shape (rows, time)."""
     labels = pad([[NOT_LEARNED] * t.given + list(t.target[t.given :]) for t in tasks], NOT_LEARNED)
     return {
-        "input_ids": pad([t.source for t in tasks], model.config.pad_token_id),
-        "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
+        **pad_with_mask([t.source for t in tasks], model.config.pad_token_id),
         "decoder_input_ids": decoder_inputs(model, pad([t.target for t in tasks], model.config.pad_token_id)),
         "labels": labels,
     }
@@ -96,8 +95,7 @@ def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     read = [len(t.source) + t.given for t in tasks]
     labels = [[NOT_LEARNED] * (given - 1) + row[given:] for row, given in zip(rows, read, strict=True)]
     return {
-        "input_ids": pad([row[:-1] for row in rows], model.config.pad_token_id or 0),
-        "attention_mask": pad([[1] * (len(row) - 1) for row in rows], 0),
+        **pad_with_mask([row[:-1] for row in rows], model.config.pad_token_id),
         "labels": pad(labels, NOT_LEARNED),
     }
 
@@ -105,8 +103,7 @@ def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
 def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     """The inputs of a masked model; a target is as long as its source, with NOT_LEARNED where there is no mask."""
     return {
-        "input_ids": pad([t.source for t in tasks], model.config.pad_token_id or 0),
-        "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
+        **pad_with_mask([t.source for t in tasks], model.config.pad_token_id),
         "labels": pad([t.target for t in tasks], NOT_LEARNED),
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-from baselines.likelihood import likelihood_scores
+from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from cdm.discriminative import (
     POOLINGS,
