@@ -21,8 +21,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from models.batching import pad, pad_with_mask, read_in_batches
-from models.identity import model_fingerprint
-from models.loading import load_pretrained
+from models.loading import load_pretrained, model_fingerprint
 from models.model import readable_tokens
 from models.windows import CutTruncation, refuse_cut
 

@@ -29,8 +29,7 @@ from discriminators.vocabulary import (
 )
 from models.batching import read_in_batches
 from models.encoders import load_encoder
-from models.identity import tokenizer_fingerprint, weights_fingerprint
-from models.loading import load_pretrained, load_weights
+from models.loading import load_pretrained, load_weights, tokenizer_fingerprint, weights_fingerprint
 from models.model import readable_tokens
 from models.windows import Truncation
 

@@ -28,10 +28,9 @@ from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
 from experiments.contracts import Run
 from models.causal import CausalLM
-from models.identity import folder_fingerprint
+from models.loading import folder_fingerprint
 from models.masked import MaskedLM
-from models.model import plain_token_ids
-from models.tokens import decode_tokens
+from models.model import decode_tokens, plain_token_ids
 from models.training import (
     NOT_LEARNED,
     Batch,

@@ -23,8 +23,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from core.settings import Count, Share, checked_dataclass
 from models.batching import pad
 from models.causal import CausalLM
-from models.model import Float32Linear
-from models.tokens import decode_tokens
+from models.model import Float32Linear, decode_tokens
 from models.training import Batch, Task, causal_batch
 from models.windows import Pair
 from oumg.form import MARKS, Form, Slot, SlotKind

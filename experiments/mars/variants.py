@@ -16,7 +16,7 @@ from mars.metric import MARS, RATIOS, Compared
 from mars.naive import NaiveAugmenter
 from mars.tagging import load_tagger
 from models.causal import CausalLM
-from models.embedders import CachedEmbedder, load_embedder
+from models.encoders import CachedEmbedder, load_embedder
 from models.masked import MaskedLM
 
 MetricMaker = Callable[[Augmenter, str], MARS]

@@ -16,7 +16,7 @@ from experiments.steering.models import LabelJudges
 from experiments.steering.settings import Steering, TextSampling
 from meta_eval.bootstrap import Estimate, estimate_perplexity, estimate_ratio, number_groups
 from models.causal import CausalLM
-from models.tokens import decode_tokens
+from models.model import decode_tokens
 from oumg.diversity import distinct_n
 from oumg.guidance import Guidance, GuidanceRule
 from oumg.pieces import split_pieces

@@ -11,7 +11,7 @@ from scipy.special import expit
 from torch import Tensor
 
 from models.causal import CausalLM
-from models.tokens import decode_tokens
+from models.model import decode_tokens
 from oumg.guidance import Guidance, GuidedStep
 
 INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other bytes are in the next token

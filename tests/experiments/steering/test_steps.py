@@ -10,7 +10,7 @@ import torch
 from discriminators.guides import CausalGuide
 from experiments.steering.steps import describe_step, write_tokens
 from models.causal import CausalLM
-from models.tokens import decode_tokens
+from models.model import decode_tokens
 from oumg.guidance import Guidance, GuidedStep
 
 PROMPT = "the red cat"
