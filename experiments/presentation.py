@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import scores_against_ratings, training_curves
-from experiments.training.trained import Trained, folders_of
+from experiments.training import Trained, folders_of
 from meta_eval.scored_set import ScoredSet
 
 

@@ -32,8 +32,8 @@ from mars.references import (
 from mars.score import cosine, mars, ratio_weights
 from mars.tagging import Tagger, load_tagger
 from models.causal import CausalLM
-from models.embedders import CachedEmbedder, Embedder, load_embedder
-from models.identity import tokenizer_fingerprint
+from models.encoders import CachedEmbedder, Embedder, load_embedder
+from models.loading import tokenizer_fingerprint
 from models.masked import MaskedLM
 
 AugmenterName = Literal["self_planning", "naive", "none"]

@@ -24,9 +24,8 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from core.example import Example
 from core.settings import Count, Share, checked_dataclass
 from models.causal import CausalLM
-from models.model import Float32Linear
+from models.model import Float32Linear, decode_tokens
 from models.sampling import pad_prompts
-from models.tokens import decode_tokens
 from models.training import Batch, Task, causal_batch
 from models.windows import Pair
 from oumg.form import MARKS, Form, Slot, SlotKind

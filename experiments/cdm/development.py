@@ -20,7 +20,7 @@ from data.files import read_examples, write_examples
 from experiments.cdm.findings import CdmPlan, HeldOut, find_cdm
 from experiments.cdm.presentation import present_cdm
 from experiments.contracts import Outcome, Run
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
+from experiments.training import LanguageModelPlan, find_or_train
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def development_set(run: Run, data: Corpus, plan: DevelopmentPlan, device: str, 
     held_out = HeldOut.of(data)
     if not held_out.developing:
         raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
-    third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
+    third = find_or_train(run, "third", plan.model, turns_of(data.train), held_out.choosing)
     chosen = held_out.developing[: plan.dialogues]
 
     def build(folder: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-from baselines.likelihood import likelihood_scores
+from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from cdm.discriminative import (
     POOLINGS,
@@ -43,9 +43,7 @@ from experiments.cdm.stages import (
     kept_steps,
 )
 from experiments.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, LanguageModelPlan, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
@@ -143,8 +141,8 @@ class CdmFindings:
 def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
     """Trains the pair, samples negatives, learns them, and scores the rated dialogues."""
     train, held_out = turns_of(data.train), HeldOut.of(data)
-    weaker = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
-    stronger = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
+    weaker = find_or_train(run, "amateur", plan.amateur, train, held_out.choosing)
+    stronger = find_or_train(run, "expert", plan.expert, train, held_out.choosing)
     pair = Pair.from_pretrained(weaker.source, stronger.source, plan.device, plan.dtype)
     for rated in data.rated:
         pair.tokenise(turns_of(rated.examples))  # refuses turns that the models cannot read, before anything is drawn
@@ -160,9 +158,7 @@ def find_cdm(run: Run, data: Corpus, plan: CdmPlan) -> CdmFindings:
         chosen = spell(chosen_dialogues(train, plan.negatives, run.seed), pair.spelling)
         learned[f"{rule}_"] = rule_negatives(chosen, rule, run.seed, pair.given)
     judges = {
-        f"{kind}{name}": find_or_train_discriminator(
-            run, f"discriminator_{kind}{name}", each, labelled(negatives), run.seed
-        )
+        f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, labelled(negatives))
         for kind, negatives in learned.items()
         for name, each in plan.discriminators.items()
     }

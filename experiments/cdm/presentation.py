@@ -10,7 +10,7 @@ from experiments.cdm.plots import plot_momentum
 from experiments.cdm.systems import system_tables
 from experiments.contracts import Outcome, Run
 from experiments.presentation import present
-from experiments.training.trained import Trained
+from experiments.training import Trained
 
 LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives
 

@@ -21,7 +21,7 @@ from core.faults import InputFaults
 from core.settings import Count, Number, Positive, checked_dataclass
 from core.stages import fingerprint
 from experiments.contracts import Run
-from experiments.training.trained import Trained
+from experiments.training import Trained
 
 
 @checked_dataclass

@@ -28,9 +28,14 @@ from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.plots import plot_analyses
 from experiments.ctrl_eval.tables import Analyses, Evaluated, tabulate
 from experiments.presentation import present
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import Trained, use_pretrained
+from experiments.training import (
+    DiscriminatorPlan,
+    LanguageModelPlan,
+    Pretrained,
+    Trained,
+    find_or_train,
+    use_pretrained,
+)
 from meta_eval.scored_set import ScoredSet
 from models.loading import load_pretrained
 from models.seq2seq import Seq2SeqLM
@@ -117,11 +122,11 @@ def train(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained
     """
     table = choose_table(data, plan)
     train, held_out = ([example.full_text for example in part] for part in (data.train, data.held_out))
-    models = {"infiller": find_or_train_language_model(run, "infiller", plan.infiller, train, held_out)}
+    models = {"infiller": find_or_train(run, "infiller", plan.infiller, train, held_out)}
     if table is None and train:
         counted = use_pretrained(plan.iwf_tokenizer) if plan.iwf_tokenizer else models["infiller"]
         table = str(find_or_count_frequencies(run, counted, train) / FILE_NAME)
-    models["causal"] = find_or_train_language_model(run, "causal", plan.causal, train, held_out)
+    models["causal"] = find_or_train(run, "causal", plan.causal, train, held_out)
     if plan.discriminator and data.train:
         models |= train_discriminators(run, plan.discriminator, data)
     return models, table
@@ -192,7 +197,7 @@ def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dic
         "union": (plan, pair_texts(texts, perturb_as_union(texts, run.seed))),
     }
     names = {f"{DISCRIMINATOR}{kind}": what for kind, what in learned.items()}
-    return {name: find_or_train_discriminator(run, name, *what, seed=run.seed) for name, what in names.items()}
+    return {name: find_or_train(run, name, *what, seed=run.seed) for name, what in names.items()}
 
 
 def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[LabelledText]:

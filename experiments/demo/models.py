@@ -13,10 +13,7 @@ from experiments.steering.models import (
     train_label_guide,
     train_label_judges,
 )
-from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.guides import GuidePlan
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from experiments.training.trained import folders_of
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, find_or_train, folders_of
 
 
 def models(
@@ -45,9 +42,9 @@ def models(
     """
     found = find_cdm(run, dialogues, cdm)
     texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
-    backbone = find_or_train_language_model(run, "infiller", infiller, texts, held_out)
+    backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
-    fluent = find_or_train_language_model(run, "language_model", language_model, story_texts, held_out_stories)
+    fluent = find_or_train(run, "language_model", language_model, story_texts, held_out_stories)
     plan = SteeringPlan(generator, guide, judge, share, cdm.device)
     parts = split_parts(reviews, plan, run.seed)
     writer, lm = load_generator(run, plan, parts.generator, reviews)

@@ -11,7 +11,7 @@ from core.settings import Count, NonNegative, Seed, checked_dataclass
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from experiments.steering.generation import WrittenToken, check_candidates, encode_prompts, write_tokens
-from experiments.training.guides import load_guide
+from experiments.training import load_guide
 from models.causal import CausalLM
 from oumg.guidance import Guidance
 

@@ -20,13 +20,13 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.mars.plots import plot_adversaries, plot_settings
 from experiments.mars.tables import MarsScores, make_tables, measure_effect, measure_gain, name_ratio_row
 from experiments.presentation import present
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
+from experiments.training import LanguageModelPlan, Pretrained, find_or_train
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS, Compared, MarsSettings
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
-from models.embedders import load_embedder
+from models.encoders import load_embedder
 
 SETTINGS_CAPTION = (
     "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "
@@ -104,7 +104,7 @@ def mars_story(
     others = {name: build() for name, build in baselines.items()}
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
     plans = {"language_model": language_model, **({} if masked is None else {"masked": masked})}
-    models = {name: find_or_train_language_model(run, name, plan, *texts) for name, plan in plans.items()}
+    models = {name: find_or_train(run, name, plan, *texts) for name, plan in plans.items()}
     usual = make("self_planning", models["language_model"].source)
     variants = {"mars": usual, **{row: change_augmentation(usual, **change) for row, change in ABLATIONS.items()}}
     if masked is not None:
@@ -157,7 +157,7 @@ def mars_planning(
     """
     make = metric.load(run.stages.root, caches_vectors=True)
     texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
-    model = find_or_train_language_model(run, "language_model", language_model, *texts)
+    model = find_or_train(run, "language_model", language_model, *texts)
     usual = make("self_planning", model.source)
     rated, rows = development.rated[0], list[dict[str, Any]]()
     with run.timed("augmentation and similarity"):

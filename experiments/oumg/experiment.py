@@ -22,8 +22,7 @@ from experiments.oumg import tables
 from experiments.oumg.plots import plot_logits
 from experiments.presentation import present
 from experiments.report.disagreements import find_worst
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import (
     Comparison,
@@ -233,7 +232,7 @@ def judge_systems(
     for kind in discriminators.kinds:
         plan = discriminators.judges[kind]
         trained = {
-            seed: find_or_train_discriminator(run, f"{prefix}{kind}_seed_{seed}", plan, texts, seed)
+            seed: find_or_train(run, f"{prefix}{kind}_seed_{seed}", plan, texts, seed=seed)
             for seed in discriminators.seeds
         }
         with run.timed(f"judging by {kind}"):

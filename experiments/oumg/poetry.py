@@ -30,9 +30,7 @@ from experiments.oumg.experiment import (
 )
 from experiments.oumg.plots import plot_logits
 from experiments.presentation import present
-from experiments.training.guides import GuidePlan, find_or_train_guide, load_guide, prefix_notes
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, load_guide, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from oumg.comparison import FEWEST_INPUTS, PairSettings, TextSet, pair_texts
 from oumg.form import MARKS, Form
@@ -218,7 +216,7 @@ def guided_poetry(
     write = partial(write_poems, run, poet, generator)
     songnet = SongNet.from_pretrained(generator.source, poet.device)
     texts = label_poems(learned, write("machine", learned, top_k(guidance.k)))
-    guide = find_or_train_guide(run, f"guide_{guidance.kind}", guidance.guide, texts, songnet.tokenizer)
+    guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
     loaded = load_guide(guide.source, poet.device)
     unguided = write("unguided", people, top_k(guidance.k))
     guided = write("guided", people, guide_poems(guidance, guide, poet.device), draws=int(guidance.alpha > 0))
@@ -332,7 +330,7 @@ def write_poems(
 def train_songnet(run: Run, poet: PoetPlan, data: Corpus) -> Trained:
     """The generator, which learns every poem that fits."""
     held_out = poet.choose_fitting(data.held_out)[: poet.checked]
-    return find_or_train_language_model(run, "songnet", poet.generator, poet.choose_fitting(data.train), held_out)
+    return find_or_train(run, "songnet", poet.generator, poet.choose_fitting(data.train), held_out)
 
 
 def find_characters(poet: PoetPlan, data: Corpus) -> set[str]:

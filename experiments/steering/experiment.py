@@ -38,11 +38,9 @@ from experiments.steering.models import (
     train_label_guide,
     train_label_judges,
 )
-from experiments.training.guides import check_guide, load_guide, prefix_notes
-from experiments.training.language_models import LanguageModelPlan
-from experiments.training.trained import use_pretrained
+from experiments.training import LanguageModelPlan, check_guide, load_guide, prefix_notes, use_pretrained
 from models.causal import CausalLM
-from models.tokens import decode_tokens
+from models.model import decode_tokens
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.pieces import split_pieces
 

@@ -20,9 +20,8 @@ from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
 from models.causal import CausalLM
-from models.model import plain_token_ids
+from models.model import decode_tokens, plain_token_ids
 from models.sampling import pad_prompts, sample_continuations, sample_in_batches
-from models.tokens import decode_tokens
 from oumg.guidance import Guidance, GuidanceRule, GuidedStep
 from oumg.pieces import normalise_text, split_pieces
 

@@ -15,10 +15,7 @@ from data.splits import split_share
 from discriminators.discriminator import Discriminator
 from discriminators.texts import LabelledText
 from experiments.contracts import Run
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.guides import GuidePlan, find_or_train_guide
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Pretrained, Trained, find_or_train
 from models.causal import CausalLM
 
 FEWEST = 10  # different texts of a label for its guide, and for its judge
@@ -124,7 +121,7 @@ def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data:
     """A pretrained generator, or one that learns these texts without their labels; and the loaded model."""
     learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
     generator = Pretrained(plan.generator) if isinstance(plan.generator, str) else plan.generator
-    trained = find_or_train_language_model(run, "generator", generator, learned, held_out)
+    trained = find_or_train(run, "generator", generator, learned, held_out)
     return trained, CausalLM.from_pretrained(trained.source, plan.device, plan.dtype)
 
 
@@ -134,7 +131,7 @@ def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts
     It is trained on prefixes of whole texts, so let it read the prompt too.
     """
     learned = label_texts(texts, label, plan.texts, run.seed)
-    return find_or_train_guide(run, f"guide_{name_file(label)}", plan, learned, lm.tokenizer)
+    return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
 
 
 def train_label_judges(
@@ -146,8 +143,8 @@ def train_label_judges(
     """
     seed = run.seed + 1
     return {
-        label: find_or_train_discriminator(
-            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed
+        label: find_or_train(
+            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed=seed
         )
         for label in (labels[1:] if len(labels) == 2 else labels)
     }

@@ -13,8 +13,8 @@ from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
 from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
-from baselines.likelihood import NO_TOKENS
 from baselines.mover_score import MoverScore
+from baselines.pairs import NO_TOKENS
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import SentenceMover
 from core.example import Example

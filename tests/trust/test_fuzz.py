@@ -29,7 +29,7 @@ from data.files import read_examples, write_examples
 from data.scored import read_scored
 from data.text_files import read_texts
 from experiments.runner.configuration import compose_run
-from models.embedders import WordVectors
+from models.encoders import WordVectors
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = ["id", "text", "turns", "context", "prefix", "label", "references", "system", "group", "ratings", "scores", "x"]

@@ -18,7 +18,7 @@ from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word_count_auc
 from experiments.cdm.stages import windows as windows_of
-from experiments.training.language_models import LanguageModelPlan
+from experiments.training import LanguageModelPlan
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule
 

@@ -18,7 +18,7 @@ from core.stages import Stages
 from data.builtin.dialogues import generate_dialogues
 from experiments.cdm.stages import NegativesPlan, PoolerPlan, TrainedPair, kept_pooler, windows
 from experiments.contracts import Run
-from experiments.training.trained import Trained
+from experiments.training import Trained
 from models.tiny import TinyT5
 
 DIALOGUES = [example.turns for example in generate_dialogues(12, seed=5)]

@@ -28,7 +28,7 @@ from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus, RatedSet
 from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table
 from experiments.runner.configuration import compose_run
-from experiments.training.language_models import LanguageModelPlan, Pretrained
+from experiments.training import LanguageModelPlan, Pretrained
 from models.tiny import TinyGPT2, TinyT5
 from models.training import LanguageModelSchedule
 

@@ -17,7 +17,7 @@ from experiments.oumg.poetry import (
     halve_inputs,
     limit_tunes,
 )
-from experiments.training.language_models import LanguageModelPlan
+from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
 from oumg.relative import SCORES
 from oumg.songnet import Poems, SongNetPlan

@@ -27,7 +27,7 @@ from experiments.steering.generation import (
     write_tokens,
 )
 from models.causal import CausalLM
-from models.tokens import decode_tokens
+from models.model import decode_tokens
 from oumg.guidance import Guidance, GuidedStep
 
 SAMPLING = TextSampling(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))

@@ -14,7 +14,7 @@ from data.sets.attributes import builtin_news, builtin_reviews
 from discriminators.discriminator import Discriminator
 from discriminators.texts import split_by_group
 from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
-from experiments.training.language_models import LanguageModelPlan
+from experiments.training import LanguageModelPlan
 
 NOTHING: Any = None
 TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)
