@@ -18,7 +18,7 @@ import pytest
 
 from core.example import Example
 from data.files import write_examples
-from tests.experiments.ctrl_eval.test_sentiment import TOY as CTRL_EVAL
+from tests.experiments.ctrl_eval.test_experiment import TOY as CTRL_EVAL
 from tests.experiments.mars.test_experiment import TOY as MARS
 
 ROOT = Path(__file__).resolve().parents[2]
