@@ -17,7 +17,7 @@ from data.words import is_clitic
 from mars.augmentation import SelfPlanningAugmenter
 from mars.judging import TIE
 from mars.masking import Kept, make_templates
-from mars.planning import plan
+from mars.planning import plan_states
 from mars.references import Augmentation, Augmented, Job, mean_kl
 from mars.tagging import load_tagger
 from mars.writable_tokens import WritableTokens
@@ -66,7 +66,7 @@ def augment_without_cache(lm: CausalLM, jobs: Sequence[Job]) -> list[str]:
             pending, judged = b"", list[tuple[float, int]]()
             most = part.count + SETTINGS.max_guess
             for m in range(1, most + 1):
-                logits = plan(read(s + fill)[-1:], embeddings, words).logits[0]
+                logits = plan_states(read(s + fill)[-1:], embeddings, words).logits[0]
                 after_word = tokens.ends_in_word(s) if not fill else not pending and is_clitic(tokens.text(fill))
                 logits = logits.masked_fill(~tokens.allowed(pending, most - m, after_word), -torch.inf)
                 fill.append(int((logits >= logits.max() - TIE).nonzero()[0]))

@@ -14,7 +14,7 @@ from torch import Tensor
 from data.words import is_clitic
 from mars import judging
 from mars.judging import DOUBT, TIE, judge_lengths
-from mars.planning import NO_WORD, divergence, plan
+from mars.planning import NO_WORD, divergence, plan_states
 from mars.references import Augmentation, Fill
 from mars.slots import Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
@@ -42,7 +42,7 @@ class TokenJob:
     dropped: int
 
     @property
-    def longest_text(self) -> int:
+    def max_length(self) -> int:
         """The most tokens that the text can have, without the prompt."""
         return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
 
@@ -50,7 +50,7 @@ class TokenJob:
     def capacity(self) -> int:
         """The most slots that a row can need."""
         copies = max(blank.length * len(blank.after) for blank in self.blanks)
-        return len(self.prompt) + self.longest_text + copies
+        return len(self.prompt) + self.max_length + copies
 
 
 @dataclass
@@ -196,7 +196,7 @@ class _Batch:
         """The tokens, their log P under the plain model, KL from it, and whether the choice was a close call."""
         filler, s = self.filler, self.filler.settings
         words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
-        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl)
+        planned = plan_states(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl)
         token, close = pick(planned.logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")

@@ -149,7 +149,7 @@ class MARS:
 
     def with_corpus(self, examples: Iterable[Example]) -> "MARS":
         """The metric with the references of these examples as X, unless it has `documents`."""
-        return replace(self, documents=self._frequencies(examples))
+        return replace(self, documents=self._count_documents(examples))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality` for the text and references of each example, with its context.
@@ -164,13 +164,13 @@ class MARS:
 
         Raises ValueError for a ratio that was not compared.
         """
-        values = np.array([self._best(one)[0] for one in compared], np.float64)
+        values = np.array([self._find_best(one)[0] for one in compared], np.float64)
         unknown = f"{self.embedder.name} has no vector for the text or its references"
         return Scores(
             {"quality": values},
             self._signature(compared[0].documents) if compared else self.signature,
             [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
-            [one.dropped + self._dropped_context(one) for one in compared],
+            [one.dropped + self._count_dropped(one) for one in compared],
             [self._explain(one) for one in compared],
         )
 
@@ -178,14 +178,14 @@ class MARS:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
         selection = select_complete(examples, self.requires, "mars")
         chosen = [examples[i] for i in selection.indices]
-        nothing, documents = np.empty((0, len(self.ratios))), self._frequencies(chosen)
+        nothing, documents = np.empty((0, len(self.ratios))), self._count_documents(chosen)
         found = [Compared(self.ratios, nothing, documents.corpus, reason=reason) for reason in selection.reasons]
-        by_reference = self._augmented(chosen, documents)
+        by_reference = self._augment(chosen, documents)
         of_example = [[by_reference[key] for key in list_reference_keys(example)] for example in chosen]
         usable = [tuple(row for row in rows if not isinstance(row, RefusedReference)) for rows in of_example]
         texts_and_rows = list(zip([example.full_text for example in chosen], usable, strict=True))
         pairs = [(text, one.augmented.text) for text, rows in texts_and_rows for row in rows for one in row]
-        cosines = self._cosines(pairs).reshape(-1, len(self.ratios))
+        cosines = self._compute_cosines(pairs).reshape(-1, len(self.ratios))
         start = 0
         for index, example, rows, all_rows in zip(selection.indices, chosen, usable, of_example, strict=True):
             refused = tuple(row for row in all_rows if isinstance(row, RefusedReference))
@@ -204,20 +204,20 @@ class MARS:
         """
         select_complete(examples, self.requires, "mars")
         chosen = [e for e in examples if references_of(e)]
-        return list(self._augmented(chosen, self._frequencies(chosen)).values())
+        return list(self._augment(chosen, self._count_documents(chosen)).values())
 
-    def _frequencies(self, examples: Iterable[Example]) -> DocumentFrequencies:
+    def _count_documents(self, examples: Iterable[Example]) -> DocumentFrequencies:
         """Those given, or those of the references of the examples."""
         return self.documents or count_corpus(sorted({text for e in examples for text in references_of(e)}))
 
-    def _augmented(
+    def _augment(
         self, examples: Sequence[Example], documents: DocumentFrequencies
     ) -> dict[ReferenceKey, Augmentations]:
         return augment_references(
             examples, self.ratios, self.augmenter, self.tagger, documents, self.masking, kept=self.kept
         )
 
-    def _cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    def _compute_cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         if not pairs:
             return np.empty(0)
         distinct = {text: i for i, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
@@ -225,31 +225,31 @@ class MARS:
         first, second = (vectors[[distinct[pair[side]] for pair in pairs]] for side in (0, 1))
         return cosine(first, second)
 
-    def _chosen_cosines(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
+    def _choose_cosines(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
         """The cosines at this metric's ratios."""
         return one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
 
-    def _dropped_context(self, one: Compared) -> int:
+    def _count_dropped(self, one: Compared) -> int:
         """How many tokens of the context were cut at most, at this metric's ratios."""
         counted = (each for row in one.references for each in row if each.ratio in self.ratios)
         return max((each.augmented.dropped_context for each in counted), default=0)
 
-    def _best(self, one: Compared) -> tuple[float, int]:
+    def _find_best(self, one: Compared) -> tuple[float, int]:
         """Eq. 7 with the best reference, and its index; NaN and -1 where there is none."""
-        scores = mars(self._chosen_cosines(one), self.q)
+        scores = mars(self._choose_cosines(one), self.q)
         if np.isnan(scores).all():
             return float("nan"), -1
         best = int(np.nanargmax(scores))
         return float(scores[best]), best
 
     def _explain(self, one: Compared) -> dict[str, Any]:
-        score, best = self._best(one)
+        score, best = self._find_best(one)
         refused = {"refused": [{"reference": r.reference, "reason": r.reason} for r in one.refused]}
         if best < 0:
             return refused if one.refused else {}
         by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
         weights = ratio_weights(len(self.ratios), self.q).tolist()
-        cosines = self._chosen_cosines(one)[best].tolist()
+        cosines = self._choose_cosines(one)[best].tolist()
         return {
             "reference": one.references[best][0].reference,
             "score": score,

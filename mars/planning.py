@@ -43,7 +43,7 @@ def reward_gradient(
     return (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2) - is_word.sum(-1, keepdim=True) * expected
 
 
-def plan(
+def plan_states(
     hidden: Float[Tensor, "rows dim"],
     embeddings: Float[Tensor, "vocabulary dim"],
     words: Int[Tensor, "rows words"],

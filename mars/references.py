@@ -34,7 +34,7 @@ class Augmentation:
         kl: how far planning moves the next-token distribution: its KL divergence from the plain one, in nats.
         max_guess: sigma, how many more tokens than masked words are tried.
         use_context: whether the model reads the context first.
-        longest_context: how many tokens of a context are read at most; the others are cut and counted.
+        max_context: how many tokens of a context are read at most; the others are cut and counted.
     """
 
     planning_steps: Size = 3
@@ -42,7 +42,7 @@ class Augmentation:
     kl: Positive = 0.2
     max_guess: Size = 3
     use_context: bool = True
-    longest_context: Count = 1024
+    max_context: Count = 1024
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class AugmentedReference:
     augmented: Augmented
 
     @property
-    def shown(self) -> str:
+    def template_text(self) -> str:
         """The template with `[n]` for a blank of n words."""
         text = ""
         for part in self.template:
@@ -145,7 +145,7 @@ class AugmentedReference:
             "ratio": self.ratio,
             "weight": weight,
             "cosine": cosine,
-            "template": self.shown,
+            "template": self.template_text,
             "text": self.augmented.text,
             "fills": fills,
             "kl": self.augmented.kl,

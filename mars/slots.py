@@ -43,7 +43,7 @@ class Reading:
     prefix: Sequence[int]
     own: Sequence[int]
 
-    def part(self, start: int, stop: int) -> "Reading":
+    def take(self, start: int, stop: int) -> "Reading":
         """Some of the tokens; the ones before them are read first."""
         return Reading(*(each[start:stop] for each in (self.ids, self.slots, self.positions, self.prefix, self.own)))
 
@@ -115,9 +115,9 @@ class Slots:
     def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
         self.lm, self.rows, self.capacity = lm, rows, capacity
         self.layers: list[_Layer] = []
-        self.cache = Cache(layer_class_to_replicate=self._another)  # pyright: ignore[reportArgumentType]
+        self.cache = Cache(layer_class_to_replicate=self._add_layer)  # pyright: ignore[reportArgumentType]
 
-    def _another(self) -> _Layer:
+    def _add_layer(self) -> _Layer:
         self.layers.append(_Layer(self))
         return self.layers[-1]
 
@@ -129,7 +129,7 @@ class Slots:
         read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
         """
         longest = max(len(reading.ids) for reading in readings)
-        blocks = [[r.part(start, start + BLOCK) for r in readings] for start in range(0, longest, BLOCK)]
+        blocks = [[r.take(start, start + BLOCK) for r in readings] for start in range(0, longest, BLOCK)]
         return torch.cat([self._read_block(block, rows) for block in blocks], dim=1)
 
     def _read_block(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:

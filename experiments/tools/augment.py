@@ -52,7 +52,7 @@ def list_lines(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator
         yield {
             "reference": one.reference,
             "ratio": one.ratio,
-            "template": one.shown,
+            "template": one.template_text,
             "text": one.augmented.text,
             "fills": [_describe_fill(fill) for fill in one.augmented.fills],
             "kl": _round_digits(one.augmented.kl),

@@ -16,7 +16,7 @@ from mars.augmentation import PAPER, SelfPlanningAugmenter
 from mars.judging import DOUBT, TIE
 from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
-from mars.planning import plan
+from mars.planning import plan_states
 from mars.references import Augmentation, Augmented, Job
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
@@ -106,7 +106,7 @@ def one_at_a_time(lm: CausalLM, job: Job, settings: Augmentation) -> str:
         for m in range(1, most + 1):
             hidden = lm.model.transformer(input_ids=torch.tensor([s + fill])).last_hidden_state[:, -1]
             words = torch.tensor([after], dtype=torch.long)
-            logits = plan(hidden, embeddings, words, settings.planning_steps).logits[0]
+            logits = plan_states(hidden, embeddings, words, settings.planning_steps).logits[0]
             pending = b""
             for token in fill:
                 pending = writable.pending(pending, token)
@@ -319,7 +319,7 @@ def test_a_context_longer_than_the_model_loses_its_end(lm: CausalLM) -> None:
     assert found.dropped_context == len(ids) - room > 0
     [cut] = augment(lm, [Job(str(lm.tokenizer.decode(ids[:room])), template)])
     assert (cut.text, cut.dropped_context) == (found.text, 0)
-    [few] = augment(lm, [Job(words, template)], Augmentation(longest_context=10))
+    [few] = augment(lm, [Job(words, template)], Augmentation(max_context=10))
     assert few.dropped_context == len(ids) - 10
 
 

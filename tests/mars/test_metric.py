@@ -186,7 +186,7 @@ def test_words_are_rare_or_frequent_among_the_documents_given(metric: MARS) -> N
     def masked(documents: DocumentFrequencies | None) -> str:
         (row,) = replace(metric, ratios=(0.0, 0.25), documents=documents).augment(examples)
         assert not isinstance(row, RefusedReference)
-        return row[1].shown
+        return row[1].template_text
 
     assert masked(None) == "the [1] the cat"  # one document, all words in it: the first noun
     assert masked(frequent) == "the [1] the cat"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from mars.planning import FARTHEST, NO_WORD, divergence, plan, reward_gradient
+from mars.planning import FARTHEST, NO_WORD, divergence, plan_states, reward_gradient
 
 THREE = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 
@@ -53,7 +53,7 @@ def test_the_divergence_is_as_set_however_certain_the_model_is(kl: float, steps:
     """One largest shift gave a KL of .04 with one model and of .34 with another."""
     hidden, embeddings, words = random_case(1)
     for certainty in (0.1, 0.5, 1.0):
-        planned = plan(certainty * hidden, embeddings, words, steps, kl=kl)
+        planned = plan_states(certainty * hidden, embeddings, words, steps, kl=kl)
         found = divergence(planned.logits, planned.plain)
         torch.testing.assert_close(found, torch.full_like(found, kl), rtol=1e-5, atol=0)
 
@@ -61,7 +61,7 @@ def test_the_divergence_is_as_set_however_certain_the_model_is(kl: float, steps:
 @pytest.mark.parametrize("seed", range(5))
 def test_planning_brings_the_words_closer(seed: int) -> None:
     hidden, embeddings, words = random_case(seed)
-    moved = [hidden, *(plan(hidden, embeddings, words, kl=kl).hidden for kl in (0.001, 0.01, 0.05))]
+    moved = [hidden, *(plan_states(hidden, embeddings, words, kl=kl).hidden for kl in (0.001, 0.01, 0.05))]
     rewards = [reward(one, embeddings, words) for one in moved]
     assert all((after > before).all() for before, after in pairwise(rewards))
 
@@ -69,7 +69,7 @@ def test_planning_brings_the_words_closer(seed: int) -> None:
 def test_a_target_out_of_reach_moves_no_logit_without_bound() -> None:
     """Where the plain model already expects the word, certainty adds only -log p(word) < kl."""
     hidden, words = torch.tensor([[4.0, 0.0]]), torch.tensor([[0]])
-    planned = plan(hidden, THREE, words, kl=0.2)
+    planned = plan_states(hidden, THREE, words, kl=0.2)
     assert (planned.logits - planned.plain).abs().max() <= FARTHEST * (1 + 1e-5)
     probability = planned.plain.softmax(-1)[0, 0]
     assert 0 < divergence(planned.logits, planned.plain).item() < -probability.log().item() < 0.2
@@ -79,13 +79,13 @@ def test_the_step_by_hand() -> None:
     """Two tokens with opposite embeddings: KL = log 2 - H(p), so p(word) = .8 gives a KL of .1927."""
     embeddings = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
     target = math.log(2) + 0.8 * math.log(0.8) + 0.2 * math.log(0.2)
-    planned = plan(torch.zeros(1, 1, dtype=torch.float64), embeddings, torch.tensor([[0]]), kl=target)
+    planned = plan_states(torch.zeros(1, 1, dtype=torch.float64), embeddings, torch.tensor([[0]]), kl=target)
     assert planned.logits.softmax(-1)[0, 0].item() == pytest.approx(0.8, rel=1e-5)
 
 
 def test_logits_belong_to_the_hidden_states() -> None:
     hidden, embeddings, words = random_case(3)
-    planned = plan(hidden, embeddings, words)
+    planned = plan_states(hidden, embeddings, words)
     torch.testing.assert_close(planned.logits, planned.hidden @ embeddings.T)
     torch.testing.assert_close(planned.plain, hidden @ embeddings.T)
 
@@ -93,9 +93,9 @@ def test_logits_belong_to_the_hidden_states() -> None:
 def test_without_steps_or_words_it_is_the_plain_model() -> None:
     hidden, embeddings, words = random_case(4)
     for planned in (
-        plan(hidden, embeddings, words, steps=0),
-        plan(hidden, embeddings, words[:, :0]),
-        plan(hidden, embeddings, torch.full_like(words, NO_WORD)),
+        plan_states(hidden, embeddings, words, steps=0),
+        plan_states(hidden, embeddings, words[:, :0]),
+        plan_states(hidden, embeddings, torch.full_like(words, NO_WORD)),
     ):
         assert torch.equal(planned.hidden, hidden)
         assert torch.equal(planned.logits, hidden @ embeddings.T)
@@ -104,9 +104,9 @@ def test_without_steps_or_words_it_is_the_plain_model() -> None:
 
 def test_rows_do_not_see_one_another() -> None:
     hidden, embeddings, words = random_case(5)
-    together = plan(hidden, embeddings, words)
+    together = plan_states(hidden, embeddings, words)
     for i in range(4):
-        alone = plan(hidden[i : i + 1], embeddings, words[i : i + 1, : i + 1])
+        alone = plan_states(hidden[i : i + 1], embeddings, words[i : i + 1, : i + 1])
         torch.testing.assert_close(alone.logits[0], together.logits[i])
 
 
@@ -117,8 +117,8 @@ def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float) -> None:
     hidden, embeddings, _ = random_case(6, rows=1)
     words = torch.tensor([[3]])
     hidden = hidden + certainty * embeddings[3]
-    exact = plan(hidden, embeddings, words)
-    rounded = plan(hidden.float(), embeddings.float(), words)
+    exact = plan_states(hidden, embeddings, words)
+    rounded = plan_states(hidden.float(), embeddings.float(), words)
     moved = [(p.logits - p.plain).double() for p in (exact, rounded)]
     torch.testing.assert_close(moved[0], moved[1], atol=2e-3, rtol=0)
     assert moved[1].isfinite().all()
@@ -139,7 +139,7 @@ def test_plan_against_autograd_and_brent_where_another_token_is_nearly_certain(s
     hidden = 0.4 * embeddings[[7, 8]]
     words = torch.tensor([[1, 2, 3], [4, NO_WORD, NO_WORD]])
     assert (hidden @ embeddings.T / 1.3).softmax(-1).amax(-1).min() > 0.99
-    planned = plan(hidden.float(), embeddings.float(), words, steps)
+    planned = plan_states(hidden.float(), embeddings.float(), words, steps)
     for i in range(2):
         torch.testing.assert_close(
             planned.hidden[i].double(), plan_slowly(hidden[i], embeddings, words[i], steps), atol=1e-3, rtol=1e-4
