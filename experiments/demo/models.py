@@ -5,7 +5,7 @@ from data.corpus import Corpus
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import cdm_models
 from experiments.contracts import Outcome, Run
-from experiments.ctrl_eval.sentiment import find_or_count_frequencies
+from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.steering.models import (
     SteeringPlan,
     load_generator,
