@@ -15,10 +15,10 @@ from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.words import is_clitic
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmented, Job, mean_kl
 from mars.judging import TIE
 from mars.masking import Kept, make_templates
 from mars.planning import plan
+from mars.references import Augmentation, Augmented, Job, mean_kl
 from mars.tagging import load_tagger
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM

@@ -16,7 +16,7 @@ from experiments.demo.judging import check_length, choose_usual_metrics, judge, 
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.steering import SideBySide, SteeringRequest, write_side_by_side
 from experiments.demo.views import highlight, show_candidates, show_comparison, show_judgements
-from experiments.steering.steps import SHADES
+from experiments.steering.tables import SHADES
 
 SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")

@@ -285,7 +285,7 @@ VERSE = (
     *("data=songci", "data.held_out_fraction=0.5"),
     *(
         "model.generator.schedule.epochs=1",
-        "model.generator.checked=10",
+        "model.checked=10",
         "seeds=[0]",
         "kinds=[bilstm,bert]",
         "gallery=2",
