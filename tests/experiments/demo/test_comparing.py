@@ -25,7 +25,7 @@ def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> No
     assert row["difference"].value == 1.0
     html = show_comparison(found)
     assert '<th scope="row">mean of one</th><td>2.000</td>' in html
-    assert found.caption in html
+    assert "Positive where system_a scores higher" in html
 
 
 def test_without_groups_the_place_decides_and_equal_names_are_told_apart(tmp_path: Path) -> None:
