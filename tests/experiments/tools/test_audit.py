@@ -243,7 +243,7 @@ def test_metrics_that_cannot_be_audited_say_what_they_need(run_here: Here, tmp_p
     more = ("metrics=[word_count]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
     assert run_here("+exp=audit_table", *small, *unaudited, *more) == 0
     rows = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    assert rows[-1] == {"metric": "bleurt", "needs": "a model that learned human ratings"}
+    assert rows[-1] == {"metric": "bleurt", "needs": "a model that learned human ratings", "table": "Not audited"}
     card = (tmp_path / "cards" / "bleurt.md").read_text(encoding="utf-8")
     assert card.startswith("# bleurt\n\nThe output of the model for (reference, text)")
     assert card.endswith("\n\nNot audited: it needs a model that learned human ratings.\n")
