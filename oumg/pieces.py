@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from data.chinese import split_chinese
-from data.words import RUNS_CJK_AND_MARKS
+from data.words import RUNS_CJK_AND_MARKS, split_chinese
 
 TEMPLATE_SHARE = 0.95  # our choice: a beginning or an end that so many texts of one origin share is a template
 CHARACTER = re.compile(r"\S")
