@@ -73,7 +73,7 @@ class Table:
     """A table other than agreement with ratings.
 
     Attributes:
-        title: its heading.
+        title: its heading; in results.json each of its rows has it as `table`.
         caption: what the columns are, their units and direction.
         rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
             which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.

@@ -25,6 +25,8 @@ from meta_eval.bootstrap import Estimate
 LONGEST_CELL = 60  # characters of a text on the terminal
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 AGREEMENT = "agreement"  # the key `table` of its rows, and the name of its files
+HUMAN_AGREEMENT = "Agreement with human ratings"  # the table of +exp=meta_eval
+CORRELATIONS = (AGREEMENT, HUMAN_AGREEMENT)  # their rows have a Spearman for a metric, a set and an aspect
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")  # a field that starts so is a formula for spreadsheets

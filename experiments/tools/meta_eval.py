@@ -10,7 +10,7 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import intervals, scores_against_ratings
-from experiments.report.tables import collect_reasons
+from experiments.report.tables import HUMAN_AGREEMENT, collect_reasons
 from experiments.tools.metric_scores import check_scored, score_file, show_resampling, show_signatures
 from experiments.tools.tables import length_table, tabulate
 from meta_eval.agreement import Agreement
@@ -152,7 +152,7 @@ def agreement_table(found: Sequence[Agreement], resampling: Resampling) -> Table
         "ties; calibrated_accuracy counts scores within epsilon as tied; epsilon was chosen on these same ratings. "
         f"Intervals: 95 %, {resampling.interval}, drawn over {resampling.over}."
     )
-    return Table("Agreement with human ratings", caption, rows)
+    return Table(HUMAN_AGREEMENT, caption, rows)
 
 
 def soft_accuracy_table(found: Mapping[tuple[str, str], Estimate]) -> Table:

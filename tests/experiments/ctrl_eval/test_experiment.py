@@ -69,6 +69,11 @@ METRICS = (
 )
 
 
+TWO_PROMPTS = """\
+prompts: ["<text> It was <mask>.", "So <mask>! <text>"]
+labels: [negative, positive]
+verbalizers: [[bad, good]]
+"""
 BART_SHAPE: Any = {
     "d_model": 32,
     **{f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in (("layers", 1), ("ffn_dim", 32))},
@@ -77,25 +82,26 @@ BART_SHAPE: Any = {
 T5_SHAPE: Any = {"d_kv": 8, "d_ff": 32, "num_heads": 2, "num_layers": 1, "decoder_start_token_id": 0}
 
 
-@pytest.mark.parametrize(("experiment", "name"), [("ctrleval_sentiment", "reviews"), ("ctrleval_topic", "news")])
 def test_every_row_and_figure_is_there_and_stages_are_found_again(
-    run: Callable[..., Any], saved_bert: Callable[..., Path], tmp_path: Path, experiment: str, name: str
+    run: Callable[..., Any], saved_bert: Callable[..., Path], tmp_path: Path
 ) -> None:
     bleurt = saved_bert(["the", "was", "it"], 16, 1, 64)
     BertForSequenceClassification.from_pretrained(bleurt, num_labels=1).save_pretrained(bleurt)
     TinyT5(300, 16, 32, 2, 1, 1).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "bart")
-    models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart")
-    command = (f"+exp={experiment}", *TOY, *models, f"outputs={tmp_path}")
+    (tmp_path / "prompts.yaml").write_text(TWO_PROMPTS)
+    small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml", "analyses.numbers=[1]")
+    models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart", f"outputs={tmp_path}")
+    command = tuple(dict.fromkeys(("+exp=ctrleval_sentiment", *TOY, *small, *models)))
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
-    agreement = [row for row in results["table"] if "spearman" in row]
+    agreement = [row for row in results["table"] if row["table"] == "agreement"]
     rows = {(row["metric"], row["aspect"]) for row in agreement}
     assert rows == {(metric, aspect) for metric in METRICS for aspect in ASPECTS}
     counted = re.search(r"\|iwf=(counted_\w{16})\|", results["signature"])
     assert counted is not None
     assert any(f"sentences ({counted[1]})" in note for note in results["notes"])
-    assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {(f"builtin_{name}", 24, True)}
+    assert {(row["set"], row["n"], row["synthetic"]) for row in agreement} == {("builtin_reviews", 16, True)}
     drift = {(row["metric"], row["aspect"], row["system"]) for row in results["table"] if "system" in row}
     systems = ("steady", "fluent", "faithful", "obedient")
     compared = [metric for metric in METRICS if not metric.startswith("ctrleval_")]
@@ -105,10 +111,8 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     cases = [row for row in results["table"] if "rating" in row]
     assert [row["aspect"] for row in cases] == [aspect for aspect in ASPECTS for _ in range(2)]
     figures = ("scores", "quality_drift", "model_drift", "number_of_evaluators", "evaluators")
-    expected = {f"{figure}_builtin_{name}" for figure in figures} | {"training_curves"}
+    expected = {f"{figure}_builtin_reviews" for figure in figures} | {"training_curves"}
     assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == expected
-    if name == "news":
-        return
     stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
     second = run(*command, f"run_dir={tmp_path}/second")
     assert second.returncode == 0, second.stderr
@@ -170,7 +174,7 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(
     assert "|iwf=released_afffe2376a0e517b|" in results["signature"]
     assert not any("word frequencies" in note for note in results["notes"])
     table = results["table"]
-    assert {row["n"] for row in table if "spearman" in row} == {360}
+    assert {row["n"] for row in table if row["table"] == "agreement"} == {360}
     assert {row.get("metric") for row in table} >= {"ctrleval", "perplexity", "bartscore_backbone", "word_count"}
 
 
@@ -206,10 +210,7 @@ def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies
     (tmp_path / "ctrleval").mkdir()
     lines = (shared_data / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()
     (tmp_path / "ctrleval/data_senti.txt").write_text("\n".join([*lines[:12], *lines[-12:]]) + "\n", "utf-8")
-    (tmp_path / "prompts.yaml").write_text(
-        'prompts: ["<text> It was <mask>.", "So <mask>! <text>"]\n'
-        "labels: [negative, positive]\nverbalizers: [[bad, good]]\n"
-    )
+    (tmp_path / "prompts.yaml").write_text(TWO_PROMPTS)
     found = run(
         "-m",
         "+exp=ctrleval_sentiment",
@@ -233,7 +234,7 @@ def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies
     assert found.returncode == 0, found.stderr
     tables = [json.loads((tmp_path / f"sweep/{i}/results.json").read_text("utf-8"))["table"] for i in range(3)]
     rows = [
-        {row["metric"]: row for row in table if row.get("aspect") == "coherence" and "kendall" in row}
+        {row["metric"]: row for row in table if row.get("aspect") == "coherence" and row["table"] == "agreement"}
         for table in tables
     ]
     assert all(each["ctrleval"]["n"] == 24 for each in rows)

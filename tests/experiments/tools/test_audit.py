@@ -243,7 +243,7 @@ def test_each_metric_is_audited_or_says_what_it_needs(run_here: Here, tmp_path: 
     more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
     assert run_here("+exp=audit_table", *small, *unaudited, *more) == 0
     *rows, last = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    assert last == {"metric": "bleurt", "needs": "a model that learned human ratings"}
+    assert last == {"metric": "bleurt", "needs": "a model that learned human ratings", "table": "Not audited"}
     card = (tmp_path / "cards" / "bleurt.md").read_text(encoding="utf-8")
     assert card.startswith("# bleurt\n\nThe output of the model for (reference, text)")
     assert card.endswith("\n\nNot audited: it needs a model that learned human ratings.\n")
