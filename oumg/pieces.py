@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from data.words import RUNS_CJK_AND_MARKS, split_chinese
-from discriminators.segments import clean
 
 TEMPLATE_SHARE = 0.95  # our choice: a beginning or an end that so many texts of one origin share is a template
 CHARACTER = re.compile(r"\S")
@@ -17,7 +16,7 @@ CHARACTER = re.compile(r"\S")
 
 def normalise_text(text: str) -> str:
     """The text in Unicode NFC, with one space for any white space and none at the ends."""
-    return clean(unicodedata.normalize("NFC", text))
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def split_pieces(text: str, tokens: str) -> list[str]:

@@ -26,7 +26,7 @@ from data.damage import DAMAGES
 from data.scored import ScoredFile
 from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run, Table
-from experiments.report.exports import markdown_text, to_markdown
+from experiments.report.tables import markdown_text, to_markdown
 from experiments.tools.meta_eval_tables import length_table
 from experiments.tools.metric_audit import AspectAudit, MetricAudit, audit_metric
 from meta_eval.bootstrap import Estimate

@@ -1,24 +1,33 @@
-"""Texts of the generator, guides and judges: none in two parts, balanced labels, names of folders."""
+"""The models of guided decoding: texts of which none is in two parts, balanced labels, judges, names of folders."""
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from core.faults import InputFaults
 from data.corpus import Corpus
 from data.sets.attributes import builtin_news, builtin_reviews
+from discriminators.discriminator import Discriminator
 from discriminators.texts import split_by_group
-from experiments.steering.parts import label_texts, name_file, split_parts
+from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
+from experiments.training.language_models import LanguageModelPlan
+
+NOTHING: Any = None
+TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)
+PRETRAINED = SteeringPlan("gpt2", NOTHING, NOTHING)
 
 
 def test_no_text_is_learned_by_two_parts() -> None:
     data = builtin_reviews(train=120, held_out=4, rated=8)
-    found = split_parts(data, generator_share=0.5, seed=0)
+    found = split_parts(data, TRAINED, seed=0)
     sides = [{e.text for e in side} for side in (found.generator, found.guide, found.judge)]
     assert [len(side) for side in sides] == [60, 30, 30]
     assert len(set.union(*sides)) == 120
-    pretrained = split_parts(data, generator_share=0.0, seed=0)
+    pretrained = split_parts(data, PRETRAINED, seed=0)
     assert [len(side) for side in (pretrained.generator, pretrained.guide, pretrained.judge)] == [0, 60, 60]
 
 
@@ -26,7 +35,7 @@ def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Call
     frequent, rare = [f"text {i}" for i in range(200)], [f"rare {i}" for i in range(9)]
     data = own_data([*frequent, *rare, *rare], ["frequent"] * 200 + ["rare"] * 18)  # each rare one stands twice
     with pytest.raises(InputFaults) as found:
-        split_parts(data, generator_share=0.0, seed=0)
+        split_parts(data, PRETRAINED, seed=0)
     (fault,) = found.value.faults
     assert fault.startswith(
         "guides and judges each need at least 10 different texts of a label, but of the 9 of 'rare'"
@@ -76,3 +85,13 @@ def test_folders_are_named_after_any_label() -> None:
     assert len(set(names)) == len(labels)
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,47}", name) for name in names)
     assert names[0] == labels[0]
+
+
+def judge(*logits: float) -> Discriminator:
+    return cast(Discriminator, SimpleNamespace(logits=lambda texts: (np.array(logits), np.zeros(len(logits)))))
+
+
+def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
+    assert LabelJudges(("bad", "good"), {"good": judge(-0.5, 0.5)}).find_labels(["a", "b"]) == ["bad", "good"]
+    three = {"a": judge(1.0, -3.0), "b": judge(2.0, -1.0), "c": judge(0.0, -2.0)}
+    assert LabelJudges(("a", "b", "c"), three).find_labels(["x", "y"]) == ["b", "b"]

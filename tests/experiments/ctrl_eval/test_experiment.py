@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from core.example import Example
 from core.faults import SettingFault
 from ctrl_eval.frequency import load_frequencies
 from ctrl_eval.gaps import TextGaps
+from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus, RatedSet
-from experiments.ctrl_eval.sentiment import choose_table
+from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table
 from experiments.runner.configuration import compose_run
 from experiments.training.language_models import LanguageModelPlan, Pretrained
 from models.tiny import TinyGPT2, TinyT5
@@ -126,22 +128,21 @@ RELEASED = Corpus("released", (), (), (RATED,), synthetic=False)
 
 
 def test_the_released_table_goes_with_the_released_data() -> None:
-    backbone, none = Pretrained("google/pegasus-large"), replace(RELEASED, rated=())
-    assert choose_table(RELEASED, None, None, backbone) == "sets/iwf_full.txt"
-    assert choose_table(RELEASED, "mine.json", None, backbone) == "mine.json"
-    assert choose_table(none, None, None, backbone) is None
-    assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), "count", None, backbone) is None
+    causal, none = Pretrained("gpt2"), replace(RELEASED, rated=())
+    plan = CtrlEvalPlan(Pretrained("google/pegasus-large"), partial(CTRLEval), causal)
+    count = replace(plan, iwf="count")
+    assert choose_table(RELEASED, plan) == "sets/iwf_full.txt"
+    assert choose_table(RELEASED, replace(plan, iwf="mine.json")) == "mine.json"
+    assert choose_table(none, plan) is None
+    assert choose_table(replace(RELEASED, train=(Example("a", text="A text."),)), count) is None
     with pytest.raises(SettingFault, match=r"model\.iwf=count needs texts to train on, but released has none"):
-        choose_table(RELEASED, "count", None, backbone)
-
-
-def test_the_released_table_needs_its_own_tokens_before_anything_is_trained() -> None:
-    plan = LanguageModelPlan(
-        TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(1, 1e-3, batch_size=16), TextGaps(load_prompts("sentiment"))
-    )
-    assert choose_table(RELEASED, None, "google/pegasus-large", plan) == "sets/iwf_full.txt"
+        choose_table(RELEASED, count)
+    schedule = LanguageModelSchedule(1, 1e-3, batch_size=16)
+    tiny = LanguageModelPlan(TinyT5(300, 16, 32, 2, 1, 1), schedule, TextGaps(load_prompts("sentiment")))
+    trained_here = replace(plan, infiller=tiny)  # its tokens are not those of the table
+    assert choose_table(RELEASED, replace(trained_here, iwf_tokenizer="google/pegasus-large")) == "sets/iwf_full.txt"
     with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
-        choose_table(RELEASED, None, None, plan)
+        choose_table(RELEASED, trained_here)
 
 
 @pytest.mark.slow

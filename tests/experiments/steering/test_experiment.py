@@ -4,14 +4,18 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from core.example import Example
+from core.faults import InputFaults, SettingFault
+from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
-from experiments.steering.parts import name_file
+from experiments.steering.experiment import Demonstration, Steering, choose_label, is_above_chance
+from experiments.steering.generation import TextSampling, check_candidates, encode_prompts
+from experiments.steering.models import name_file
 from models.causal import CausalLM
 
 TOY = (
@@ -105,13 +109,16 @@ def test_sentiment_and_a_demonstration_with_its_models(
     assert [r for r in table(tmp_path / "folders") if "step" in r] == shown
 
 
-def test_topics_and_a_generator_by_its_folder(run_here: Callable[..., int], tmp_path: Path, lm: CausalLM) -> None:
+def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
+    run_here: Callable[..., int], tmp_path: Path, lm: CausalLM
+) -> None:
     lm.save_pretrained(tmp_path / "writer")
     settings = [s for s in TOY if "generator" not in s]
     more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
-    command = ("+exp=guided_topic", *settings, *more, *SMALL)
-    own = ("sampling.prompts=[the cat,a dog]",)
-    assert run_here(*command, *own, f"run_dir={tmp_path}/run") == 0
+    bilstm = (*(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")), "guide=bilstm")
+    few = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2")
+    command = ("+exp=guided_topic", *settings, *more, *SMALL, *bilstm, *few)
+    assert run_here(*command, "sampling.prompts=[the cat,a dog]", f"run_dir={tmp_path}/run") == 0
     rows = table(tmp_path / "run")
     assert [r["label"] for r in rows] == ["all", "all", *["science", "politics"] * 2]
     assert {r["rule"] for r in rows} == {"fudge"}
@@ -147,14 +154,7 @@ def test_own_texts_and_a_demonstration_with_their_models(
     of = ("data=labelled", *mine, 'label="très mal/bad"')
     assert run_here(*demo, *of, f"run_dir={tmp_path}/demo") == 0
     assert stages(tmp_path) == kept
-    folders = (
-        f"generator={tmp_path}/first/models/generator",
-        f"guide_folder={tmp_path}/first/models/guide_{name_file('très mal/bad')}",
-    )
-    capsys.readouterr()
-    assert run_here(*demo, *folders, f"run_dir={tmp_path}/folders") == 0
-    assert "to tr_s_mal_bad-" in capsys.readouterr().out
-    assert [r["chosen"] for r in table(tmp_path / "folders") if "step" in r].count("←") == 2
+    assert [r["chosen"] for r in table(tmp_path / "demo") if "step" in r].count("←") == 2
 
 
 def test_own_texts_that_will_not_do_end_before_training(
@@ -174,30 +174,56 @@ def test_own_texts_that_will_not_do_end_before_training(
     assert not (tmp_path / "stages").exists()
 
 
-def test_the_exact_guide(run_here: Callable[..., int], tmp_path: Path) -> None:
-    bilstm = ("guide=bilstm", *(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")))
-    more = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2", "labels=[positive]")
-    assert run_here("+exp=guided_sentiment", *TOY, *SMALL, *bilstm, *more, f"run_dir={tmp_path}/run") == 0
-    assert [(r["label"], r["strength"]) for r in table(tmp_path / "run")] == [
-        ("all", 0.0),
-        ("all", 4.0),
-        ("positive", 0.0),
-        ("positive", 4.0),
-    ]
-
-
 def test_bad_input_ends_before_training(
     run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for setting, what in (
         ("strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
-        ("strengths=[0,inf]", "strengths[1] must be a finite number, but is inf"),
-        ("sampling.seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
-        ("data.train=-1", "train must be greater than or equal to 0, but is -1"),
         ("labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
         ("ks=[8,401]", "k must be at most the 400 tokens of the generator, but is 401"),
-        ("rule=hard", "rule must be 'normalised' or 'fudge', but is 'hard'"),
     ):
         assert run_here("+exp=guided_sentiment", *TOY, *SMALL, setting, f"run_dir={tmp_path}/bad") == 2
         assert what in capsys.readouterr().err
     assert not (tmp_path / "stages").exists()
+
+
+def test_bad_settings_are_reported(lm: CausalLM) -> None:
+    with pytest.raises(ValueError, match="begin with 0"):
+        Steering("normalised", (1, 2), (8,))
+    for wrong in (-1.0, float("inf"), "2"):
+        with pytest.raises(SettingFault, match="strengths"):
+            Steering("normalised", cast(Any, (0, wrong)), (8,))
+    for ks in ((8, 0), (8, 8), (), (8.5,), 8):
+        with pytest.raises(SettingFault, match="ks"):
+            Steering("normalised", (0,), cast(Any, ks))
+    with pytest.raises(SettingFault, match="labels"):
+        Steering("normalised", (0,), (8,), ("x", "x"))
+    with pytest.raises(SettingFault, match="seeds"):
+        TextSampling(2, 1, 4, 4, ())
+    with pytest.raises(SettingFault, match="inputs must be "):
+        TextSampling(0, 1, 4, 4, (0,))
+    with pytest.raises(SettingFault, match="rule must be 'normalised' or 'fudge', but is 'sharp'"):
+        Steering(cast(Any, "sharp"), (0,), (8,))
+    with pytest.raises(SettingFault, match="prompts"):
+        TextSampling(2, 1, 4, 4, (0,), prompts=["", "A"])
+    with pytest.raises(InputFaults, match="at most the 300 tokens of the generator, but is 301"):
+        check_candidates([8, 301], 300)
+    with pytest.raises(InputFaults, match="the generator reads 32 tokens, but this prompt has"):
+        encode_prompts(lm, ["the cat"], 31)
+    with pytest.raises(SettingFault, match="strength must be "):
+        Demonstration("The food", 0.0, 8, "normalised", 4, 2)
+
+
+def test_judges_are_above_chance_or_not() -> None:
+    wanted = ["a"] * 90 + ["b"] * 10
+    assert not is_above_chance(wanted, ["a"] * 100)  # right 90 times of 100
+    assert is_above_chance(wanted, ["a"] * 81 + ["b"] * 9 + ["a"] + ["b"] * 9)
+    assert not is_above_chance(["a", "b"], ["b", "a"])
+
+
+def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., Corpus]) -> None:
+    data = own_data(["t", "u"], ["x", "y"])
+    assert [choose_label(data, None, folder) for folder in (None, "run/models/guide_polite")] == ["y", "polite"]
+    assert [choose_label(data, "x", folder) for folder in (None, "run/models/guide_polite")] == ["x", "x"]
+    with pytest.raises(InputFaults, match="label must be one of x, y, but is 'z'"):
+        choose_label(data, "z", None)
