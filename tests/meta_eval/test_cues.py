@@ -162,4 +162,4 @@ def partial_of_drawn(x: np.ndarray, y: np.ndarray, cues: np.ndarray, weights: np
     z = np.column_stack([normal(column) for column in cues.T])
     design = np.column_stack([np.ones(len(drawn)), z, z**2])
     residuals = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (normal(x), normal(y))]
-    return float(np.corrcoef(residuals)[0, 1])
+    return float(np.asarray(np.corrcoef(np.stack(residuals)))[0, 1])
