@@ -9,7 +9,7 @@ fit of plain ranks leaves a remainder, in which a metric that only counts would 
 """
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from core.example import Example
+from core.example import UNSPACED, Example
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
-from meta_eval.correlation import explain_undefined, keep_scored, weigh_ranks
+from meta_eval.correlation import explain_undefined, weigh_ranks
 
-Split = Callable[[str], Sequence[str]]  # a text into its words, or into its characters
-
+WORD = re.compile(r"\w+(?:['’]\w+)*")
 NGRAM = 3  # words of a repeated or copied span
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
 TEXTS_PER_CUE = 4  # for each cue and each square; simulated with fewer units than cues, intervals cover 93 to 98 %
-TOLERANCE = 1e-9  # of the variance that the cues leave; below it nothing is left
+TOLERANCE = 1e-9  # of a variance; below it nothing is left
+BLOCK = 2_000_000  # numbers held at once: 16 MB
 
 
 @dataclass(frozen=True)
@@ -45,28 +45,33 @@ class Cues:
         return Cues((*self.names, *other.names), np.hstack([self.values, other.values]))
 
 
-def count_cues(examples: Sequence[Example], split: Split) -> Cues:
+def count_cues(examples: Sequence[Example]) -> Cues:
     """The cheap cues of examples: of dialogues if all have turns, else of texts, their context and references.
 
     The cues of a context or of references are there if all examples have them. The name of the system is no cue.
-
-    Args:
-        examples: texts or dialogues.
-        split: a text into its words; into its characters where words have no blanks between them.
     """
     if all(example.turns for example in examples):
-        return dialogue_cues([example.turns for example in examples], split)
+        return dialogue_cues([example.turns for example in examples])
     texts = [example.full_text for example in examples]
-    found = text_cues(texts, split)
+    found = text_cues(texts)
     contexts = [example.context for example in examples if example.context]
     if len(contexts) == len(texts) > 0:
-        found = found.join(source_cues(texts, [(context,) for context in contexts], split, "context"))
+        found = found.join(source_cues(texts, [(context,) for context in contexts], "context"))
     if examples and all(example.references for example in examples):
-        found = found.join(source_cues(texts, [example.references for example in examples], split, "reference"))
+        found = found.join(source_cues(texts, [example.references for example in examples], "reference"))
     return found
 
 
-def text_cues(texts: Sequence[str], split: Split) -> Cues:
+def list_words(text: str) -> list[str]:
+    """The words that cues count, in lower case: runs of letters and digits; letters of scripts without blanks alone.
+
+    >>> list_words("It's 3 o'clock, 明月!")
+    ["it's", '3', "o'clock", '明', '月']
+    """
+    return WORD.findall(UNSPACED.sub(r" \g<0> ", text).casefold())
+
+
+def text_cues(texts: Sequence[str]) -> Cues:
     """Cues of texts: length, sentences, repetition, punctuation and case.
 
     words: how many; sentences: how many; sentence length and its deviation: in words; different words: their share;
@@ -76,8 +81,8 @@ def text_cues(texts: Sequence[str], split: Split) -> Cues:
     names = "words, sentences, sentence length, deviation of sentence length, different words, repeated spans"
     rows: list[tuple[float, ...]] = []
     for text in texts:
-        words = _fold(split(text))
-        lengths = [len(split(part)) for part in SENTENCE_END.split(text)]
+        words = list_words(text)
+        lengths = [len(list_words(part)) for part in SENTENCE_END.split(text)]
         lengths = [length for length in lengths if length] or [0]
         spans = _spans(words)
         marks = sum(not character.isalnum() and not character.isspace() for character in text)
@@ -96,7 +101,7 @@ def text_cues(texts: Sequence[str], split: Split) -> Cues:
     return Cues((*names.split(", "), "punctuation", "upper case"), _to_array(rows, 8))
 
 
-def source_cues(texts: Sequence[str], sources: Sequence[Sequence[str]], split: Split, name: str) -> Cues:
+def source_cues(texts: Sequence[str], sources: Sequence[Sequence[str]], name: str) -> Cues:
     """Cues of texts beside their sources, such as a context or several references; of several the largest overlap.
 
     overlap: the share of different words that are in the source; copied spans: the share of spans of three words that
@@ -104,8 +109,8 @@ def source_cues(texts: Sequence[str], sources: Sequence[Sequence[str]], split: S
     """
     rows: list[tuple[float, ...]] = []
     for text, several in zip(texts, sources, strict=True):
-        words = _fold(split(text))
-        others = [_fold(split(source)) for source in several]
+        words = list_words(text)
+        others = [list_words(source) for source in several]
         rows.append(
             (
                 max(_share(len(set(words) & set(other)), len(set(words))) for other in others),
@@ -116,7 +121,7 @@ def source_cues(texts: Sequence[str], sources: Sequence[Sequence[str]], split: S
     return Cues(tuple(f"{cue} with {name}" for cue in ("overlap", "copied spans", "length ratio")), _to_array(rows, 3))
 
 
-def dialogue_cues(dialogues: Sequence[Sequence[str]], split: Split) -> Cues:
+def dialogue_cues(dialogues: Sequence[Sequence[str]]) -> Cues:
     """Nine cues of dialogues.
 
     words; turns; words per turn of the first speaker, of the second, and of both; different words: their share; the
@@ -127,7 +132,7 @@ def dialogue_cues(dialogues: Sequence[Sequence[str]], split: Split) -> Cues:
     names += ", different words, overlap with an earlier turn, overlap with the turn before, questions"
     rows: list[tuple[float, ...]] = []
     for turns in dialogues:
-        words = [_fold(split(turn)) for turn in turns]
+        words = [list_words(turn) for turn in turns]
         lengths, sets = [len(each) for each in words], [set(each) for each in words]
         every = [word for each in words for word in each]
         rows.append(
@@ -180,73 +185,100 @@ def combine_cues(
 
 
 def agreement_beyond_cues(
-    scores: ArrayLike,
+    scores: Mapping[str, ArrayLike],
     ratings: ArrayLike,
     cues: Cues,
     groups: Sequence[Hashable] | None = None,
     *,
     resamples: int = 1000,
     seed: int = 0,
-) -> Estimate:
-    """The partial correlation of `scores` with `ratings`, both of shape (n,), with the cues held fixed, in [-1, 1].
+) -> dict[str, Estimate]:
+    """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 
     All columns are normal scores. The cues' normal scores and their squares are held fixed, fitted anew in each
     resample of whole groups. 0: the metric agrees with people only as far as the cues do.
 
-    Examples with a NaN score are left out. NaN with a reason where there are fewer than four texts for each cue and
-    square, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups. Simulated for
-    metrics that are noisy cues (30 to 125 inputs of 1 to 16 outputs, 9 to 14 cues), intervals cover 0 in 93 to 97 %.
+    Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than four texts for each
+    cue and square, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups. Simulated
+    for metrics that are noisy cues (30 to 125 inputs of 1 to 16 outputs, 9 to 14 cues), intervals cover 0 in 93 to
+    97 %.
+
+    Args:
+        scores: by metric, each of shape (n,).
+        ratings: of shape (n,).
+        cues: of the n texts.
+        groups: the input of each text.
+        resamples: of the interval.
+        seed: of the draws.
     """
-    (x, y), kept = keep_scored(scores=scores, ratings=ratings)
-    reason = explain_undefined(scores=x, ratings=y)
-    if reason is not None:
-        return Estimate.undefined(reason)
-    z = cues.values[kept]
-    z = z[:, z.min(axis=0) < z.max(axis=0)]
-    fixed = 2 * z.shape[1]
-    if len(x) < TEXTS_PER_CUE * fixed:
-        needed = f"{z.shape[1]} cues and their squares need at least {TEXTS_PER_CUE * fixed} texts"
-        return Estimate.undefined(f"{needed}, but there are {len(x)}")
-    units = number_groups(len(kept), groups)[kept]
-    found = bootstrap(
-        lambda weights: {"beyond": correlate_beyond(x, y, z, weights)},
-        units,
-        resamples=resamples,
-        seed=seed,
-        fewest=FEWEST_UNITS,
-    )["beyond"]
-    return Estimate.undefined("the cues fix the scores or the ratings") if np.isnan(found.value) else found
+    y = np.asarray(ratings, dtype=np.float64)
+    found: dict[str, Estimate] = {}
+    columns: dict[bytes, dict[str, Floats]] = {}  # metrics that score the same texts share the fit of the cues
+    for metric, values in scores.items():
+        x = np.asarray(values, dtype=np.float64)
+        kept = ~np.isnan(x) & ~np.isnan(y)
+        z = cues.values[kept]
+        reason = explain_undefined(scores=x[kept], ratings=y[kept]) or _explain_few_texts(z)
+        if reason is None:
+            columns.setdefault(kept.tobytes(), {})[metric] = x[kept]
+        else:
+            found[metric] = Estimate.undefined(reason)
+    for mask, together in columns.items():
+        kept = np.frombuffer(mask, dtype=np.bool_)
+        x, rated, z = np.stack([*together.values()], axis=-1), y[kept], cues.values[kept]
+
+        def beyond(weights: Floats, x: Floats = x, rated: Floats = rated, z: Floats = z) -> dict[str, Floats]:
+            return dict(zip(together, correlate_beyond(x, rated, z, weights).T, strict=True))  # noqa: B023
+
+        units = number_groups(len(y), groups)[kept]
+        found |= bootstrap(beyond, units, resamples=resamples, seed=seed, fewest=FEWEST_UNITS)
+    fixed = Estimate.undefined("the cues fix the scores or the ratings")
+    nothing = {metric for together in columns.values() for metric in together if np.isnan(found[metric].value)}
+    return {metric: fixed if metric in nothing else found[metric] for metric in scores}
+
+
+def _explain_few_texts(cues: Floats) -> str | None:
+    varied = int((cues.min(axis=0) < cues.max(axis=0)).sum())
+    if len(cues) >= TEXTS_PER_CUE * 2 * varied:
+        return None
+    needed = f"{varied} cues and their squares need at least {TEXTS_PER_CUE * 2 * varied} texts"
+    return f"{needed}, but there are {len(cues)}"
 
 
 def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
-    """The partial correlation of normal scores given the cues' normal scores and their squares, of shape (resamples,).
+    """Partial correlations of normal scores given the cues' normal scores and squares, of shape (resamples, metrics).
+
+    NaN where the cues fix the scores or the ratings.
 
     Args:
-        x, y: of shape (n,).
+        x: scores of shape (n, metrics).
+        y: ratings of shape (n,).
         cues: of shape (n, cues).
         weights: how often each resample holds each example, of shape (resamples, n).
     """
-    block = max(1, 2_000_000 // (len(x) * (2 * cues.shape[1] + 2)))
+    cues = cues[:, cues.min(axis=0) < cues.max(axis=0)]
+    block = max(1, BLOCK // (len(y) * (2 * cues.shape[1] + x.shape[1] + 1)))
     parts = [_correlate_block(x, y, cues, weights[i : i + block]) for i in range(0, len(weights), block)]
     return np.concatenate(parts)
 
 
 def _correlate_block(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
-    scores = [_normal_scores(column, weights) for column in (*cues.T, x, y)]
-    columns = np.concatenate([_expand(np.stack(scores[:-2], axis=-1)), np.stack(scores[-2:], axis=-1)], axis=-1)
-    share = weights / weights.sum(axis=-1, keepdims=True)
-    columns = columns - np.einsum("rn,rnc->rc", share, columns)[:, None]
-    weighed = columns * np.sqrt(share)[..., None]
-    products = weighed.swapaxes(1, 2) @ weighed
+    fixed = _expand(np.stack([_normal_scores(column, weights) for column in cues.T], axis=-1))
+    scores = np.stack([_normal_scores(column, weights) for column in (y, *x.T)], axis=-1)
+    columns, cut = np.concatenate([fixed, scores], axis=-1), fixed.shape[-1]
+    share = (weights / weights.sum(axis=-1, keepdims=True))[..., None]
+    columns = (columns - (share * columns).sum(axis=1, keepdims=True)) * np.sqrt(share)
+    products = columns.swapaxes(1, 2) @ columns
     deviation = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
-    products = products / np.where(deviation > 0, deviation, 1.0)[:, :, None]
-    products = products / np.where(deviation > 0, deviation, 1.0)[:, None, :]
-    fixed, both = products[:, :-2, :-2], products[:, :-2, -2:]
-    left = products[:, -2:, -2:] - both.swapaxes(1, 2) @ np.linalg.pinv(fixed, rcond=1e-9, hermitian=True) @ both
-    spread = left[:, 0, 0] * left[:, 1, 1]
-    is_left = (left[:, 0, 0] > TOLERANCE) & (left[:, 1, 1] > TOLERANCE)
-    found = np.full(len(weights), np.nan)
-    return np.clip(np.divide(left[:, 0, 1], np.sqrt(np.maximum(spread, 0)), out=found, where=is_left), -1.0, 1.0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    products = products / (deviation[:, :, None] * deviation[:, None, :])
+    both = products[:, :cut, cut:]
+    explained = both.swapaxes(1, 2) @ np.linalg.pinv(products[:, :cut, :cut], rcond=TOLERANCE, hermitian=True) @ both
+    left = products[:, cut:, cut:] - explained
+    own = np.diagonal(left, axis1=1, axis2=2)  # the share of each variance that the cues leave
+    is_left = (own[:, 1:] > TOLERANCE) & (own[:, :1] > TOLERANCE)
+    spread = np.sqrt(np.where(is_left, own[:, 1:] * own[:, :1], 1.0))
+    return np.where(is_left, np.clip(left[:, 0, 1:] / spread, -1.0, 1.0), np.nan)
 
 
 def _normal_scores(x: Floats, weights: Floats) -> Floats:
@@ -264,10 +296,6 @@ def _expand(scores: Floats) -> Floats:
 def _number(n: int, groups: Sequence[Hashable] | None) -> tuple[NDArray[np.intp], int]:
     units = number_groups(n, groups)
     return units, int(units.max(initial=-1)) + 1
-
-
-def _fold(words: Sequence[str]) -> list[str]:
-    return [word.casefold() for word in words]
 
 
 def _spans(words: Sequence[str]) -> list[tuple[str, ...]]:
