@@ -4,8 +4,8 @@ Length, repetition and overlap explain much of the agreement of metrics with peo
 `combine_cues` predicts the ratings by the cues alone, and `agreement_beyond_cues` is the correlation of a metric with
 the ratings that remains when the cues are held fixed.
 
-All ranks become normal scores (van der Waerden), and the squares of the cues' normal scores count as cues too: a linear
-fit of plain ranks leaves a remainder, in which a metric that only counts would seem to agree with people.
+All ranks become normal scores (van der Waerden). With many texts the squares of the cues' normal scores count as cues
+too: a linear fit leaves a remainder, in which a metric that only counts would seem to agree with people.
 """
 
 import re
@@ -24,7 +24,9 @@ from meta_eval.correlation import explain_undefined, weigh_ranks
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 NGRAM = 3  # words of a repeated or copied span
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
-TEXTS_PER_CUE = 4  # for each cue and each square; simulated with fewer units than cues, intervals cover 93 to 98 %
+FOLDS = 10  # of the cross-fitted prediction by cues
+TEXTS_PER_CUE = 8  # that a fit of cues needs
+TEXTS_PER_SQUARE = 40  # for each cue; with fewer texts, squares cost more power than they remove bias
 TOLERANCE = 1e-9  # of a variance; below it nothing is left
 BLOCK = 2_000_000  # numbers held at once: 16 MB
 
@@ -39,6 +41,16 @@ class Cues:
     def __post_init__(self) -> None:
         if self.values.shape[1:] != (len(self.names),):
             raise ValueError(f"values must have the shape (n, {len(self.names)}), but have {self.values.shape}")
+
+    @property
+    def are_few(self) -> bool:
+        """Whether there are too few texts to fit the cues that vary."""
+        return _explain_few_texts(self.values) is not None
+
+    @property
+    def are_constant(self) -> bool:
+        """Whether no cue varies."""
+        return bool((self.values == self.values[:1]).all())
 
     def join(self, other: "Cues") -> "Cues":
         """These cues, then the other ones of the same texts."""
@@ -152,7 +164,7 @@ def dialogue_cues(dialogues: Sequence[Sequence[str]]) -> Cues:
 
 
 def combine_cues(
-    cues: Cues, ratings: ArrayLike, groups: Sequence[Hashable] | None = None, *, folds: int = 10, seed: int = 0
+    cues: Cues, ratings: ArrayLike, groups: Sequence[Hashable] | None = None, *, folds: int = FOLDS, seed: int = 0
 ) -> Floats:
     """Ratings predicted by cues alone, of shape (n,): ridge regression of normal scores, cross-fitted by group.
 
@@ -168,7 +180,7 @@ def combine_cues(
     """
     y, (units, number) = np.asarray(ratings, dtype=np.float64), _number(len(cues.values), groups)
     ones = np.ones((1, len(y)))
-    design = _expand(np.stack([_normal_scores(column, ones)[0] for column in cues.values.T], axis=-1))
+    design = _expand(np.stack([_normal_scores(column, ones)[0] for column in cues.values.T], axis=-1), len(y))
     target = _normal_scores(y, ones)[0]
     fold = (np.random.default_rng(seed).permutation(number) % min(folds, number))[units]
     found = np.zeros(len(y))
@@ -195,13 +207,14 @@ def agreement_beyond_cues(
 ) -> dict[str, Estimate]:
     """The partial correlation of each metric with `ratings`, of shape (n,), with the cues held fixed, in [-1, 1].
 
-    All columns are normal scores. The cues' normal scores and their squares are held fixed, fitted anew in each
-    resample of whole groups. 0: the metric agrees with people only as far as the cues do.
+    All columns are normal scores. Those of the cues, and their squares where there are `TEXTS_PER_SQUARE` texts for
+    each cue, are held fixed; they are fitted anew in each resample of whole groups. 0: the metric agrees with people
+    only as far as the cues do.
 
-    Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than four texts for each
-    cue and square, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups. Simulated
-    for metrics that are noisy cues (30 to 125 inputs of 1 to 16 outputs, 9 to 14 cues), intervals cover 0 in 93 to
-    97 %.
+    Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than `TEXTS_PER_CUE`
+    texts for each cue, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups.
+    Simulated for metrics that are noisy cues (30 to 700 inputs of 1 to 8 outputs, 9 to 14 cues), intervals cover 0 in
+    93 to 97 %.
 
     Args:
         scores: by metric, each of shape (n,).
@@ -238,15 +251,15 @@ def agreement_beyond_cues(
 
 
 def _explain_few_texts(cues: Floats) -> str | None:
-    varied = int((cues.min(axis=0) < cues.max(axis=0)).sum())
-    if len(cues) >= TEXTS_PER_CUE * 2 * varied:
+    varied = int((cues.min(axis=0) < cues.max(axis=0)).sum()) if len(cues) else cues.shape[1]
+    if len(cues) >= TEXTS_PER_CUE * varied:
         return None
-    needed = f"{varied} cues and their squares need at least {TEXTS_PER_CUE * 2 * varied} texts"
+    needed = f"{varied} cues need at least {TEXTS_PER_CUE * varied} texts"
     return f"{needed}, but there are {len(cues)}"
 
 
 def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
-    """Partial correlations of normal scores given the cues' normal scores and squares, of shape (resamples, metrics).
+    """Partial correlations of normal scores given the cues' normal scores, of shape (resamples, metrics).
 
     NaN where the cues fix the scores or the ratings.
 
@@ -263,7 +276,7 @@ def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Flo
 
 
 def _correlate_block(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
-    fixed = _expand(np.stack([_normal_scores(column, weights) for column in cues.T], axis=-1))
+    fixed = _expand(np.stack([_normal_scores(column, weights) for column in cues.T], axis=-1), len(y))
     scores = np.stack([_normal_scores(column, weights) for column in (y, *x.T)], axis=-1)
     columns, cut = np.concatenate([fixed, scores], axis=-1), fixed.shape[-1]
     share = (weights / weights.sum(axis=-1, keepdims=True))[..., None]
@@ -288,9 +301,10 @@ def _normal_scores(x: Floats, weights: Floats) -> Floats:
     return ndtri(np.clip((weigh_ranks(x, weights) - 0.5) / total, half, 1 - half))
 
 
-def _expand(scores: Floats) -> Floats:
-    """The columns and their squares."""
-    return np.concatenate([scores, scores**2], axis=-1)
+def _expand(scores: Floats, texts: int) -> Floats:
+    """The columns, and their squares where there are enough texts."""
+    has_squares = texts >= TEXTS_PER_SQUARE * scores.shape[-1]
+    return np.concatenate([scores, scores**2], axis=-1) if has_squares else scores
 
 
 def _number(n: int, groups: Sequence[Hashable] | None) -> tuple[NDArray[np.intp], int]:
