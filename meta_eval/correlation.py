@@ -212,6 +212,11 @@ def average_ranks(x: Column) -> Column:
     return _average_ranks(x, np.ones((1, len(x))))[0][0]
 
 
+def weigh_ranks(x: Column, weights: Weights) -> Floats:
+    """The average ranks within each resample, of shape (resamples, n), from 1 to its number of draws."""
+    return _average_ranks(x, weights)[0]
+
+
 def _average_ranks(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.bool_]]:
     """The average ranks within each resample, and whether the resample has at least two values."""
     counts, value = _counts(x, weights)

@@ -33,7 +33,7 @@ FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")  # a field that starts so is a f
 MARKDOWN = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore inside a word is text
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
-AGREEMENT_CELLS += ("word_count_spearman", "spearman_given_length", "unscored", "truncated", "synthetic")
+AGREEMENT_CELLS += ("word_count_spearman", "beyond_cues", "unscored", "truncated", "synthetic")
 
 
 def agreement_cells(row: Agreement) -> dict[str, Any]:
@@ -235,12 +235,13 @@ COLUMNS = (
     _Column("n", lambda row: str(row.n), 90),
     _Column("Spearman", lambda row: f"[bold]{format_number(row.spearman.value)}[/]"),
     _Column("95 %", lambda row: format_interval(row.spearman) or "–"),
-    _Column("Pearson", lambda row: format_number(row.pearson.value)),
-    _Column("95 %", lambda row: format_interval(row.pearson) or "–", 140),
-    _Column("Kendall", lambda row: format_number(row.kendall.value), 100),
-    _Column("95 %", lambda row: format_interval(row.kendall) or "–", 140),
-    _Column("length", lambda row: format_number(row.word_count_spearman), 80),  # Spearman with the number of words
-    _Column("given length", lambda row: format_number(row.spearman_given_length), 160),
+    _Column("beyond cues", lambda row: format_number(row.beyond_cues.value), 80),
+    _Column("95 %", lambda row: format_interval(row.beyond_cues) or "–", 100),
+    _Column("Pearson", lambda row: format_number(row.pearson.value), 120),
+    _Column("95 %", lambda row: format_interval(row.pearson) or "–", 160),
+    _Column("Kendall", lambda row: format_number(row.kendall.value), 130),
+    _Column("95 %", lambda row: format_interval(row.kendall) or "–", 160),
+    _Column("length", lambda row: format_number(row.word_count_spearman), 140),  # Spearman with the number of words
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
     _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
 )

@@ -33,7 +33,7 @@ NAN = math.nan
 
 def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Agreement:
     estimates = Estimate(0.5, NAN, NAN), Estimate(spearman, -0.25, 0.75), Estimate(NAN, NAN, NAN)
-    return Agreement(metric, set, aspect, 3, *estimates, 0.1, 0.2, 1, 0, True)
+    return Agreement(metric, set, aspect, 3, *estimates, 0.1, estimates[0], 1, 0, True)
 
 
 def circumstances() -> results.Circumstances:
@@ -59,7 +59,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["table"][0]["pearson_interval"] == [None, None]
     assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
-    intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall")}
+    intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall", "beyond_cues")}
     assert set(read["table"][0]) == {*AGREEMENT_CELLS, *intervals, "table"}
     assert read["table"][0]["table"] == "agreement"
 
