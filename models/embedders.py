@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 from core.stages import fingerprint
 from data.text_files import iterate_lines
 from data.words import plain_words
@@ -83,7 +83,7 @@ class WordVectors:
                 vector = np.empty(0, np.float32)
             if not len(vector) or not np.isfinite(vector).all() or len(vector) != (dim or len(vector)):
                 rule = f"a line must be a word and {dim} numbers" if dim else "a line must be a word and numbers"
-                faults.append(fault(path, number, f"{rule}, found {shown(line)}"))
+                faults.append(fault(path, number, f"{rule}, found {format_value(line)}"))
                 continue
             dim = len(vector)
             if word not in row_of:

@@ -15,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from core.faults import SettingFault, shown
+from core.faults import SettingFault, format_value
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
 from models.batching import batches_by_budget, halve_when_out_of_memory, pad
@@ -187,7 +187,7 @@ class Encoder:
             match self.truncation if len(body) > room else "fits":
                 case "error":
                     raise ValueError(
-                        f"{self.name} reads {self.longest} tokens at once, but the text {shown(texts[i])} has "
+                        f"{self.name} reads {self.longest} tokens at once, but the text {format_value(texts[i])} has "
                         f"{len(body)} and {self.longest - room} special ones: set truncation to window or warn"
                     )
                 case "warn":
