@@ -126,10 +126,10 @@ def group_faults(faults: Sequence[str]) -> list[str]:
     return lines
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Formats a value for a message: as JSON, on one line, shortened.
 
-    >>> shown(None), shown("a\\nb")
+    >>> format_value(None), format_value("a\\nb")
     ('null', '"a\\\\nb"')
     """
     text = printable(json.dumps(value, ensure_ascii=False, default=str))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from core.faults import SettingFault, blame_file, broken_rules, shown
+from core.faults import SettingFault, blame_file, broken_rules, format_value
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -135,6 +135,6 @@ def read_settings(path: Path, kind: Callable[..., object]) -> dict[str, Any]:
     with blame_file(path):
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
-            raise SettingFault(f"must hold an object, but holds {shown(content)}")
+            raise SettingFault(f"must hold an object, but holds {format_value(content)}")
         kind(**content)
     return content

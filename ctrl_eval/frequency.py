@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 from ctrl_eval.ensemble import shares
 from data.text_files import open_atomically, read_text
 
@@ -138,7 +138,7 @@ def _read_table(path: Path) -> tuple[list[float], str, int]:
     for line, cell in enumerate(text.splitlines(), start=1):
         value = _number(cell)
         if value is None:
-            faults.append(fault(path, line, f"an IWF is a number of at least 0, found {shown(cell)}"))
+            faults.append(fault(path, line, f"an IWF is a number of at least 0, found {format_value(cell)}"))
         else:
             values.append(value)
     if faults:

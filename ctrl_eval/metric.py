@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from transformers import AutoTokenizer
 
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault, shown
+from core.faults import ExampleFaults, SettingFault, format_value
 from core.scores import Field, Scores, fields_by_settings
 from core.selection import score_complete
 from core.settings import Count, Several, checked_dataclass
@@ -224,19 +224,21 @@ class CTRLEval:
         found: list[str] = []
         text = example.full_text
         if not self.split(text):
-            found.append(f"a text needs at least one sentence, found {shown(text)}")
+            found.append(f"a text needs at least one sentence, found {format_value(text)}")
         mask = self.infiller.convention.mask
         if mask and mask in text:
-            found.append(f"a text must not hold the model's mask {mask}, found it in {shown(text)}")
+            found.append(f"a text must not hold the model's mask {mask}, found it in {format_value(text)}")
         if "consistency" in self.aspects:
             if not example.prefix or not text.startswith(example.prefix):
-                found.append(f"the prefix must begin the text, found {shown(example.prefix)} and {shown(text)}")
+                found.append(
+                    f"the prefix must begin the text, found {format_value(example.prefix)} and {format_value(text)}"
+                )
             elif not text[len(example.prefix) :].strip():
-                found.append(f"consistency needs text after the prefix, found {shown(text)}")
+                found.append(f"consistency needs text after the prefix, found {format_value(text)}")
         if RELEVANCE in self.aspects:
             labels = self._prompts.labels
             if example.label not in labels:
-                found.append(f"the label must be one of {', '.join(labels)}, found {shown(example.label)}")
+                found.append(f"the label must be one of {', '.join(labels)}, found {format_value(example.label)}")
         return found
 
     def _asked(self, aspect: Aspect, examples: Sequence[Example]) -> list[Asked]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 from data.files import UTTERANCE_END, located_examples
 from data.table_files import parse_finite
 from data.text_files import form_of, iterate_lines
@@ -44,22 +44,28 @@ def read_utt_lines(
         problems: list[str] = []
         ratings: dict[str, float] = {}
         if not utterances:
-            problems.append(f"a line must hold utterances that each end with {UTTERANCE_END}, found {shown(content)}")
+            problems.append(
+                f"a line must hold utterances that each end with {UTTERANCE_END}, found {format_value(content)}"
+            )
         elif scored:
             score = parse_finite(end)
             if score is None:
-                problems.append(f"the score after the last {UTTERANCE_END} must be a finite number, found {shown(end)}")
+                problems.append(
+                    f"the score after the last {UTTERANCE_END} must be a finite number, found {format_value(end)}"
+                )
             else:
                 ratings[aspect] = score
         elif end.strip():
-            problems.append(f"nothing may follow the last {UTTERANCE_END} of an unrated dialogue, found {shown(end)}")
+            problems.append(
+                f"nothing may follow the last {UTTERANCE_END} of an unrated dialogue, found {format_value(end)}"
+            )
         empty = [i for i, utterance in enumerate(utterances, start=1) if not utterance.strip()]
         if drop_empty:
             utterances = [utterance for utterance in utterances if utterance.strip()]
         else:
             problems += [f"an utterance must say something, but number {i} is empty" for i in empty]
         if utterances and len(utterances) < 2:
-            problems.append(f"a dialogue needs at least two turns, found {shown(utterances)}")
+            problems.append(f"a dialogue needs at least two turns, found {format_value(utterances)}")
         faults += [fault(path, line, problem) for problem in problems]
         if not problems:
             examples.append((line, Example(f"{path.stem}-{line}", turns=tuple(utterances), ratings=ratings)))

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, suggestion
+from core.faults import InputFaults, SettingFault, broken_rules, fault, format_value, suggestion
 from core.settings import Number
 from data.records import List, Record, String, Text, check_id, list_problems
 from data.table_files import DELIMITERS, CheckHeader, parse_number, read_parquet, read_rows, row_writer
@@ -158,7 +158,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
         if record.get("id") in ids:
             problems.append("ids must be unique, but it is used twice")
         if problems:
-            raise ValueError(f"example {shown(record.get('id'))} cannot be written: {'; '.join(problems)}")
+            raise ValueError(f"example {format_value(record.get('id'))} cannot be written: {'; '.join(problems)}")
         ids.add(record["id"])
     with open_atomically(path) as file:
         if form == ".jsonl":
@@ -175,7 +175,7 @@ def json_line(record: Mapping[str, Any]) -> str:
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record."""
     problems = [
-        f"keys must be among {', '.join(FIELDS)}, found {shown(key)}{suggestion(key, FIELDS)}"
+        f"keys must be among {', '.join(FIELDS)}, found {format_value(key)}{suggestion(key, FIELDS)}"
         for key in record
         if key not in FIELDS
     ]
@@ -189,14 +189,14 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
         values = {name: value for name, value in given.items() if name not in at_fault}
     missing = dict.fromkeys(name for name in requires if not _says_something(values.get(name)))
     if not {"text", "turns"} & at_fault and not any(_says_something(values.get(name)) for name in ("text", "turns")):
-        found = shown(record.get("text", record.get("turns")))
+        found = format_value(record.get("text", record.get("turns")))
         problems.append(f'an example needs "text" or "turns" that say something, found {found}')
         missing.pop("text", None)
     problems += [
-        f'"{name}" is needed here, found {shown(record.get(name))}' for name in missing if name not in at_fault
+        f'"{name}" is needed here, found {format_value(record.get(name))}' for name in missing if name not in at_fault
     ]
     if "turns" in requires and len(values.get("turns", ())) == 1:
-        problems.append(f"a dialogue needs at least two turns, found {shown(values['turns'])}")
+        problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
     return values, problems
 
 
@@ -210,10 +210,10 @@ def _check_header(header: list[str]) -> tuple[list[str], bool]:
         named = any(name.startswith(prefix) and name.removeprefix(prefix).strip() for prefix in (RATING, SCORE))
         if name not in FIELDS and not named:
             columns = f"{', '.join(FIELDS)} or {RATING}ASPECT"
-            problems.append(f"columns must be named {columns}, found {shown(name)}{suggestion(name, FIELDS)}")
+            problems.append(f"columns must be named {columns}, found {format_value(name)}{suggestion(name, FIELDS)}")
     has_text = bool({"text", "turns"} & set(header))
     if not has_text:
-        problems.append(f'the header needs a column "text" or "turns", found {shown(header)}')
+        problems.append(f'the header needs a column "text" or "turns", found {format_value(header)}')
     return problems, has_text
 
 
@@ -239,12 +239,14 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
                 record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END) if joined else cell
         elif name in FIELDS:
             record[name] = cell
-    problems += [f"a key must occur once, but {shown(key)} is repeated" for key in repeated]
+    problems += [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
     if ratings:
         whole = record.setdefault("ratings", {})
         if isinstance(whole, dict):
             both = [aspect for aspect in ratings if aspect in whole]
-            problems += [f'an aspect must be rated once, but {shown(a)} is in "ratings" and a column' for a in both]
+            problems += [
+                f'an aspect must be rated once, but {format_value(a)} is in "ratings" and a column' for a in both
+            ]
             record["ratings"] = {**ratings, **whole}
     return record, problems
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from core.example import Example, refuse_surrogates
-from core.faults import InputFaults, broken_rules, fault, shown
+from core.faults import InputFaults, broken_rules, fault, format_value
 from core.settings import refuse_blank, to_tuple
 from data.text_files import read_json_lines
 
@@ -88,7 +88,7 @@ def check_records(
 def check_id(name: str, line: int, first_line: dict[str, int]) -> list[str]:
     """The problem of an id that an earlier line already has; a new id is added to `first_line`."""
     earlier = first_line.setdefault(name, line)
-    return [f"ids must be unique, but {shown(name)} is the id of line {earlier} too"] if earlier != line else []
+    return [f"ids must be unique, but {format_value(name)} is the id of line {earlier} too"] if earlier != line else []
 
 
 def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str]:
@@ -107,9 +107,11 @@ def list_problems(error: ValidationError, values: Mapping[str, Any]) -> list[str
     for (name, *inside), rule, found in broken_rules(error):
         place = f'"{name}"'
         for part in inside:
-            part = f"number {part + 1}" if isinstance(part, int) else "the key" if part == "[key]" else shown(part)
+            part = (
+                f"number {part + 1}" if isinstance(part, int) else "the key" if part == "[key]" else format_value(part)
+            )
             place = f"{part} of {place}"
-        sentences.append(f"{place} {rule}, found {shown(found if inside or name in values else None)}")
+        sentences.append(f"{place} {rule}, found {format_value(found if inside or name in values else None)}")
     return sentences
 
 

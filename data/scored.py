@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from core.example import Example
-from core.faults import InputFaults, fault, read_all, shown
+from core.faults import InputFaults, fault, format_value, read_all
 from core.scores import Scores
 from core.settings import Number
 from data.files import FORMS, SCORE, iterate_examples, located_examples, read_objects
@@ -147,7 +147,9 @@ def _raters(path: Path, lists: Mapping[int, Mapping[str, Sequence[float | None]]
         lengths = {len(raters[aspect]): line for line, raters in reversed(list(rated.items())) if aspect in raters}
         if len(lengths) > 1:
             (one, first), (other, second) = sorted(lengths.items(), key=lambda item: item[1])[:2]
-            rule = f"every line must list the ratings of {shown(aspect)} by the same people, null if one is missing"
+            rule = (
+                f"every line must list the ratings of {format_value(aspect)} by the same people, null if one is missing"
+            )
             raise InputFaults([fault(path, second, f"{rule}, found {other} ratings and {one} in line {first}")])
         nothing = [None] * next(iter(lengths))
         tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()], dtype=np.float64).T
@@ -168,10 +170,10 @@ def _read_outputs(
     for file in files:
         for line, record in read_score_rows(file, faults):
             if record.id not in place:
-                faults.append(fault(file, line, f"the id must be one of {of}, found {shown(record.id)}"))
+                faults.append(fault(file, line, f"the id must be one of {of}, found {format_value(record.id)}"))
             elif (earlier := source.setdefault(record.id, file)) != file:
                 faults.append(
-                    fault(file, line, f"ids must be unique, but {shown(record.id)} is an id of {earlier} too")
+                    fault(file, line, f"ids must be unique, but {format_value(record.id)} is an id of {earlier} too")
                 )
             else:
                 for aspect, score in record.scores.items():
@@ -179,7 +181,7 @@ def _read_outputs(
                     column[place[record.id]] = score
     lacking = [name for name in ids if name not in source]
     if lacking and not faults:
-        found = f"{len(lacking)} of {len(ids)} have none, such as {shown(lacking[0])}"
+        found = f"{len(lacking)} of {len(ids)} have none, such as {format_value(lacking[0])}"
         faults.append(fault(files[-1], 0, f"every example of {of} needs a line, but {found}"))
     require_none((), faults)
     if len(files) == 1:
@@ -277,5 +279,5 @@ def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]
 
 def _check_header(header: list[str]) -> tuple[list[str], bool]:
     is_readable = "id" in header and any(name.startswith(SCORE) for name in header)
-    rule = f'the header needs a column "id" and a column "{SCORE}ASPECT", found {shown(header)}'
+    rule = f'the header needs a column "id" and a column "{SCORE}ASPECT", found {format_value(header)}'
     return [] if is_readable else [rule], is_readable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 from data.text_files import iterate_raw_lines, longest_line
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -45,7 +45,9 @@ def read_rows(
             if header is None:
                 header = row
                 problems, is_readable = check_header(row)
-                problems += [f"a column must occur once, but {shown(n)} is repeated" for n in _find_repeated(row)]
+                problems += [
+                    f"a column must occur once, but {format_value(n)} is repeated" for n in _find_repeated(row)
+                ]
                 faults += [fault(path, number, problem) for problem in problems]
                 if not is_readable or len(set(row)) < len(row):
                     return  # every row would have the same fault

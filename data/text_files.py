@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 
 STANDARD = Path("-")  # standard input or standard output
 LONGEST_LINE = 2**26  # bytes
@@ -96,7 +96,7 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     form = name.suffix.lower()
     if form not in allowed:
         rule = f"the name of the file must end in one of {', '.join(allowed)}"
-        raise InputFaults([fault(path, 0, f"{rule}, found {shown(name.suffix)}")])
+        raise InputFaults([fault(path, 0, f"{rule}, found {format_value(name.suffix)}")])
     return form
 
 
@@ -191,16 +191,18 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
             record = decode(line)
         except json.JSONDecodeError as error:
             what = f"broken JSON at column {error.colno}: {error.msg}"
-            faults.append(fault(path, number, f"{what}, found {shown(line[error.pos : error.pos + 20])}"))
+            faults.append(fault(path, number, f"{what}, found {format_value(line[error.pos : error.pos + 20])}"))
             continue
         except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
             faults.append(fault(path, number, f"JSON that cannot be read: {error}"))
             continue
-        faults += [fault(path, number, f"a key must occur once, but {shown(key)} is repeated") for key in repeated]
+        faults += [
+            fault(path, number, f"a key must occur once, but {format_value(key)} is repeated") for key in repeated
+        ]
         if isinstance(record, dict):
             yield number, record
         else:
-            faults.append(fault(path, number, f"a line must be a JSON object, found {shown(record)}"))
+            faults.append(fault(path, number, f"a line must be a JSON object, found {format_value(record)}"))
 
 
 def decoder(repeated: list[str]) -> Callable[[str], Any]:

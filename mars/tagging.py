@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from core.faults import InputFaults, shown
+from core.faults import InputFaults, format_value
 from mars.english import PartOfSpeech, builtin_tags
 
 CLASSES: dict[str, PartOfSpeech] = {  # by the first letters of tags: Penn Treebank, then Universal Dependencies
@@ -60,7 +60,7 @@ def load_tagger(name: str) -> Tagger:
     library, _, model = name.partition(":")
     if library == "spacy" and model:
         return _spacy_tagger(model)
-    raise InputFaults([f"a tagger is builtin, nltk or spacy:MODEL (spacy:en_core_web_sm), found {shown(name)}"])
+    raise InputFaults([f"a tagger is builtin, nltk or spacy:MODEL (spacy:en_core_web_sm), found {format_value(name)}"])
 
 
 def _nltk_tagger() -> Tagger:

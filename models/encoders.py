@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from core.faults import InputFaults, SettingFault, fault, shown
+from core.faults import InputFaults, SettingFault, fault, format_value
 from core.settings import Count, checked_dataclass
 from core.stages import file_sha256, fingerprint
 from data.text_files import iterate_lines
@@ -192,7 +192,7 @@ class Encoder:
             match self.truncation if len(body) > room else "fits":
                 case "error":
                     raise ValueError(
-                        f"{self.name} reads {self.longest} tokens at once, but the text {shown(texts[i])} has "
+                        f"{self.name} reads {self.longest} tokens at once, but the text {format_value(texts[i])} has "
                         f"{len(body)} and {self.longest - room} special ones: set truncation to window or warn"
                     )
                 case "warn":
@@ -283,7 +283,7 @@ class WordVectors:
                 vector = np.empty(0, np.float32)
             if not len(vector) or not np.isfinite(vector).all() or len(vector) != (dim or len(vector)):
                 rule = f"a line must be a word and {dim} numbers" if dim else "a line must be a word and numbers"
-                faults.append(fault(path, number, f"{rule}, found {shown(line)}"))
+                faults.append(fault(path, number, f"{rule}, found {format_value(line)}"))
                 continue
             dim = len(vector)
             if word not in row_of:

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import InputFaults, fault, read_all, shown
+from core.faults import InputFaults, fault, format_value, read_all
 from core.settings import Fraction, Size, checked_dataclass
 from data.files import located_examples
 from data.splits import split_by
@@ -287,7 +287,7 @@ def _check(sets: tuple[TextSet, TextSet, TextSet], settings: PairSettings, piece
     human, first, second = sets
     unit = {"characters": "characters", "jieba": "words"}.get(settings.tokens, "words or marks")
     faults = [
-        fault(each.name, line, f"a text needs at least two {unit}, found {shown(example.full_text)}")
+        fault(each.name, line, f"a text needs at least two {unit}, found {format_value(example.full_text)}")
         for each in sets
         for line, example in zip(each.lines, each.examples, strict=True)
         if len(pieces[example.full_text]) < 2
@@ -304,19 +304,19 @@ def _check(sets: tuple[TextSet, TextSet, TextSet], settings: PairSettings, piece
             absent = [other.name for other, known in zip(sets, by_input, strict=True) if name not in known]
             if absent:
                 rule = "each input needs a human text and outputs of both systems"
-                what = f"{rule}, but {shown(name)} is not in {' and '.join(absent)}"
+                what = f"{rule}, but {format_value(name)} is not in {' and '.join(absent)}"
                 faults.append(fault(each.name, each.lines[indices[0]], what))
     for name, indices in firsts.items():
         if name in seconds and len(indices) != len(seconds[name]):
             rule = "both systems need equally many outputs for an input"
-            found = f"{shown(name)} has {len(seconds[name])} here and {len(indices)} in {first.name}"
+            found = f"{format_value(name)} has {len(seconds[name])} here and {len(indices)} in {first.name}"
             faults.append(fault(second.name, second.lines[seconds[name][0]], f"{rule}, but {found}"))
     if settings.source:
         for name, indices in human_inputs.items():
             texts = [each.examples[i] for each, named in zip(sets, by_input, strict=True) for i in named.get(name, ())]
             contexts = {normalise_text(example.context or "") for example in texts} - {""}
             if len(contexts) != 1:
-                found = f"{shown(name)} has {len(contexts) or 'none'}"
+                found = f"{format_value(name)} has {len(contexts) or 'none'}"
                 faults.append(fault(human.name, human.lines[indices[0]], f"each input needs one context, but {found}"))
     if len(shared) < FEWEST_INPUTS:
         rule = f"a comparison needs at least {FEWEST_INPUTS} inputs"

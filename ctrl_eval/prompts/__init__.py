@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 from data.text_files import read_text
 
 TEXT, MASK = "<text>", "<mask>"
@@ -77,7 +77,7 @@ def _from_yaml(path: Path) -> Prompts:
         raise InputFaults([fault(path, line, "must be YAML, but cannot be read as such")]) from error
     if not isinstance(content, dict) or set(content) != {"prompts", "labels", "verbalizers"}:
         found = sorted(content) if isinstance(content, dict) else type(content).__name__
-        raise InputFaults([fault(path, 0, f"must have prompts, labels and verbalizers, found {shown(found)}")])
+        raise InputFaults([fault(path, 0, f"must have prompts, labels and verbalizers, found {format_value(found)}")])
     lists = {key: content[key] if isinstance(content[key], list) else [content[key]] for key in content}
     verbalizers = [row if isinstance(row, list) else [row] for row in lists["verbalizers"]]
     return _check_prompts(
@@ -115,14 +115,14 @@ def _check_prompts(prompts: list[tuple[Path, int, str]], labels: Located, verbal
             if prompt.count(place) != 1:
                 released = next(theirs for theirs, ours in RELEASED.items() if ours == place)
                 rule = f"a prompt has one {place} (released form: {released})"
-                faults.append(fault(path, line, f"{rule}, found {prompt.count(place)} in {shown(prompt)}"))
+                faults.append(fault(path, line, f"{rule}, found {prompt.count(place)} in {format_value(prompt)}"))
     path, line, names = labels
     if len(set(names)) < 2 or len(set(names)) != len(names) or not all(names):
-        faults.append(fault(path, line, f"needs at least two different labels, found {shown(names)}"))
+        faults.append(fault(path, line, f"needs at least two different labels, found {format_value(names)}"))
     for path, line, words in verbalizers:
         if len(words) != len(names) or not all(words):
             rule = f"a verbalizer has one word for each of the {len(names)} labels"
-            faults.append(fault(path, line, f"{rule}, found {shown(words)}"))
+            faults.append(fault(path, line, f"{rule}, found {format_value(words)}"))
     if not prompts:
         faults.append(fault(path, 0, "needs at least one prompt, found none"))
     if not verbalizers:

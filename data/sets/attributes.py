@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault, shown, suggestion
+from core.faults import InputFaults, SettingFault, fault, format_value, suggestion
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
@@ -100,10 +100,10 @@ def own_texts(
     labels = sorted({example.label or "" for _, example in located})
     faults: list[str] = []
     if len(labels) < 2:
-        faults.append(fault(path, 0, f"the texts need at least two labels, found only {shown(labels[0])}"))
+        faults.append(fault(path, 0, f"the texts need at least two labels, found only {format_value(labels[0])}"))
     for line, example in apart or ():
         if example.label not in labels:
-            what = f'"label" must be that of a text to train on, found {shown(example.label)}'
+            what = f'"label" must be that of a text to train on, found {format_value(example.label)}'
             faults.append(fault(held_out_path or "", line, f"{what}{suggestion(example.label or '', labels)}"))
     train = require_none([example for _, example in located], faults + shared)
     if apart is None:
@@ -120,7 +120,7 @@ def _located_texts(path: Path) -> list[tuple[int, Example]]:
         for line, example in located_examples(path, ("text", "label"))
     ]
     faults = [
-        fault(path, line, f'"label" must be one line, found {shown(example.label)}')
+        fault(path, line, f'"label" must be one line, found {format_value(example.label)}')
         for line, example in located
         if len((example.label or "").splitlines()) > 1
     ]
@@ -145,7 +145,7 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
 
     def to_examples(line: LabelledLine) -> list[Example] | str:
         if line.label not in labels:
-            return f'"label" must be one of {", ".join(labels)}, found {shown(line.label)}'
+            return f'"label" must be one of {", ".join(labels)}, found {format_value(line.label)}'
         return [Example(line.id, text=line.text, label=line.label, group=line.group)]
 
     return load_examples(require_file(root, SETS[name].file, download), LabelledLine, to_examples)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.example import Example
-from core.faults import SettingFault, fault, read_all, shown
+from core.faults import SettingFault, fault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, require_file
@@ -109,7 +109,9 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     for start, end in runs:
         if end - start != MODELS * SAMPLES:
             rule = f"with assume_system_order, each prefix has {MODELS * SAMPLES} texts in a run for each label"
-            faults.append(fault(path, rows[start][0], f"{rule}, found {end - start} of {shown(rows[start][1][1])}"))
+            faults.append(
+                fault(path, rows[start][0], f"{rule}, found {end - start} of {format_value(rows[start][1][1])}")
+            )
     system = {i: f"model {(i - start) % MODELS + 1}" for start, end in runs for i in range(start, end)}
     examples = [
         Example(
@@ -140,11 +142,11 @@ def _problems(cells: list[str], labels: tuple[str, ...]) -> list[str]:
     label, prefix, text, *ratings = cells
     problems: list[str] = []
     if label not in labels:
-        problems.append(f"a label must be one of {', '.join(labels)}, found {shown(label)}")
+        problems.append(f"a label must be one of {', '.join(labels)}, found {format_value(label)}")
     if not prefix.strip() or not text.startswith(prefix):
-        problems.append(f"a text must begin with its prefix {shown(prefix)}, found {shown(text)}")
+        problems.append(f"a text must begin with its prefix {format_value(prefix)}, found {format_value(text)}")
     problems += [
-        f"{aspect} must be a number from {LOWEST:g} to {HIGHEST:g}, found {shown(rating)}"
+        f"{aspect} must be a number from {LOWEST:g} to {HIGHEST:g}, found {format_value(rating)}"
         for aspect, rating in zip(ASPECTS, ratings, strict=True)
         if (number := parse_finite(rating)) is None or not LOWEST <= number <= HIGHEST
     ]

@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from core.example import Example
-from core.faults import InputFaults, fault, read_all, shown
+from core.faults import InputFaults, fault, format_value, read_all
 from core.settings import Several, check, one_of
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus, RatedSet, fold_turns, generate_corpus, read_own, refuse_shared
@@ -208,12 +208,14 @@ def _published_scores(path: Path, column: str, n: int) -> dict[int, float]:
     faults: list[str] = []
     rows = [(number, line.split("\t")) for number, line in iterate_lines(path, faults)]
     if rows[0][1] != [column, "deam_score"]:
-        faults.append(fault(path, 1, f"the header must be {column}, tab, deam_score, found {shown(rows[0][1])}"))
+        faults.append(fault(path, 1, f"the header must be {column}, tab, deam_score, found {format_value(rows[0][1])}"))
     scores: dict[int, float] = {}
     for number, cells in rows[1:]:
         score = parse_finite(cells[-1])
         if len(cells) != 2 or not cells[0].isdecimal() or score is None or int(cells[0]) in scores:
-            faults.append(fault(path, number, f"must be a new line number, a tab and a score, found {shown(cells)}"))
+            faults.append(
+                fault(path, number, f"must be a new line number, a tab and a score, found {format_value(cells)}")
+            )
         else:
             scores[int(cells[0])] = score
     if len(rows) - 1 != n:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from core.example import Example
-from core.faults import read_all, shown
+from core.faults import format_value, read_all
 from core.settings import Number, Several, check
 from core.settings import Text as Name
 from data.corpus import Corpus, RatedSet
@@ -88,7 +88,7 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
         wanted = list(article.systems) if systems is None else systems
         if missing := ", ".join(name for name in wanted if name not in article.systems):
             rule = f'"systems" must have {", ".join(wanted)}'
-            return f"{rule}, but {missing} is missing among {shown(list(article.systems))}"
+            return f"{rule}, but {missing} is missing among {format_value(list(article.systems))}"
         return [
             Example(
                 f"{article.id}-{system}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import read_all, shown
+from core.faults import format_value, read_all
 from core.settings import Number, Several, check, one_of
 from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, require_file
@@ -73,7 +73,8 @@ def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> Rate
 
     def to_examples(record: Answer) -> list[Example] | str:
         if not min(record.score_scale) <= record.score <= max(record.score_scale):
-            return f'"score" must be on its scale, found {shown(record.score)} outside {shown(record.score_scale)}'
+            found = f"{format_value(record.score)} outside {format_value(record.score_scale)}"
+            return f'"score" must be on its scale, found {found}'
         context = " ".join(part for part in (record.context, record.question) if part)
         example = Example(
             record.id,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import shown
+from core.faults import format_value
 from core.settings import Size, check
 from data.builtin.verse import generate_verse
 from data.corpus import Corpus
@@ -71,7 +71,7 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
         nonlocal dropped
         text = "".join(poem.lines)
         if any(mark in text for mark in "\n\r\t "):
-            return f'"lines" must hold no blanks, found {shown(text)}'
+            return f'"lines" must hold no blanks, found {format_value(text)}'
         if text[-1] not in MARKS or any(a in MARKS and b in MARKS for a, b in zip("，" + text, text, strict=False)):
             dropped += 1
             return []

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from core.example import Example
-from core.faults import fault, read_all, shown
+from core.faults import fault, format_value, read_all
 from core.settings import Number
 from data.builtin.stories import generate_stories, rated_stories
 from data.corpus import Corpus, RatedSet, fold_text, generate_corpus, refuse_shared
@@ -78,7 +78,7 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
 
     def to_examples(record: Continuation) -> list[Example] | str:
         if abs(fmean(record.ratings) - record.mean_rating) > 1e-6:
-            found = f"{shown(record.mean_rating)} for {shown(record.ratings)}"
+            found = f"{format_value(record.mean_rating)} for {format_value(record.ratings)}"
             return f'"mean_rating" must be the mean of "ratings", found {found}'
         example = Example(
             record.id,
@@ -102,7 +102,7 @@ def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, .
     examples: list[Example] = []
     for line, text in iterate_lines(path, faults):
         if not text.strip():
-            faults.append(fault(path, line, f"a line must be a story, found {shown(text)}"))
+            faults.append(fault(path, line, f"a line must be a story, found {format_value(text)}"))
             continue
         beginning = split_at_marks(text)[:-1]
         examples.append(Example(f"{path.stem}-{line}", text=text.strip(), context=" ".join(beginning) or None))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.example import Example
-from core.faults import InputFaults, fault, shown
+from core.faults import InputFaults, fault, format_value
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run, Table
@@ -89,8 +89,8 @@ def check_comparable(file: ScoredFile, metric: str | None, metrics: Iterable[str
         key = (example.system or "", example.group or "")
         if all(key) and first.setdefault(key, line) != line:
             what = (
-                f"a system must have one output per input, but {shown(key[0])} also has one for {shown(key[1])} "
-                f"in line {first[key]}"
+                f"a system must have one output per input, but {format_value(key[0])} also has one for "
+                f"{format_value(key[1])} in line {first[key]}"
             )
             faults.append(fault(file.path, line, what))
     if not faults:
@@ -100,7 +100,9 @@ def check_comparable(file: ScoredFile, metric: str | None, metrics: Iterable[str
         for group in dict.fromkeys(group for _, group in first):
             if lacking := [system for system in systems if (system, group) not in first]:
                 line = next(line for (_, other), line in first.items() if other == group)
-                rule = f"all systems must answer the same inputs, but {shown(group)} has no output of {lacking[0]}"
+                rule = (
+                    f"all systems must answer the same inputs, but {format_value(group)} has no output of {lacking[0]}"
+                )
                 faults.append(fault(file.path, line, rule))
         faults += [fault(file.path, line, difference) for line, difference in find_unlike_inputs(file)]
     if faults:
@@ -116,8 +118,9 @@ def find_unlike_inputs(file: ScoredFile) -> Iterator[tuple[int, str]]:
         for name in ("context", "prefix", "label", "references"):
             here, there = getattr(example, name), getattr(other, name)
             if here != there:
-                found = f"{name} of {shown(example.group)} is {shown(here)} here and {shown(there)} in line {earlier}"
-                yield line, f"all systems must answer the same input, but {found}"
+                found = f"{format_value(here)} here and {format_value(there)} in line {earlier}"
+                rule = "all systems must answer the same input"
+                yield line, f"{rule}, but {name} of {format_value(example.group)} is {found}"
 
 
 def lay_grid(scored: ScoredSet) -> Grid:

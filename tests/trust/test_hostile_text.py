@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from core.faults import fault, printable, shown
+from core.faults import fault, format_value, printable
 from experiments.contracts import Outcome, Table
 from experiments.report.plots import save_figure
 from experiments.report.results import write_tables
@@ -77,7 +77,7 @@ def test_a_hostile_file_is_judged_and_shown_as_text(
 def test_a_fault_and_the_value_in_it_hold_no_control_characters() -> None:
     assert printable("a\tb\n\x1b\x9b\u202e\ud800 é 诗 👩‍🚀") == "a\tb\n\\x1b\\x9b\\u202e\\ud800 é 诗 👩‍🚀"
     assert fault("in.jsonl", 3, f"no {TITLE}") == r"in.jsonl:3: no \x1b]0;owned\x07"
-    assert not OBEYED.search(shown(CONTROL))
+    assert not OBEYED.search(format_value(CONTROL))
 
 
 @pytest.mark.parametrize(
