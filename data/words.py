@@ -1,12 +1,18 @@
 """Words of a text: one rule for each demand, because no rule fits all metrics and a score changes with its rule.
 
 A rule that is a pattern has words as its matches. MARS's rule (`split_words`) knows contractions, scripts and pictures.
-Sentences are in `data.sentences`, jieba's Chinese words in `data.chinese`.
+`split_chinese` asks jieba. Sentences are in `data.sentences`.
 """
 
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import jieba
 
 # Runs of letters, digits and underscores: what a small infilling model of CTRLEval learns to fill in.
 RUNS = re.compile(r"\w+")
@@ -191,3 +197,29 @@ def is_punctuation(word: str) -> bool:
     [True, True, True, False, False, False]
     """
     return all(unicodedata.category(c)[0] in "PZC" or unicodedata.category(c) in ("Sc", "Sk", "Sm") for c in word)
+
+
+@cache
+def _segmenter() -> "jieba.Tokenizer":
+    """jieba with its cache in the user's own cache folder.
+
+    By default jieba reads its cache from the system's temporary folder, where other users of the machine could plant
+    another dictionary.
+    """
+    import jieba  # slow to import, and few need it
+    import pooch
+
+    folder = Path(pooch.os_cache("judging-generated-text"))
+    folder.mkdir(parents=True, exist_ok=True)
+    segmenter = jieba.Tokenizer()
+    segmenter.tmp_dir = str(folder)  # pyright: ignore[reportAttributeAccessIssue]; jieba's class says None
+    return segmenter
+
+
+def split_chinese(text: str) -> list[str]:
+    """The words of a text, and what stands between them.
+
+    >>> split_chinese("我们喜欢诗歌")
+    ['我们', '喜欢', '诗歌']
+    """
+    return _segmenter().lcut(text)

@@ -17,9 +17,9 @@ from typing import Any
 from tqdm import tqdm
 
 from core.faults import ExampleFaults
-from mars.cloze import Augmentation, Augmented, Fill, Job
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
+from mars.references import Augmentation, Augmented, Fill, Job
 from mars.slots import check_model, get_output_embeddings
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, halve_when_out_of_memory

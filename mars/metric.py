@@ -1,9 +1,9 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -13,17 +13,17 @@ from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, select_complete
-from core.settings import AscendingRatios, Positive, check
+from core.settings import AscendingRatios, Count, Positive, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmenter
-from mars.documents import count_words, load_documents
-from mars.masking import Masking
+from mars.masking import Masking, count_corpus, load_documents
 from mars.naive import NaiveAugmenter
 from mars.references import (
+    Augmentation,
     Augmentations,
     AugmentedReference,
+    Augmenter,
     ReferenceKey,
     RefusedReference,
     augment_references,
@@ -32,11 +32,12 @@ from mars.references import (
 from mars.score import cosine, mars, ratio_weights
 from mars.tagging import Tagger, load_tagger
 from models.causal import CausalLM
-from models.encoders import Embedder, load_embedder
+from models.encoders import CachedEmbedder, Embedder, load_embedder
 from models.loading import tokenizer_fingerprint
 from models.masked import MaskedLM
 
 AugmenterName = Literal["self_planning", "naive", "none"]
+MetricMaker: TypeAlias = "Callable[[AugmenterName, str | None], MARS]"
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
 
 
@@ -104,63 +105,26 @@ class MARS:
         cls,
         language_model: str | None,
         encoder: str = "offline",
-        ratios: Sequence[float] = RATIOS,
-        q: float = 0.8,
         augmenter: AugmenterName = "self_planning",
-        tagger: str = "builtin",
-        static_vectors: bool = False,
         kept: str | Path | None = None,
-        documents: str | Path | None = None,
-        masking: Masking | None = None,
-        token_budget: int = 8192,
-        device: str = "cpu",
-        dtype: str = "float32",
-        **augmentation: Any,
+        **settings: Any,
     ) -> "MARS":
         """Loads a language model and an encoder by hub name or folder.
 
         Args:
             language_model: a causal model, or a masked one for `naive`; not needed for `none`.
             encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
-            ratios: masking ratios lambda, ascending from 0.
-            q: weight of each ratio relative to the one before.
             augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
-            tagger: `builtin`, `nltk` or `spacy:MODEL`.
-            static_vectors: use the encoder's input embeddings as word vectors (Table 4).
-            documents: a corpus or a saved table (`load_documents`); None takes the references of each call.
-            masking: which words are masked first, and at what cost; None takes the paper's values.
             kept: a folder of stages with a cache of augmented references; None keeps none.
-            token_budget: padded tokens in a batch.
-            device, dtype: of the models.
-            augmentation: settings of `Augmentation`.
+            settings: the other ones of `MarsSettings`.
 
         Raises MissingModel where neither a folder nor a reachable hub has a model. Before any model is loaded, raises
         SettingFault for settings that break a rule and InputFaults for a tagger that is not installed.
         """
         check(AugmenterName, augmenter=augmenter)
-        check(AscendingRatios, ratios=ratios)
-        check(Positive, q=q)
         if language_model is None and augmenter != "none":
             raise SettingFault(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
-        settings = Augmentation(**augmentation)
-        chosen_tagger = load_tagger(tagger)
-        frequencies = None if documents is None else load_documents(documents)
-        filler: Augmenter | None = None
-        described = {"language_model": language_model, "encoder": encoder}
-        if augmenter == "self_planning":
-            lm = CausalLM.from_pretrained(str(language_model), device, dtype)
-            described["tokenizer"] = tokenizer_fingerprint(lm.tokenizer)
-            filler = SelfPlanningAugmenter(lm, settings, token_budget)
-        elif augmenter == "naive":
-            masked = MaskedLM.from_pretrained(str(language_model), device, dtype)
-            described["tokenizer"] = tokenizer_fingerprint(masked.tokenizer)
-            filler = NaiveAugmenter(masked, settings.use_context, token_budget)
-        embedder = load_embedder(encoder, static_vectors, device, dtype)
-        folder = None if kept is None else Path(kept)
-        chosen_ratios = tuple(map(float, ratios))
-        return cls(
-            filler, embedder, chosen_tagger, described, chosen_ratios, q, folder, frequencies, masking or Masking()
-        )
+        return MarsSettings(encoder, **settings).load(kept)(augmenter, language_model)
 
     @property
     def signature(self) -> str:
@@ -244,7 +208,7 @@ class MARS:
 
     def _frequencies(self, examples: Iterable[Example]) -> DocumentFrequencies:
         """Those given, or those of the references of the examples."""
-        return self.documents or count_words(sorted({text for e in examples for text in references_of(e)}))
+        return self.documents or count_corpus(sorted({text for e in examples for text in references_of(e)}))
 
     def _augmented(
         self, examples: Sequence[Example], documents: DocumentFrequencies
@@ -292,3 +256,70 @@ class MARS:
             "ratios": [by_ratio[r].explain(w, c) for r, w, c in zip(self.ratios, weights, cosines, strict=True)],
             **(refused if one.refused else {}),
         }
+
+
+@checked_dataclass
+class MarsSettings:
+    """Settings of MARS; its language model may still have to be trained.
+
+    Attributes:
+        encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
+        ratios: masking ratios lambda, ascending from 0.
+        q: the weight of each ratio relative to the one before (Eq. 7).
+        documents: a corpus or a saved table for the IDF of Eq. 1 (`load_documents`); None takes the references of each
+            call.
+        masking: which words are masked first, and at what cost.
+        augmentation: how blanks are filled.
+        tagger: `builtin`, `nltk` or `spacy:MODEL`.
+        static_vectors: use the encoder's input embeddings as word vectors (Table 4).
+        token_budget: padded tokens in a batch.
+        device, dtype: of the models.
+    """
+
+    encoder: str = "offline"
+    ratios: AscendingRatios = RATIOS
+    q: Positive = 0.8
+    documents: str | Path | None = None
+    masking: Masking = field(default_factory=Masking)
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    tagger: str = "builtin"
+    static_vectors: bool = False
+    token_budget: Count = 8192
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def load(self, kept: str | Path | None = None, caches_vectors: bool = False) -> MetricMaker:
+        """Loads everything but the language model. What it returns makes the metric from an augmenter and its model.
+
+        Args:
+            kept: a folder of stages with a cache of augmented references; None keeps none.
+            caches_vectors: whether texts are embedded once, for several variants of the metric.
+
+        Raises InputFaults for a tagger, an encoder or a corpus that is missing.
+        """
+        tagger = load_tagger(self.tagger)
+        documents = None if self.documents is None else load_documents(self.documents)
+        embedder = load_embedder(self.encoder, self.static_vectors, self.device, self.dtype)
+        embedder = CachedEmbedder(embedder) if caches_vectors else embedder
+        folder, ratios = None if kept is None else Path(kept), tuple(map(float, self.ratios))
+
+        def make(augmenter: AugmenterName, language_model: str | None) -> MARS:
+            described = {"language_model": language_model, "encoder": self.encoder}
+            filler = None if language_model is None else self.load_augmenter(augmenter, language_model)
+            if filler is not None:
+                described["tokenizer"] = tokenizer_fingerprint(filler.lm.tokenizer)
+            return MARS(filler, embedder, tagger, described, ratios, self.q, folder, documents, self.masking)
+
+        return make
+
+    def load_augmenter(self, name: AugmenterName, language_model: str) -> SelfPlanningAugmenter | NaiveAugmenter | None:
+        """Loads a language model by hub name or folder, and makes an augmenter of it."""
+        match name:
+            case "self_planning":
+                lm = CausalLM.from_pretrained(language_model, self.device, self.dtype)
+                return SelfPlanningAugmenter(lm, self.augmentation, self.token_budget)
+            case "naive":
+                masked = MaskedLM.from_pretrained(language_model, self.device, self.dtype)
+                return NaiveAugmenter(masked, self.augmentation.use_context, self.token_budget)
+            case "none":
+                return None

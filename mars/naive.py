@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.faults import ExampleFaults
-from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
+from mars.references import Augmented, Fill, Job
 from models.masked import MaskedLM, most_likely_at_masks
 from models.windows import cut_end
 

@@ -13,9 +13,9 @@ from cdm.discriminative import DiscriminativeCDM
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
+from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from discriminators.explanations import explain_parts
-from experiments.ctrl_eval.sentiment import FREQUENCIES
 from experiments.report.explanations import Line, read_explanation
 from mars.metric import MARS
 
@@ -41,7 +41,7 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
     """The metrics by name: those without a model, and those of the models that the folder has."""
     found: dict[str, Metric] = {"word count": WordCount(), "ROUGE-L": Rouge("rougeL"), "BLEU": Bleu()}
     if (models / "infiller").is_dir():
-        table = models / "iwf" / FREQUENCIES
+        table = models / "iwf" / FILE_NAME
         ctrleval = CTRLEval.from_pretrained(
             models / "infiller", iwf=table if table.is_file() else None, truncation="window", device=device
         )

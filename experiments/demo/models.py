@@ -5,9 +5,14 @@ from data.corpus import Corpus
 from experiments.cdm.findings import CdmPlan, find_cdm
 from experiments.cdm.presentation import cdm_models
 from experiments.contracts import Outcome, Run
-from experiments.ctrl_eval.sentiment import find_or_count_frequencies
-from experiments.steering.models import load_generator, train_label_guide, train_label_judges
-from experiments.steering.parts import split_parts
+from experiments.ctrl_eval.experiment import find_or_count_frequencies
+from experiments.steering.models import (
+    SteeringPlan,
+    load_generator,
+    split_parts,
+    train_label_guide,
+    train_label_judges,
+)
 from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, find_or_train, folders_of
 
 
@@ -40,11 +45,12 @@ def models(
     backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
     fluent = find_or_train(run, "language_model", language_model, story_texts, held_out_stories)
-    parts = split_parts(reviews, share, run.seed)
-    writer = load_generator(run, generator, parts.generator, reviews, cdm.device)
-    guides = [train_label_guide(run, guide, writer.lm, label, parts.guide) for label in reviews.labels]
+    plan = SteeringPlan(generator, guide, judge, share, cdm.device)
+    parts = split_parts(reviews, plan, run.seed)
+    writer, lm = load_generator(run, plan, parts.generator, reviews)
+    guides = [train_label_guide(run, guide, lm, label, parts.guide) for label in reviews.labels]
     judges = train_label_judges(run, judge, reviews.labels, parts.judge).values()
-    trained = (backbone, fluent, writer.trained, *guides, *judges)
+    trained = (backbone, fluent, writer, *guides, *judges)
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),
         models={
@@ -54,7 +60,7 @@ def models(
         },
         figures={
             f"{model.name} held-out NLL (nats per token)": model.held_out_nll
-            for model in (found.trained.amateur, found.trained.expert, backbone, fluent, writer.trained)
+            for model in (found.trained.amateur, found.trained.expert, backbone, fluent, writer)
         },
         synthetic=True,
     )

@@ -16,7 +16,7 @@ from experiments.demo.comparing import compare_files
 from experiments.demo.judging import judge, load_metrics
 from experiments.demo.steering import SideBySide, Steerer, SteeringRequest, write_side_by_side
 from experiments.demo.views import highlight, show_candidates, show_comparison, show_judgements
-from experiments.steering.steps import SHADES
+from experiments.steering.tables import SHADES
 
 STYLE = Path(__file__).with_name("page.css")
 EVERYWHERE = ("0.0.0.0", "::")

@@ -10,7 +10,8 @@ from experiments.demo.comparing import ComparedFiles
 from experiments.demo.judging import Judgement
 from experiments.demo.steering import SideBySide
 from experiments.report.tables import format_cell
-from experiments.steering.steps import WrittenToken, name_shade
+from experiments.steering.generation import WrittenToken
+from experiments.steering.tables import name_shade
 
 SHOWN = 16  # candidates in the table of a token
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")

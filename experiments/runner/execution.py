@@ -24,7 +24,7 @@ from core.settings import Count, Seed, check
 from core.stages import Stages
 from data.text_files import set_longest_line
 from experiments.contracts import Outcome, Run
-from experiments.report import exports, page, results, tables
+from experiments.report import page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, complete_experiment, leaves
@@ -208,7 +208,7 @@ def _deliver(
     results.write_plots(outcome, folder)
     results.write_models(outcome, folder)
     results.write_scores(outcome, folder)
-    exports.write_tables(outcome, folder)
+    results.write_tables(outcome, folder)
     page.write_report(outcome, circumstances, folder)
     content = results.results(outcome, circumstances)
     results.write_json(content, folder / "results.json")

@@ -16,7 +16,7 @@ import pytest
 from experiments.demo import page as demo_page
 from experiments.demo.page import DemoModels, DemoSettings, build_page, serve_page
 from experiments.demo.steering import SideBySide
-from experiments.steering.steps import WrittenToken
+from experiments.steering.generation import WrittenToken
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")
