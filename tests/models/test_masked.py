@@ -83,7 +83,7 @@ def test_what_is_saved_fills_alike(lm: MaskedLM, tmp_path: Path) -> None:
     lm.save_pretrained(tmp_path)
     again = MaskedLM.from_pretrained(tmp_path)
     assert most_likely_at_masks(again, rows_with_masks(lm)) == most_likely_at_masks(lm, rows_with_masks(lm))
-    assert again.longest == lm.longest == 512
+    assert again.max_length == lm.max_length == 512
     assert weights_fingerprint(again.model) == weights_fingerprint(lm.model)
 
 
