@@ -91,7 +91,7 @@ class BartScore:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
-        rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
+        rule = f"the model reads and writes {self.lm.max_length} tokens at once, but a text has more"
         refuse_cut(self.truncation, rule, dropped)
         return to_quality(values, self._aggregate, self.signature, dropped)
 
@@ -121,7 +121,7 @@ class BartScore:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""
         texts = [text.strip() for pair in pairs for text in pair]
         ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
-        kept = [cut_end(row, self.lm.longest, closing=1) for row in ids]
+        kept = [cut_end(row, self.lm.max_length, closing=1) for row in ids]
         both = list(zip(kept[::2], kept[1::2], strict=True))
         rows = self.lm.log_probabilities(
             [(source, target) for (source, _), (target, _) in both], token_budget=self.token_budget

@@ -37,7 +37,7 @@ class BertScore:
         scorer: bert-score's object with its model.
         model: the model's name, for the signature.
         layers: how many of its layers are used.
-        longest: how many tokens it reads at once.
+        max_length: how many tokens it reads at once.
         part: which of the three is the score; the explanations hold all of them.
         truncation: a longer text or reference is cut at its end (`warn`) or refused (`error`).
         batch_size: pairs at a time.
@@ -47,7 +47,7 @@ class BertScore:
     scorer: Any
     model: str
     layers: int
-    longest: int
+    max_length: int
     part: Part = "f1"
     truncation: CutTruncation = "warn"
     batch_size: Count = 64
@@ -77,10 +77,10 @@ class BertScore:
             return BERTScorer(model_type=name, num_layers=layers, device=device)
 
         scorer = load_pretrained(load, source)
-        longest = readable_tokens(config, scorer._tokenizer)
-        scorer._tokenizer.model_max_length = longest  # where the library cuts; some tokenizers state no limit
+        max_length = readable_tokens(config, scorer._tokenizer)
+        scorer._tokenizer.model_max_length = max_length  # where the library cuts; some tokenizers state no limit
         scorer._tokenizer.split_special_tokens = True  # "[SEP]" in a text is plain text
-        return cls(scorer, model, layers, longest, **settings)
+        return cls(scorer, model, layers, max_length, **settings)
 
     @cached_property
     def identity(self) -> str:
@@ -96,7 +96,7 @@ class BertScore:
             model=self.model,
             identity=self.identity,
             layers=self.layers,
-            longest=self.longest,
+            max_length=self.max_length,
             part=self.part,
             truncation=self.truncation,
         )
@@ -126,8 +126,8 @@ class BertScore:
         together = [[text.strip(), *map(str.strip, others)] for text, others in zip(texts, references, strict=True)]
         flat = [text for several in together for text in several]
         ids = iter(self.scorer._tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
-        dropped = [sum(max(0, len(next(ids)) - self.longest) for _ in several) for several in together]
-        rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
+        dropped = [sum(max(0, len(next(ids)) - self.max_length) for _ in several) for several in together]
+        rule = f"{self.model} reads {self.max_length} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)

@@ -88,12 +88,12 @@ class Bleurt:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
-        rule = f"the model reads {self.longest} tokens at once, but a text with its {self.reference} has more"
+        rule = f"the model reads {self.max_length} tokens at once, but a text with its {self.reference} has more"
         refuse_cut(self.truncation, rule, dropped)
         return to_quality(values, np.mean, self.signature, dropped)
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         """How many tokens of a pair the model reads at once, special ones included."""
         return readable_tokens(self.network.config, self.tokenizer)
 
@@ -108,7 +108,7 @@ class Bleurt:
         firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
         plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
         whole: Any = self.tokenizer(firsts, seconds, **plain)["input_ids"]
-        rows: Any = self.tokenizer(firsts, seconds, truncation="longest_first", max_length=self.longest, **plain)
+        rows: Any = self.tokenizer(firsts, seconds, truncation="longest_first", max_length=self.max_length, **plain)
         lost = [len(before) - len(after) for before, after in zip(whole, rows["input_ids"], strict=True)]
         return self._outputs(rows["input_ids"], rows["token_type_ids"]), lost
 

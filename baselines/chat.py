@@ -160,8 +160,8 @@ class LocalChat:
             [{"role": "user", "content": question}], add_generation_prompt=True, tokenize=False
         )
         ids = self.lm.tokenizer(str(text), add_special_tokens=False)["input_ids"]
-        if len(ids) > self.lm.longest:
-            raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.longest}")
+        if len(ids) > self.lm.max_length:
+            raise ChatFault(f"the question has {len(ids)} tokens, and the model reads {self.lm.max_length}")
         with self.lock:
             logits = self.lm.model(torch.tensor([ids], device=self.lm.device)).logits[0, -1].float()
         best = torch.log_softmax(logits, -1).topk(min(200, len(logits)))

@@ -100,7 +100,7 @@ class MoverScore:
         texts = [[e.full_text.strip(), *map(str.strip, references_of(e))] for e in examples]
         distinct = list(dict.fromkeys(text for several in texts for text in several))
         ids = dict(zip(distinct, plain_token_ids(self.encoder.tokenizer, distinct), strict=True))
-        room = self.encoder.longest - sum(map(len, special_frame(self.encoder.tokenizer)))
+        room = self.encoder.max_length - sum(map(len, special_frame(self.encoder.tokenizer)))
         cut = {text: cut_end(row, room) for text, row in ids.items()}
         dropped = [sum(cut[text][1] for text in several) for several in texts]
         rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"

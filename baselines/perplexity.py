@@ -80,7 +80,7 @@ class Perplexity:
             contexts = self._encode([(example.context or "").strip() for example in examples], special=True)
             texts = [f" {text}" if text else "" for text in texts]
         pairs = list(zip(contexts, self._encode(texts, special=False), strict=True))
-        fitted, dropped = fit_continuations(pairs, self.lm.longest, self.truncation)
+        fitted, dropped = fit_continuations(pairs, self.lm.max_length, self.truncation)
         flat = [window for windows in fitted for window in windows]
         rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
@@ -120,13 +120,13 @@ class InfillingPerplexity:
         cls,
         model: str,
         convention: Convention | None = None,
-        longest: int | None = None,
+        max_length: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **settings: Any,
     ) -> "InfillingPerplexity":
         """Loads a hub name or a folder; see `Infiller.from_pretrained`. `settings` are the other attributes."""
-        return cls(Infiller.from_pretrained(model, convention, longest, device, dtype), model, **settings)
+        return cls(Infiller.from_pretrained(model, convention, max_length, device, dtype), model, **settings)
 
     @property
     def signature(self) -> str:
@@ -136,7 +136,7 @@ class InfillingPerplexity:
             libraries=MODEL_LIBRARIES,
             model=self.model,
             identity=self.infiller.lm.identity,
-            longest=self.infiller.longest,
+            max_length=self.infiller.max_length,
             convention=fingerprint(self.infiller.convention),
             truncation=self.truncation,
         )
@@ -150,7 +150,7 @@ class InfillingPerplexity:
         # What ends a segment is not scored and need not be read.
         cut = [self.infiller.cut(replace(each, target=each.target[: each.stop]), around=False) for each in infills]
         dropped = [lost for _, lost in cut]
-        rule = f"the model writes {self.infiller.longest} tokens at once, but the text has more"
+        rule = f"the model writes {self.infiller.max_length} tokens at once, but the text has more"
         refuse_cut(self.truncation, rule, dropped)
         scored = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
         return likelihood_scores(scored, dropped, self.signature)

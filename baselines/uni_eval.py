@@ -28,7 +28,7 @@ class UniEval:
         lm: the model; UniEval's own for dialogues is `MingZhong/unieval-dialog`.
         model: its name, for the signature.
         questions: by aspect, the input with `{response}` and `{history}` in it.
-        longest: tokens of an input; UniEval reads 1024.
+        max_length: tokens of an input; UniEval reads 1024.
         truncation: the end of an input that is too long is cut and counted (`warn`), or it is refused (`error`).
         token_budget: padded tokens in a batch.
     """
@@ -37,7 +37,7 @@ class UniEval:
     lm: Seq2SeqLM
     model: str
     questions: Mapping[str, str]
-    longest: Count = 1024
+    max_length: Count = 1024
     truncation: CutTruncation = "warn"
     token_budget: Count = 16_384
 
@@ -64,7 +64,7 @@ class UniEval:
             libraries=MODEL_LIBRARIES,
             model=self.model,
             identity=self.lm.identity,
-            longest=self.longest,
+            max_length=self.max_length,
             **{f"question_{aspect}": question for aspect, question in self.questions.items()},
         )
 
@@ -86,14 +86,14 @@ class UniEval:
             for example, explanation, own in zip(examples, explanations, answers, strict=True):
                 turns = zip(example.turns[1:], own.tolist(), strict=True)
                 explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
-        rule = f"the questions about a dialogue must have at most {self.longest} tokens"
+        rule = f"the questions about a dialogue must have at most {self.max_length} tokens"
         refuse_cut(self.truncation, rule, dropped.tolist())
         return Scores(values, self.signature, dropped_tokens=dropped.tolist(), explanations=explanations)
 
     def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
         encode: Any = self.lm.tokenizer
-        cut = [cut_end(ids, self.longest, closing=1) for ids in encode(list(inputs), verbose=False)["input_ids"]]
+        cut = [cut_end(ids, self.max_length, closing=1) for ids in encode(list(inputs), verbose=False)["input_ids"]]
         words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]
         pairs = [(source, word) for source, _ in cut for word in words]
         rows = self.lm.log_probabilities(pairs, token_budget=self.token_budget)

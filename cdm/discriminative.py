@@ -319,7 +319,7 @@ class DiscriminativeCDM:
             libraries=MODEL_LIBRARIES,
             amateur=self.pair.amateur.identity,
             expert=self.pair.expert.identity,
-            windows=f"{self.pair.longest}-{self.pair.given}",
+            windows=f"{self.pair.max_length}-{self.pair.given}",
             spelling=self.pair.spelling,
             pooling=self.pooling,
             pooler=None if self.pooler is None else fingerprint(self.pooler.content),

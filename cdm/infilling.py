@@ -30,7 +30,7 @@ class TokenisedDialogues:
     """Dialogues as token ids by one tokenizer, with how it writes gaps and joins turns.
 
     Attributes:
-        longest: source tokens that a model reads.
+        max_length: source tokens that a model reads.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
         tokens: every token by its id, as `spell_vocabulary` writes it.
         words: whether random gaps begin and end where words do.
@@ -39,7 +39,7 @@ class TokenisedDialogues:
     dialogues: Sequence[Turns]
     infilling: Infilling
     separator: int
-    longest: int
+    max_length: int
     given: int
     tokens: Mapping[int, str]
     words: bool = True
@@ -54,7 +54,7 @@ class TokenisedDialogues:
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         """The task of filling the gap of a dialogue."""
-        return infilling_task(turns, gap, self.infilling, self.separator, self.longest)
+        return infilling_task(turns, gap, self.infilling, self.separator, self.max_length)
 
     def fillable(self, turns: Turns, gap: Gap) -> Gap:
         """The gap, up to the end of its turn where the model does not read what follows: it cannot come back to it."""
@@ -63,7 +63,7 @@ class TokenisedDialogues:
     def tasks(self, seed: int, windows: Windows = "one") -> list[InfillingTask]:
         """A random gap in every dialogue, by the seed, the dialogue's tokens and how often it came before.
 
-        With `all` windows, a gap in every part of a dialogue: consecutive whole turns that fit into `longest`. The
+        With `all` windows, a gap in every part of a dialogue: consecutive whole turns that fit into `max_length`. The
         source holds the other tokens of the part, so that together the tasks read the whole dialogue, except for turns
         that do not fit. Where a model does not read what follows a gap, the gap is the last turn of the part.
 
@@ -83,7 +83,7 @@ class TokenisedDialogues:
 
     def _parts(self, turns: Turns, rng: random.Random) -> list[range]:
         """The parts of a dialogue in which a gap can be; the first one ends at a random place."""
-        room = self.longest - len(self.infilling.begin) - len(self.infilling.end)
+        room = self.max_length - len(self.infilling.begin) - len(self.infilling.end)
         fits = sum(map(len, turns)) + len(turns) - 1 <= room
         parts = (
             [range(len(turns))] if fits else pack_turns([len(turn) for turn in turns], room, first=rng.randint(1, room))
@@ -125,7 +125,7 @@ def dialogue_infilling(lm: ConditionalLM) -> Infilling:
 
 
 def tokenise(
-    lm: ConditionalLM, dialogues: Sequence[Sequence[str]], longest: int, given: int = 0, words: bool = True
+    lm: ConditionalLM, dialogues: Sequence[Sequence[str]], max_length: int, given: int = 0, words: bool = True
 ) -> TokenisedDialogues:
     """Every turn as token ids, each turn on its own.
 
@@ -137,17 +137,17 @@ def tokenise(
     infilling = dialogue_infilling(lm)
     needed = len(infilling.before) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
     positions = count_positions(lm.model.config)
-    at_once = max(longest, needed) if lm.model.config.is_encoder_decoder else longest + needed
+    at_once = max(max_length, needed) if lm.model.config.is_encoder_decoder else max_length + needed
     if at_once > positions:
         raise SettingFault(
-            f"the model has {positions} positions, but reads sources of {longest} tokens and writes turns of up to "
-            f"{needed}: set a smaller longest, leave out longer turns, or choose another model"
+            f"the model has {positions} positions, but reads sources of {max_length} tokens and writes turns of up to "
+            f"{needed}: set a smaller max_length, leave out longer turns, or choose another model"
         )
     return TokenisedDialogues(
         tokenised,
         infilling,
         lm.tokenizer.get_vocab()[SEPARATOR],
-        longest,
+        max_length,
         given,
         spell_vocabulary(lm.tokenizer),
         words,
@@ -185,20 +185,20 @@ class Gaps:
     """A model learns to fill random gaps of dialogues. A causal model learns what precedes the segment, too.
 
     Attributes:
-        longest: source tokens that the model reads; longer dialogues are read in windows.
+        max_length: source tokens that the model reads; longer dialogues are read in windows.
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
         words: whether gaps begin and end where words do, in training and in sampling; words longer than a segment may
-            be are cut. The model is saved with `longest`, `given` and `words`.
+            be are cut. The model is saved with `max_length`, `given` and `words`.
         spelling: of the text, in training and in all that the pair reads later (`cdm.spelling`). It is saved with the
             model too.
         windows: `all` draws a gap in every window of a dialogue, so that an epoch reads all of it; `one` draws one gap,
-            and of a dialogue longer than `longest` an epoch reads the window around it.
+            and of a dialogue longer than `max_length` an epoch reads the window around it.
         most: gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees
             the first gaps of one that learns more.
         order: how a causal model reads a dialogue with a gap; None for an encoder-decoder model.
     """
 
-    longest: Count
+    max_length: Count
     given: Size = 0
     words: bool = True
     spelling: Spelling = "as_is"
@@ -219,7 +219,7 @@ class Gaps:
                 "order must be fill-in-the-middle or left-to-right for causal models and null for others, but is "
                 f"{self.order} for a {type(lm.model).__name__}"
             )
-        lm.tokenizer.model_max_length = self.longest
+        lm.tokenizer.model_max_length = self.max_length
         lm.model.config.given_turns = self.given
         lm.model.config.word_gaps = self.words
         lm.model.config.spelling = self.spelling
@@ -227,7 +227,7 @@ class Gaps:
 
     def tasks(self, lm: ConditionalLM, dialogues: Sequence[Sequence[str]]) -> Callable[[int], list[Task]]:
         """The tasks of an epoch by its seed."""
-        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.longest, self.given, self.words)
+        tokenised = tokenise(lm, spell(dialogues, self.spelling), self.max_length, self.given, self.words)
         fills = tokenised.infilling
 
         def draw_tasks(seed: int) -> list[Task]:

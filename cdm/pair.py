@@ -42,7 +42,7 @@ class PartialOrder:
 class Pair:
     """Amateur and expert over one vocabulary.
 
-    `longest` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
+    `max_length` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
     `given` turns are read and never filled in. With `words`, random gaps begin and end where words do. Every text is
     read in `spelling`.
 
@@ -51,7 +51,7 @@ class Pair:
 
     amateur: ConditionalLM
     expert: ConditionalLM
-    longest: int = 512
+    max_length: int = 512
     given: int = 0
     words: bool = True
     spelling: Spelling = "as_is"
@@ -108,7 +108,7 @@ class Pair:
 
     def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
         """Every turn as token ids, in the spelling of the pair."""
-        return tokenise(self.amateur, spell(dialogues, self.spelling), self.longest, self.given, self.words)
+        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given, self.words)
 
     def partial_order(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
         """Compares both models on the same held-out tasks; logs a warning where the expert is not better."""

@@ -106,12 +106,12 @@ def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
     return filled
 
 
-def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
+def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, max_length: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
     """
-    room = longest - len(infilling.begin) - len(infilling.end)
+    room = max_length - len(infilling.begin) - len(infilling.end)
     if not infilling.reads_right:
         turns = [*turns[: gap.turn], turns[gap.turn][: gap.stop]]
     lengths = [len(turn) for turn in turns]

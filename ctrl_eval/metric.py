@@ -116,7 +116,7 @@ class CTRLEval:
         aspects: Sequence[Aspect] = ASPECTS,
         sentence_split: str = "english",
         convention: Convention | None = None,
-        longest: int | None = None,
+        max_length: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
         **settings: Any,
@@ -133,7 +133,7 @@ class CTRLEval:
             aspects: which to score.
             sentence_split: see `data.sentences.make_splitter`.
             convention: how the model fills gaps; known for the types of `models.infilling.OF_MODEL_TYPE`.
-            longest: tokens that the model reads at once; by default as its tokenizer and configuration say.
+            max_length: tokens that the model reads at once; by default as its tokenizer and configuration say.
             device, dtype: of the model.
             settings: length_norm, weights, truncation, token_budget, as the attributes.
 
@@ -143,7 +143,7 @@ class CTRLEval:
         """
         known = load_prompts(prompts, verbalizers) if prompts is not None else None
         split = make_splitter(sentence_split)
-        infiller = Infiller.from_pretrained(model, convention, longest, device, dtype)
+        infiller = Infiller.from_pretrained(model, convention, max_length, device, dtype)
         counted = infiller.tokenizer
         if iwf_tokenizer is not None:
             counted = load_pretrained(AutoTokenizer.from_pretrained, iwf_tokenizer)
@@ -211,7 +211,7 @@ class CTRLEval:
             length_norm=self.length_norm,
             weights="paper_without_iwf" if self._lacks_frequencies else self.weights,
             truncation=self.truncation,
-            longest=self.infiller.longest,
+            max_length=self.infiller.max_length,
             identity=self.infiller.lm.identity,
         )
 
@@ -266,11 +266,11 @@ class CTRLEval:
 
     def _refuse_long(self, asked: Mapping[Aspect, Sequence[Asked]]) -> None:
         """Raises ExampleFaults for texts that take more tokens than the model reads."""
-        longest = self.infiller.longest
-        rule = f"the model reads {longest} tokens at once, but this text takes"
+        max_length = self.infiller.max_length
+        rule = f"the model reads {max_length} tokens at once, but this text takes"
         of_texts = zip(*asked.values(), strict=True)
         needed = [max(self.infiller.count_read(infill) for text in each for _, infill in text) for each in of_texts]
-        faults = [(i, f"{rule} {n}; set truncation to window or warn") for i, n in enumerate(needed) if n > longest]
+        faults = [(i, f"{rule} {n}; set truncation to window or warn") for i, n in enumerate(needed) if n > max_length]
         if faults:
             raise ExampleFaults(faults)
 

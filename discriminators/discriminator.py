@@ -41,7 +41,7 @@ class SavedDiscriminator:
     """The content of `discriminator.json`; the arguments of the networks come last."""
 
     kind: Literal["bilstm", "bert"]
-    max_tokens: Count
+    max_length: Count
     truncation: Truncation
     labels: Several[str] = ()
     dropout: Share = 0.0
@@ -85,7 +85,7 @@ class Discriminator:
             read = tokenizer_fingerprint(self.tokens.tokenizer)
         kept = {name: value for name, value in self.settings.items() if name != "dropout"}  # training alone uses it
         return fingerprint(
-            [weights_fingerprint(self.network), read, kept, self.tokens.layout.max_tokens, self.truncation]
+            [weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length, self.truncation]
         )
 
     @torch.inference_mode()
@@ -123,7 +123,7 @@ class Discriminator:
         """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {**self.settings, "truncation": self.truncation, "max_tokens": self.tokens.max_tokens}
+        settings = {**self.settings, "truncation": self.truncation, "max_length": self.tokens.max_length}
         if isinstance(self.network, BertClassifier) and isinstance(self.tokens, EncoderTokens):
             self.network.encoder.save_pretrained(folder / "encoder")
             self.tokens.tokenizer.save_pretrained(folder / "encoder")
@@ -154,7 +154,7 @@ class Discriminator:
                 f"a discriminator is a folder with {SETTINGS}, but {folder} has none: train one there"
             )
         kept = read_settings(folder / SETTINGS, SavedDiscriminator)
-        max_tokens, kept_truncation = kept.pop("max_tokens"), kept.pop("truncation")
+        max_length, kept_truncation = kept.pop("max_length"), kept.pop("truncation")
         arguments = {key: value for key, value in kept.items() if key not in ("kind", "labels", "spelling")}
         arguments["outputs"] = len(kept.get("labels", ())) or 1
         network: AttentionBiLSTM | BertClassifier
@@ -164,7 +164,7 @@ class Discriminator:
             network = load_weights(partial(AttentionBiLSTM, len(tokens), **arguments), folder / "model.safetensors")
         else:
             encoder, tokenizer = load_encoder(str(folder / "encoder"))
-            tokens = EncoderTokens(tokenizer, max_tokens)
+            tokens = EncoderTokens(tokenizer, max_length)
             with blame_file(folder / SETTINGS):
                 network = BertClassifier(encoder, **arguments)
             with blame_file(folder / "head.safetensors"):
@@ -178,7 +178,7 @@ def new_bilstm(
     tokens: str = "bpe",
     vocabulary_size: int = 8000,
     min_count: int = 2,
-    max_tokens: int = 1024,
+    max_length: int = 1024,
     embedding_dim: int = 128,
     hidden_dim: int = 256,
     dropout: float = 0.3,
@@ -203,9 +203,9 @@ def new_bilstm(
         except MissingModel as fault:
             what = f"tokens are {', '.join(LEARNED)} or those of a model, but {fault.what}"
             raise MissingModel(fault.name, what, fault.fetchable) from fault
-        return new_token_bilstm(list(texts), tokenizer, max_tokens, truncation, **arguments)
+        return new_token_bilstm(list(texts), tokenizer, max_length, truncation, **arguments)
     segments = (clean(segment) for text in drop_repeated_texts(map(tuple, texts)) for segment in text)
-    vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_tokens, min_count)
+    vocabulary = train_vocabulary(segments, tokens, vocabulary_size, max_length, min_count)
     network = AttentionBiLSTM(len(vocabulary), **arguments, outputs=len(labels) or 1)
     return Discriminator(network, vocabulary, {"kind": "bilstm", **_named(labels, spelling), **arguments}, truncation)
 
@@ -213,7 +213,7 @@ def new_bilstm(
 def new_token_bilstm(
     texts: Sequence[Segments],
     tokenizer: PreTrainedTokenizerBase,
-    max_tokens: int = 1024,
+    max_length: int = 1024,
     truncation: Truncation = "window",
     **arguments: Any,
 ) -> Discriminator:
@@ -224,7 +224,7 @@ def new_token_bilstm(
 
     `arguments` are those of `AttentionBiLSTM`. The weights depend on torch's seed.
     """
-    vocabulary = borrowed_vocabulary(tokenizer, max_tokens)
+    vocabulary = borrowed_vocabulary(tokenizer, max_length)
     network = AttentionBiLSTM(len(vocabulary), **arguments)
     ids = {i for segment in vocabulary.encode([clean(s) for text in texts for s in text]) for i in segment}
     unseen = torch.ones(len(vocabulary), dtype=torch.bool)
@@ -239,7 +239,7 @@ def new_bert(
     encoder: str = "offline",
     pooling: TokenPooling = "mean",
     dropout: float = 0.1,
-    max_tokens: int | None = None,
+    max_length: int | None = None,
     layers: int | None = None,
     freeze_embeddings: bool = False,
     freeze_layers: int = 0,
@@ -249,19 +249,19 @@ def new_bert(
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 
-    `max_tokens` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
+    `max_length` is at most, and by default, what the encoder can read. With `layers` only its lowest ones are kept, so
     that it is faster. With `labels` the head has a logit for each. The head depends on torch's seed.
     """
     model, tokenizer = load_encoder(encoder)
     limit = readable_tokens(model.config, tokenizer)
-    if max_tokens is not None and max_tokens > limit:
-        raise SettingFault(f"max_tokens must be at most the {limit} that {encoder} can read, but is {max_tokens}")
+    if max_length is not None and max_length > limit:
+        raise SettingFault(f"max_length must be at most the {limit} that {encoder} can read, but is {max_length}")
     if layers is not None:
         keep_lowest_layers(model, layers)
     network = BertClassifier(model, pooling, dropout, len(labels) or 1)
     network.freeze(freeze_embeddings, freeze_layers)
     settings = {"kind": "bert", **_named(labels, spelling), "pooling": pooling, "dropout": dropout}
-    return Discriminator(network, EncoderTokens(tokenizer, max_tokens or limit), settings, truncation)
+    return Discriminator(network, EncoderTokens(tokenizer, max_length or limit), settings, truncation)
 
 
 def _named(labels: Sequence[str], spelling: str) -> dict[str, Any]:

@@ -211,13 +211,13 @@ class CausalGuide:
         network: reads token ids.
         tokenizer: the generator's.
         settings: the arguments of the network, for `guide.json`.
-        max_tokens: of a training text.
+        max_length: of a training text.
     """
 
     network: CausalLSTM
     tokenizer: PreTrainedTokenizerBase
     settings: dict[str, Any]
-    max_tokens: int = 512
+    max_length: int = 512
 
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
         """Rows to learn: texts of at least two tokens, each followed by the end token.
@@ -228,7 +228,7 @@ class CausalGuide:
         end = [] if self.tokenizer.eos_token_id is None else [self.tokenizer.eos_token_id]
         encoded = [[*ids, *end] for ids in plain_token_ids(self.tokenizer, ["".join(text) for text in texts])]
         return [
-            TokenRow(np.array(ids[: self.max_tokens], dtype=np.int64), i, 1.0)
+            TokenRow(np.array(ids[: self.max_length], dtype=np.int64), i, 1.0)
             for i, ids in enumerate(encoded)
             if len(ids) >= SHORTEST
         ]
@@ -284,11 +284,11 @@ def new_causal_guide(
     embedding_dim: int = 128,
     hidden_dim: int = 128,
     dropout: float = 0.3,
-    max_tokens: int = 512,
+    max_length: int = 512,
 ) -> CausalGuide:
     """An untrained causal guide of the generator of `tokenizer`; the weights depend on torch's seed.
 
-    Tokens that are not in `texts`, which it is to learn, are unknown. A training text of more than `max_tokens` is cut,
+    Tokens that are not in `texts`, which it is to learn, are unknown. A training text of more than `max_length` is cut,
     so it has fewer prefixes.
     """
     arguments = {
@@ -297,7 +297,7 @@ def new_causal_guide(
         "hidden_dim": hidden_dim,
         "dropout": dropout,
     }
-    guide = CausalGuide(CausalLSTM(**arguments), tokenizer, arguments, max_tokens)
+    guide = CausalGuide(CausalLSTM(**arguments), tokenizer, arguments, max_length)
     seen = torch.zeros(len(tokenizer), dtype=torch.bool)
     seen[[i for row in guide.read(texts) for i in row.ids]] = True
     guide.network.know_only(seen)

@@ -23,25 +23,25 @@ Segments = Sequence[str]
 
 @dataclass(frozen=True)
 class Layout:
-    """The frame around segments: `start` segment `separator` segment ... `end`, at most `max_tokens` ids in all."""
+    """The frame around segments: `start` segment `separator` segment ... `end`, at most `max_length` ids in all."""
 
     start: tuple[int, ...]
     separator: int
     end: tuple[int, ...]
     pad: int
-    max_tokens: int
+    max_length: int
 
     def __post_init__(self) -> None:
         if self.room < 1:
             raise SettingFault(
-                f"max_tokens must leave room for text beside {len(self.start) + len(self.end)} special tokens, "
-                f"but is {self.max_tokens}"
+                f"max_length must leave room for text beside {len(self.start) + len(self.end)} special tokens, "
+                f"but is {self.max_length}"
             )
 
     @property
     def room(self) -> int:
         """How many ids fit between start and end."""
-        return self.max_tokens - len(self.start) - len(self.end)
+        return self.max_length - len(self.start) - len(self.end)
 
 
 class Tokens(Protocol):
@@ -130,8 +130,8 @@ def read(
         length = len(join_ids(segments, layout.separator))
         if length > room and truncation == "error":
             raise ValueError(
-                f"a text must fit into {layout.max_tokens} tokens, but text {i} ({texts[i][0][:30]!r}...) has "
-                f"{length} and {layout.max_tokens - room} special ones; set truncation to window (scores averaged over "
+                f"a text must fit into {layout.max_length} tokens, but text {i} ({texts[i][0][:30]!r}...) has "
+                f"{length} and {layout.max_length - room} special ones; set truncation to window (scores averaged over "
                 "windows of whole segments) or warn (cut at the end)"
             )
         other = next(others) if pairs and pairs[i] is not None else None

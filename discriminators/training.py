@@ -25,7 +25,7 @@ from discriminators.texts import SHORTEST, LabelledText, split_by_group
 from models.batching import batches_by_budget
 from models.fit import Batch, Batches, MakeBatch, Schedule, Training, fit
 
-VERSION = 4  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
+VERSION = 5  # of trained classifiers: raised whenever the same texts, settings and seed would give other weights
 MONITORS: dict[str, str] = {"auc": "val/order", "loss": "val/loss"}  # what decides, by `keep`
 
 log = logging.getLogger(__name__)
@@ -143,11 +143,11 @@ def read_rows(classifier: Discriminator | CausalGuide, texts: Sequence[LabelledT
     segments = [text.segments for text in texts]
     if isinstance(classifier, CausalGuide):
         found = LabelledRows(classifier.read(segments), labels, 0, prefixes=True)
-        cut = sum(len(row.ids) == classifier.max_tokens for row in found.rows)
+        cut = sum(len(row.ids) == classifier.max_length for row in found.rows)
         if len(found.rows) < len(texts) or cut:
             log.warning(
                 "of %d texts %d have too few tokens for a prefix, %d reach the limit of %d tokens",
-                *(len(texts), len(texts) - len(found.rows), cut, classifier.max_tokens),
+                *(len(texts), len(texts) - len(found.rows), cut, classifier.max_length),
             )
     else:
         rows, _ = read(segments, classifier.tokens, classifier.truncation, [text.pair for text in texts])

@@ -29,12 +29,12 @@ class Vocabulary:
         kind: `characters`; `jieba` words; `words`, which are runs of word characters and single other marks; `bpe`,
             byte-level byte-pair encoding, which knows no unknown token; or `tokenizer`, one of another model.
         tokenizer: the trained tokenizer, or that of the other model.
-        max_tokens: the longest sequence to read at once.
+        max_length: the longest sequence to read at once.
     """
 
     kind: str
     tokenizer: Tokenizer
-    max_tokens: int
+    max_length: int
 
     def __len__(self) -> int:
         return self.first + max(self.tokenizer.get_vocab().values()) + 1
@@ -47,7 +47,7 @@ class Vocabulary:
     @property
     def layout(self) -> Layout:
         """Segments with `<sep>` between them and nothing around."""
-        return Layout(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_tokens=self.max_tokens)
+        return Layout(start=(), separator=SPECIAL.index("<sep>"), end=(), pad=0, max_length=self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         """The ids of each segment, without special tokens, which a generator's own vocabulary may add (T5's end)."""
@@ -59,7 +59,7 @@ class Vocabulary:
 
     def save(self, path: Path) -> None:
         """Write the vocabulary as json."""
-        content = {"kind": self.kind, "max_tokens": self.max_tokens, "tokenizer": json.loads(self.tokenizer.to_str())}
+        content = {"kind": self.kind, "max_length": self.max_length, "tokenizer": json.loads(self.tokenizer.to_str())}
         path.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -68,7 +68,7 @@ class SavedVocabulary:
     """The content of `vocabulary.json`."""
 
     kind: Literal["characters", "jieba", "words", "bpe", "tokenizer"]
-    max_tokens: Count
+    max_length: Count
     tokenizer: dict[str, Any]
 
 
@@ -78,7 +78,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
     with blame_file(path):
         tokenizer = Tokenizer.from_str(json.dumps(content["tokenizer"]))
     tokenizer.encode_special_tokens = True  # not kept in the tokenizer's own json
-    return Vocabulary(content["kind"], tokenizer, content["max_tokens"])
+    return Vocabulary(content["kind"], tokenizer, content["max_length"])
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class EncoderTokens:
     """The tokenizer of an encoder; text that spells a special token is read as plain text."""
 
     tokenizer: PreTrainedTokenizerBase
-    max_tokens: int
+    max_length: int
 
     @property
     def layout(self) -> Layout:
@@ -95,7 +95,7 @@ class EncoderTokens:
         missing = [name for name, value in ids.items() if value is None]
         if missing:
             raise SettingFault(f"the tokenizer of an encoder needs cls, sep and pad tokens, but has no {missing}")
-        return Layout((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_tokens)
+        return Layout((ids["cls"],), ids["sep"], (ids["sep"],), ids["pad"], self.max_length)
 
     def encode(self, segments: Sequence[str]) -> list[list[int]]:
         """The ids of each segment, without special tokens."""
@@ -121,7 +121,7 @@ def drop_repeated_texts(texts: Iterable[tuple[str, ...]]) -> list[tuple[str, ...
     return [text for text in distinct if text not in begun]
 
 
-def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: int, min_count: int = 2) -> Vocabulary:
+def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_length: int, min_count: int = 2) -> Vocabulary:
     """At most `size` tokens (with the three special ones) that occur at least `min_count` times, most frequent first.
 
     Raises SettingFault for an unknown kind, also for `tokenizer`, which is not learned (see `borrowed_vocabulary`).
@@ -153,10 +153,10 @@ def train_vocabulary(segments: Iterable[str], kind: str, size: int, max_tokens: 
         )
         tokenizer.train_from_iterator(_jieba_iterator(segments) if kind == "jieba" else segments, trainer)
     tokenizer.encode_special_tokens = True
-    return Vocabulary(kind, tokenizer, max_tokens)
+    return Vocabulary(kind, tokenizer, max_length)
 
 
-def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> Vocabulary:
+def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Vocabulary:
     """The tokens of another model, read without what its tokenizer adds, pads or cuts.
 
     Raises SettingFault for a tokenizer that is written in Python only.
@@ -167,7 +167,7 @@ def borrowed_vocabulary(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> 
     own.encode_special_tokens = True
     own.no_padding()
     own.no_truncation()
-    return Vocabulary(BORROWED, own, max_tokens)
+    return Vocabulary(BORROWED, own, max_length)
 
 
 def _jieba_iterator(segments: Iterable[str]) -> Iterator[list[str]]:

@@ -235,7 +235,7 @@ class WholeTexts:
 
     def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
         """The same tasks in every epoch."""
-        found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.longest - 2)]
+        found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.max_length - 2)]
         return lambda seed: found
 
     def batch(self, lm: CausalLM, tasks: Sequence[Task]) -> Batch:
@@ -261,7 +261,7 @@ class MaskedTokens:
 
     def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
         """Other tasks for every seed: each masks other tokens of the texts."""
-        rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.longest - 3)]
+        rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.max_length - 3)]
         mask = lm.special("mask")
 
         def draw_tasks(seed: int) -> list[Task]:

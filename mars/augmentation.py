@@ -117,9 +117,9 @@ def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) 
             else:
                 opening = ids[part.text]
         job = TokenJob((lm.start,), opening, tuple(blanks), dropped=0)
-        if (needed := 1 + job.max_length) > lm.longest:
-            faults.append((i, f"the model reads {lm.longest} tokens at once, but the reference alone has {needed}"))
-        fitting, dropped = cut_end(ids[context], min(lm.longest - needed, settings.max_context))
+        if (needed := 1 + job.max_length) > lm.max_length:
+            faults.append((i, f"the model reads {lm.max_length} tokens at once, but the reference alone has {needed}"))
+        fitting, dropped = cut_end(ids[context], min(lm.max_length - needed, settings.max_context))
         found.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
     if faults:
         raise ExampleFaults(faults)

@@ -36,9 +36,9 @@ class NaiveAugmenter:
         """
         texts = [self._mask(job) for job in jobs]
         special = 2 + self.lm.separators
-        rooms = [self.lm.longest - len(text) - special for text in texts]
+        rooms = [self.lm.max_length - len(text) - special for text in texts]
         if faults := [(i, room) for i, room in enumerate(rooms) if room < 0]:
-            rule = f"the model reads {self.lm.longest} tokens at once, but the reference alone has"
+            rule = f"the model reads {self.lm.max_length} tokens at once, but the reference alone has"
             raise ExampleFaults((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
         contexts = [self._encode(job.context) if self.use_context else [] for job in jobs]
         cut = [cut_end(context, room) for context, room in zip(contexts, rooms, strict=True)]

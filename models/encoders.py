@@ -97,7 +97,7 @@ class Encoder:
     Attributes:
         model: a SentenceTransformer.
         name: for signatures.
-        longest: tokens it reads at once, special ones included.
+        max_length: tokens it reads at once, special ones included.
         truncation: a longer text is read in windows of equal length whose embeddings are averaged by tokens (`window`),
             cut at its end (`warn`), or refused (`error`).
         token_budget: padded tokens in a batch.
@@ -105,7 +105,7 @@ class Encoder:
 
     model: Any
     name: str
-    longest: Count
+    max_length: Count
     truncation: Truncation = "window"
     token_budget: Count = 8192
 
@@ -115,23 +115,25 @@ class Encoder:
         name: str = "offline",
         device: str = "cpu",
         dtype: str = "float32",
-        longest: int | None = None,
+        max_length: int | None = None,
         truncation: Truncation = "window",
         token_budget: int = 8192,
     ) -> "Encoder":
         """Loads `offline` (all-MiniLM-L6-v2), a hub name or a folder.
 
-        `longest` is by default what the model was set to read (256 for `offline`), and at most what it can read.
+        `max_length` is by default what the model was set to read (256 for `offline`), and at most what it can read.
         Weights are read from safetensors only. Raises MissingModel where neither a folder nor a reachable hub has
-        it, SettingFault for a `longest` that it cannot read.
+        it, SettingFault for a `max_length` that it cannot read.
         """
         model = _load_sentence_transformer(name, device, dtype)
         transformer: Any = model[0]
         limit = count_positions(transformer.auto_model.config)
-        if longest is not None and longest > limit:
-            raise SettingFault(f"longest must be at most the {limit} tokens that {name} can read, but is {longest}")
+        if max_length is not None and max_length > limit:
+            raise SettingFault(
+                f"max_length must be at most the {limit} tokens that {name} can read, but is {max_length}"
+            )
         # sentence-transformers writes the length that the model was set to read into its tokenizer
-        return cls(model, name, longest or min(limit, model.tokenizer.model_max_length), truncation, token_budget)
+        return cls(model, name, max_length or min(limit, model.tokenizer.model_max_length), truncation, token_budget)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -147,7 +149,7 @@ class Encoder:
         first, *rest = self.model
         after = [[type(module).__name__, str(module), weights_fingerprint(module)] for module in rest]
         contents = model_fingerprint(first.auto_model, self.tokenizer)
-        return fingerprint([contents, after, self.longest, self.truncation])
+        return fingerprint([contents, after, self.max_length, self.truncation])
 
     @property
     def dimension(self) -> int:
@@ -183,7 +185,7 @@ class Encoder:
 
     def _rows(self, texts: Sequence[str]) -> "_Rows":
         prefix, suffix = special_frame(self.tokenizer)
-        room = self.longest - len(prefix) - len(suffix)
+        room = self.max_length - len(prefix) - len(suffix)
         bodies = plain_token_ids(self.tokenizer, texts)
         ids: list[list[int]] = []
         text: list[int] = []
@@ -192,8 +194,8 @@ class Encoder:
             match self.truncation if len(body) > room else "fits":
                 case "error":
                     raise ValueError(
-                        f"{self.name} reads {self.longest} tokens at once, but the text {format_value(texts[i])} has "
-                        f"{len(body)} and {self.longest - room} special ones: set truncation to window or warn"
+                        f"{self.name} reads {self.max_length} tokens at once, but the text {format_value(texts[i])} has "
+                        f"{len(body)} and {self.max_length - room} special ones: set truncation to window or warn"
                     )
                 case "warn":
                     kept, dropped[i] = cut_end(body, room)

@@ -178,8 +178,8 @@ class Infill:
     mask: int
     frame: int = 0
 
-    def cut(self, longest: int, around: bool) -> tuple["Infill", int]:
-        """The part that fits into `longest` tokens of source and of target, and how many tokens are lost.
+    def cut(self, max_length: int, around: bool) -> tuple["Infill", int]:
+        """The part that fits into `max_length` tokens of source and of target, and how many tokens are lost.
 
         The mask and the token that ends the source stay. With `around`, the source keeps the tokens nearest to the
         gap; without it, its beginning. The target keeps its frame and the beginning of the segment; text before the
@@ -191,12 +191,12 @@ class Infill:
         (1, 2, 9, 0)
         """
         body, end = self.source[:-1], self.source[-1:]
-        part = find_near(len(body), max(self.mask, 0), longest - len(end), centred=around)
+        part = find_near(len(body), max(self.mask, 0), max_length - len(end), centred=around)
         source = (*body[part.start : part.stop], *end)
-        room = longest - self.frame
+        room = max_length - self.frame
         segment = self.target[self.start : self.stop][:room]
         before = cut_beginning(self.target[self.frame : self.start], room - len(segment))
-        target = (*self.target[: self.frame], *before, *segment, *self.target[self.stop :])[:longest]
+        target = (*self.target[: self.frame], *before, *segment, *self.target[self.stop :])[:max_length]
         start, mask = self.frame + len(before), self.mask - part.start if self.mask >= 0 else -1
         dropped = len(self.source) - len(source) + len(self.target) - len(target)
         return Infill(source, target, start, start + len(segment), mask, self.frame), dropped
@@ -292,26 +292,26 @@ class Infiller:
         load: loads the model; called when the first gap is scored.
         tokenizer: of that model.
         convention: how the model fills gaps.
-        longest: tokens that the model reads or writes at once; a causal model reads source and target together.
+        max_length: tokens that the model reads or writes at once; a causal model reads source and target together.
     """
 
     load: Callable[[], ConditionalLM]
     tokenizer: PreTrainedTokenizerBase
     convention: Convention
-    longest: Count
+    max_length: Count
 
     @classmethod
     def from_pretrained(
         cls,
         model: str | Path,
         convention: Convention | None = None,
-        longest: int | None = None,
+        max_length: int | None = None,
         device: str = "cpu",
         dtype: str = "float32",
     ) -> "Infiller":
         """A hub name or a folder, whose weights are loaded at first use.
 
-        `convention` is by default that of its type of model, `longest` what its tokenizer and configuration say.
+        `convention` is by default that of its type of model, `max_length` what its tokenizer and configuration say.
 
         Raises MissingModel where neither a folder nor a reachable hub has it, SettingFault for an unknown convention.
         """
@@ -320,7 +320,7 @@ class Infiller:
         if convention is None:
             convention = convention_of(config.model_type) if config.is_encoder_decoder else LEFT_TO_RIGHT
         load = cache(lambda: load_conditional(model, device, dtype))  # copies with another convention share it
-        return cls(load, tokenizer, convention, longest or readable_tokens(config, tokenizer))
+        return cls(load, tokenizer, convention, max_length or readable_tokens(config, tokenizer))
 
     @cached_property
     def lm(self) -> ConditionalLM:
@@ -340,8 +340,8 @@ class Infiller:
     def cut(self, infill: Infill, around: bool) -> tuple[Infill, int]:
         """The part that the model reads, and how many tokens are lost; see `Infill.cut`."""
         if not self.convention.continues:
-            return infill.cut(self.longest, around)
-        (source, target), lost = cut_continuation(infill.source, infill.target, self.longest)
+            return infill.cut(self.max_length, around)
+        (source, target), lost = cut_continuation(infill.source, infill.target, self.max_length)
         stop = min(infill.stop, len(target))
         return replace(infill, source=tuple(source), target=tuple(target), stop=stop), lost
 

@@ -118,7 +118,7 @@ class LanguageModel:
         return str(self.model.dtype).removeprefix("torch.")
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         """How many tokens the model reads, or writes, at once, special ones included."""
         return readable_tokens(self.model.config, self.tokenizer)
 

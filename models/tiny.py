@@ -137,7 +137,7 @@ class TinyGPT2:
     Attributes:
         vocabulary: tokens of the byte-level BPE, at most.
         n_embd, n_head, n_layer, n_inner: as in `GPT2Config`.
-        longest: tokens it reads at once.
+        max_length: tokens it reads at once.
         dropout: of embeddings, attention and residual connections.
     """
 
@@ -146,15 +146,15 @@ class TinyGPT2:
     n_head: Count
     n_layer: Count
     n_inner: Count
-    longest: Count = 512
+    max_length: Count = 512
     dropout: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
-        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
         sizes = {"n_embd": self.n_embd, "n_head": self.n_head, "n_layer": self.n_layer, "n_inner": self.n_inner}
         dropout = {"embd_pdrop": self.dropout, "attn_pdrop": self.dropout, "resid_pdrop": self.dropout}
-        return _build_causal("gpt2", tokenizer, seed, n_positions=self.longest, **sizes, **dropout)
+        return _build_causal("gpt2", tokenizer, seed, n_positions=self.max_length, **sizes, **dropout)
 
 
 @checked_dataclass
@@ -165,7 +165,7 @@ class TinyCausal:
         shape: `gpt_neox` (Pythia) or `llama`.
         vocabulary: tokens of the byte-level BPE, at most.
         hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: fields of its configuration.
-        longest: tokens it reads at once.
+        max_length: tokens it reads at once.
     """
 
     shape: Literal["gpt_neox", "llama"]
@@ -174,16 +174,16 @@ class TinyCausal:
     num_attention_heads: Count
     num_hidden_layers: Count
     intermediate_size: Count
-    longest: Count = 512
+    max_length: Count = 512
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> CausalLM:
         """The model with random weights; its tokenizer has the `additional` special tokens."""
-        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.longest, sentinels=())
+        tokenizer = train_tokenizer(texts, self.vocabulary, additional, self.max_length, sentinels=())
         return _build_causal(
             self.shape,
             tokenizer,
             seed,
-            max_position_embeddings=self.longest,
+            max_position_embeddings=self.max_length,
             hidden_size=self.hidden_size,
             num_attention_heads=self.num_attention_heads,
             num_hidden_layers=self.num_hidden_layers,
@@ -206,7 +206,7 @@ class TinyBert:
     Attributes:
         vocabulary: tokens of the byte-level BPE, at most.
         hidden_size, num_attention_heads, num_hidden_layers, intermediate_size: as in `BertConfig`.
-        longest: tokens it reads at once.
+        max_length: tokens it reads at once.
         dropout: of hidden states and attention.
     """
 
@@ -215,12 +215,12 @@ class TinyBert:
     num_attention_heads: Count
     num_hidden_layers: Count
     intermediate_size: Count
-    longest: Count = 512
+    max_length: Count = 512
     dropout: Share = 0.0
 
     def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> MaskedLM:
         """The model with random weights; its tokenizer has the `additional` special tokens and `<mask>`."""
-        tokenizer = train_tokenizer(texts, self.vocabulary, ("<mask>", *additional), self.longest, sentinels=())
+        tokenizer = train_tokenizer(texts, self.vocabulary, ("<mask>", *additional), self.max_length, sentinels=())
         tokenizer.mask_token = "<mask>"
         tokenizer.cls_token = tokenizer.sep_token = "</s>"
         config = BertConfig(
@@ -229,7 +229,7 @@ class TinyBert:
             num_attention_heads=self.num_attention_heads,
             num_hidden_layers=self.num_hidden_layers,
             intermediate_size=self.intermediate_size,
-            max_position_embeddings=self.longest,
+            max_position_embeddings=self.max_length,
             hidden_dropout_prob=self.dropout,
             attention_probs_dropout_prob=self.dropout,
             pad_token_id=tokenizer.get_vocab()["<pad>"],

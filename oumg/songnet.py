@@ -181,7 +181,7 @@ class SongNet(CausalLM):
         return torch.tensor(rows)
 
 
-def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, n_positions: int) -> str | None:
+def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, max_length: int) -> str | None:
     """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
     longest = max(length for length, _ in form.phrases)
     if longest > longest_phrase or len(form.phrases) > phrases:
@@ -190,9 +190,9 @@ def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, n_posi
             f"{len(form.phrases)} phrases, the longest of {longest}"
         )
     prompt = len(tune) + 2 * len(form.phrases) + 1
-    if prompt + len(form) + 1 > n_positions:
+    if prompt + len(form) + 1 > max_length:
         return (
-            f"the generator reads {n_positions} tokens, but tune and form have {prompt} and the poem with its end "
+            f"the generator reads {max_length} tokens, but tune and form have {prompt} and the poem with its end "
             f"{len(form) + 1}"
         )
     return None
@@ -235,7 +235,8 @@ class SongNetPlan:
     """A SongNet to build over the characters of the training poems.
 
     Attributes:
-        n_embd, n_layer, n_head, n_positions: as in `GPT2Config`.
+        n_embd, n_layer, n_head: as in `GPT2Config`.
+        max_length: tokens of tune, form and poem, `n_positions` of `GPT2Config`.
         phrases: the most phrases of a poem.
         min_count: occurrences that a character needs for a token.
         dropout: of embeddings, attention and residual connections.
@@ -244,14 +245,14 @@ class SongNetPlan:
     n_embd: Count
     n_layer: Count
     n_head: Count
-    n_positions: Count = 640
+    max_length: Count = 640
     phrases: Count = 64
     min_count: Count = 1
     dropout: Share = 0.0
 
     def fits(self, tune: str, form: Form) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""
-        return find_misfit(tune, form, self.phrases, LONGEST_PHRASE, self.n_positions) is None
+        return find_misfit(tune, form, self.phrases, LONGEST_PHRASE, self.max_length) is None
 
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
         """The generator with random weights."""
@@ -265,7 +266,7 @@ class SongNetPlan:
             n_embd=self.n_embd,
             n_layer=self.n_layer,
             n_head=self.n_head,
-            n_positions=self.n_positions,
+            n_positions=self.max_length,
             resid_pdrop=self.dropout,
             embd_pdrop=self.dropout,
             attn_pdrop=self.dropout,

@@ -135,19 +135,19 @@ def saved_bert(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     from models.tiny import initialise_model
 
     def save(
-        pieces: Sequence[str], dimension: int, layers: int, longest: int, seed: int = 0, deviation: float = 0.02
+        pieces: Sequence[str], dimension: int, layers: int, max_length: int, seed: int = 0, deviation: float = 0.02
     ) -> Path:
         folder = tmp_path_factory.mktemp("bert")
         vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces]
         (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
-        BertTokenizer(str(folder / "vocab.txt"), model_max_length=longest).save_pretrained(folder)
+        BertTokenizer(str(folder / "vocab.txt"), model_max_length=max_length).save_pretrained(folder)
         config = BertConfig(
             vocab_size=len(vocabulary),
             hidden_size=dimension,
             num_hidden_layers=layers,
             num_attention_heads=2,
             intermediate_size=2 * dimension,
-            max_position_embeddings=longest,
+            max_position_embeddings=max_length,
             initializer_range=deviation,
         )
         initialise_model(BertModel, config, seed).save_pretrained(folder)

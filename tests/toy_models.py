@@ -21,7 +21,7 @@ PIECES = ["the", "cat", "sat", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c i
 
 
 def toy_gpt(seed: int = 0, texts: Sequence[str] = TEXTS, side: str = "right") -> CausalLM:
-    lm = TinyGPT2(290, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=1024).build(texts, (), seed=seed)
+    lm = TinyGPT2(290, n_embd=16, n_head=2, n_layer=1, n_inner=32, max_length=1024).build(texts, (), seed=seed)
     lm.tokenizer.padding_side = side
     return lm
 

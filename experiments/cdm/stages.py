@@ -103,7 +103,7 @@ class TrainedPair:
         return {
             "amateur": self.amateur.identity,
             "expert": self.expert.identity,
-            "longest": self.pair.longest,
+            "max_length": self.pair.max_length,
             "given": self.pair.given,
             "words": self.pair.words,
             "spelling": self.pair.spelling,

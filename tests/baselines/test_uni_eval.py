@@ -55,10 +55,10 @@ def test_no_batch_size_order_or_company_changes_a_score(t5: Seq2SeqLM) -> None:
 
 def test_what_is_cut_is_counted_or_refused(t5: Seq2SeqLM) -> None:
     needed = len(t5.tokenizer(QUESTION.format(response="it rains {today}", history="No"))["input_ids"])
-    cut = UniEval(t5, "toy", {"coherence": QUESTION}, longest=needed - 2).score(DIALOGUES[1:])
+    cut = UniEval(t5, "toy", {"coherence": QUESTION}, max_length=needed - 2).score(DIALOGUES[1:])
     assert list(cut.dropped_tokens) == [2]
     with pytest.raises(ExampleFaults, match="at most"):
-        UniEval(t5, "toy", {"coherence": QUESTION}, longest=needed - 2, truncation="error").score(DIALOGUES[1:])
+        UniEval(t5, "toy", {"coherence": QUESTION}, max_length=needed - 2, truncation="error").score(DIALOGUES[1:])
 
 
 def test_a_dialogue_of_one_turn_has_a_reason(t5: Seq2SeqLM) -> None:

@@ -17,4 +17,4 @@ def pair(dialogues: list[tuple[str, ...]]) -> Pair:
     texts = [turn for turns in dialogues for turn in turns]
     amateur = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed=1)
     expert = TinyT5(400, 32, 64, 2, 1, 1).build(texts, (SEPARATOR,), seed=2)
-    return Pair(amateur, expert, longest=60)
+    return Pair(amateur, expert, max_length=60)

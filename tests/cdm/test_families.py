@@ -81,10 +81,10 @@ def build(family: str, dialogues: Dialogues, folder: Path, seed: int) -> Conditi
             save_bart(dialogues, folder, seed)
             return Gaps(LONGEST).build(PretrainedLM(str(folder)), dialogues, seed)
         case "gpt2":
-            TinyGPT2(400, 16, 2, 1, 32, longest=128).build(texts, (), seed).save_pretrained(folder)
+            TinyGPT2(400, 16, 2, 1, 32, max_length=128).build(texts, (), seed).save_pretrained(folder)
             return Gaps(LONGEST, order=CAUSAL[family]).build(PretrainedLM(str(folder)), dialogues, seed)
         case _:
-            plan = TinyCausal(family, 400, 16, 2, 1, 32, longest=128)  # pyright: ignore[reportArgumentType]
+            plan = TinyCausal(family, 400, 16, 2, 1, 32, max_length=128)  # pyright: ignore[reportArgumentType]
             return Gaps(LONGEST, order=CAUSAL[family]).build(plan, dialogues, seed)
 
 
@@ -179,7 +179,7 @@ def test_a_saved_pair_is_found_again(pair: Pair, sources: list[list[int]], tmp_p
     for name, lm in (("amateur", pair.amateur), ("expert", pair.expert)):
         lm.save_pretrained(tmp_path / name)
     loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
-    assert (loaded.longest, loaded.given, loaded.infilling) == (LONGEST, 0, pair.infilling)
+    assert (loaded.max_length, loaded.given, loaded.infilling) == (LONGEST, 0, pair.infilling)
     uniforms = np.random.default_rng(1).random((3, 5))
     expected = sample_segments(pair, sources[:3], Sampling(gamma=0.5), uniforms, pair.never_drawn)
     assert sample_segments(loaded, sources[:3], Sampling(gamma=0.5), uniforms, loaded.never_drawn) == expected

@@ -20,7 +20,7 @@ from models.training import LanguageModelSchedule, train_language_model
 PLAN = TinyT5(400, 32, 64, 2, 1, 1, dropout_rate=0.1)
 QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, logger=False)
 DIALOGUES = [example.turns for example in generate_dialogues(120, seed=8)]
-GAPS = Gaps(longest=80, windows="one")
+GAPS = Gaps(max_length=80, windows="one")
 
 
 class Killed(pl.Callback):
@@ -51,7 +51,7 @@ def make_trainer(*extra: pl.Callback, **settings: object) -> pl.Trainer:
 @pytest.mark.parametrize("muon", [None, 0.005])
 def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) -> None:
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
-    held_out = tokenise(lm, DIALOGUES[100:], GAPS.longest)
+    held_out = tokenise(lm, DIALOGUES[100:], GAPS.max_length)
     tasks = held_out.tasks(seed=1)
     before = held_out_nll(lm, held_out.infilling, tasks)
     train(tmp_path, LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon), 4, 0, make_trainer)
@@ -91,7 +91,7 @@ def test_gaps_begin_and_end_where_words_do() -> None:
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
     known = {word for turns in DIALOGUES for turn in turns for word in turn.split()}
     for words in (True, False):
-        tasks = tokenise(lm, DIALOGUES, GAPS.longest, words=words).tasks(seed=0)
+        tasks = tokenise(lm, DIALOGUES, GAPS.max_length, words=words).tasks(seed=0)
         found = lm.tokenizer.batch_decode([list(task.segment) for task in tasks])
         assert all({*segment.split()} <= known for segment in found) == words
 
@@ -101,7 +101,7 @@ def test_the_partial_order_is_checked_and_said(
 ) -> None:
     tasks = pair.tokenise(dialogues[:10]).tasks(seed=0)
     order = pair.partial_order(tasks)
-    other_way = Pair(pair.expert, pair.amateur, pair.longest)
+    other_way = Pair(pair.expert, pair.amateur, pair.max_length)
     caplog.clear()
     reverse = other_way.partial_order(tasks)
     assert (order.amateur_nll, order.expert_nll) == (reverse.expert_nll, reverse.amateur_nll)
@@ -128,7 +128,7 @@ def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> N
         pair.amateur.model.config.word_gaps = words
         pair.amateur.save_pretrained(tmp_path / "amateur")
         loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
-        assert (loaded.longest, loaded.given, loaded.words) == (60, 1, words)
+        assert (loaded.max_length, loaded.given, loaded.words) == (60, 1, words)
 
 
 def test_a_pair_that_says_nothing_of_words_learned_gaps_inside_them(pair: Pair, tmp_path: Path) -> None:

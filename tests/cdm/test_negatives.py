@@ -122,7 +122,7 @@ def test_redrawn_segments_stand_between_whole_words(
 
 def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
     found = sample_negatives(pair, dialogues[:10], "utterance-single", SAMPLING, seed=1)
-    whole = sample_negatives(replace(pair, longest=500), dialogues[:10], "utterance-single", SAMPLING, seed=1)
+    whole = sample_negatives(replace(pair, max_length=500), dialogues[:10], "utterance-single", SAMPLING, seed=1)
     assert found.dropped > 0
     assert whole.dropped == 0
 

@@ -97,7 +97,7 @@ def test_ids_without_a_token_are_never_drawn(dialogues: list[tuple[str, ...]]) -
     tokens = len(lms[0].tokenizer)
     for lm in lms:
         lm.model.resize_token_embeddings(tokens + 27)  # as T5: 32128 ids for 32101 tokens
-    pair = Pair(*lms, longest=60)
+    pair = Pair(*lms, max_length=60)
     sources = [list(task.source) for task in pair.tokenise(dialogues[:20]).tasks(seed=4)]
     uniforms = np.random.default_rng(3).random((len(sources), 20))
     for gamma in (0.0, 0.5, -1.0):

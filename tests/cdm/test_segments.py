@@ -31,7 +31,7 @@ turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1,
 @given(turns_strategy, st.integers(0, 10**6), st.booleans())
 def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int]], seed: int, utterance: bool) -> None:
     gap = random_gap(turns, random.Random(seed), utterance, longest_segment=3)
-    task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest=1000)
+    task = infilling_task(turns, gap, INFILLING, SEPARATOR, max_length=1000)
     assert task.dropped == 0
     at = task.source.index(1)
     assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join_ids(turns, SEPARATOR)
@@ -44,42 +44,42 @@ def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int
 
 
 @given(turns_strategy, st.integers(0, 10**6), st.integers(1, 40))
-def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: int, longest: int) -> None:
+def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: int, max_length: int) -> None:
     gap = random_gap(turns, random.Random(seed), utterance=False)
-    task = infilling_task(turns, gap, INFILLING, SEPARATOR, longest)
-    assert len(task.source) <= longest
+    task = infilling_task(turns, gap, INFILLING, SEPARATOR, max_length)
+    assert len(task.source) <= max_length
     assert task.source.count(1) == 1
     whole = len(join_ids(fill(turns, gap, INFILLING.mask), SEPARATOR))
     assert len(task.source) + task.dropped == whole
-    if len(task.source) < longest - 8:  # no turn is longer: another one would have fitted
+    if len(task.source) < max_length - 8:  # no turn is longer: another one would have fitted
         assert task.dropped == 0
 
 
 def test_a_window_grows_to_both_sides() -> None:
     turns = [[10] * 4, [11] * 4, [12] * 4, [13] * 4, [14] * 4]
-    task = infilling_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, longest=11)
+    task = infilling_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, max_length=11)
     assert task.source == (11, 11, 11, 11, 3, 1, 3, 13, 13, 13, 13)
     assert task.dropped == 10
 
 
 def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
     turn = list(range(100, 150))
-    task = infilling_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, longest=7)
+    task = infilling_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, max_length=7)
     assert task.source == (117, 118, 119, 1, 122, 123, 124)
     assert task.segment == (120, 121)
     assert task.dropped == 48 - 6 + 2
-    left = infilling_task([turn], Gap(0, 0, 1), INFILLING, SEPARATOR, longest=4)
+    left = infilling_task([turn], Gap(0, 0, 1), INFILLING, SEPARATOR, max_length=4)
     assert left.source == (1, 101, 102, 103)
-    right = infilling_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, longest=4)
+    right = infilling_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, max_length=4)
     assert right.source == (146, 147, 148, 1)
 
 
 def test_the_end_token_stands_behind_the_source_and_takes_its_room() -> None:
     ending = replace(INFILLING, end=(9,))
     turns = [[10] * 4, [11] * 4, [12] * 4]
-    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, longest=6).source == (1, 9)
-    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, longest=7).source == (10, 10, 10, 10, 3, 1, 9)
-    giant = infilling_task([list(range(100, 150))], Gap(0, 20, 22), ending, SEPARATOR, longest=8)
+    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=6).source == (1, 9)
+    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=7).source == (10, 10, 10, 10, 3, 1, 9)
+    giant = infilling_task([list(range(100, 150))], Gap(0, 20, 22), ending, SEPARATOR, max_length=8)
     assert giant.source == (117, 118, 119, 1, 122, 123, 124, 9)
 
 

@@ -97,8 +97,8 @@ def tiny() -> CTRLEval:
     return CTRLEval(Infiller(lambda: lm, lm.tokenizer, T5, 512), frequencies=table, prompts=PROMPTS)
 
 
-def limit(metric: CTRLEval, longest: int) -> CTRLEval:
-    return replace(metric, infiller=replace(metric.infiller, longest=longest))
+def limit(metric: CTRLEval, max_length: int) -> CTRLEval:
+    return replace(metric, infiller=replace(metric.infiller, max_length=max_length))
 
 
 def bart() -> Seq2SeqLM:
@@ -295,21 +295,23 @@ def test_long_texts_are_cut_and_counted(tiny: CTRLEval, truncation: Any) -> None
     assert found.truncated > 0
 
 
-def causal(longest: int) -> CTRLEval:
-    lm = TinyGPT2(400, 16, 2, 1, 32, longest=longest).build([e.text for e in EXAMPLES], (), seed=0)
-    return CTRLEval(Infiller(lambda: lm, lm.tokenizer, LEFT_TO_RIGHT, lm.longest), prompts=PROMPTS)
+def causal(max_length: int) -> CTRLEval:
+    lm = TinyGPT2(400, 16, 2, 1, 32, max_length=max_length).build([e.text for e in EXAMPLES], (), seed=0)
+    return CTRLEval(Infiller(lambda: lm, lm.tokenizer, LEFT_TO_RIGHT, lm.max_length), prompts=PROMPTS)
 
 
 def test_a_causal_model_reads_source_and_target_together() -> None:
-    whole = causal(longest=200)
+    whole = causal(max_length=200)
     needed = [len(word_ids(whole.infiller.lm, f"{e.text} It was good.")) for e in EXAMPLES]
-    fits, short = (causal(longest) for longest in (max(needed), max(needed) - 4))
+    fits, short = (causal(max_length) for max_length in (max(needed), max(needed) - 4))
     for aspect in ASPECTS:
         np.testing.assert_allclose(
             replace(fits, infiller=replace(fits.infiller, load=whole.infiller.load)).score(EXAMPLES).values[aspect],
             whole.score(EXAMPLES).values[aspect],
         )
-    assert f"the model reads {short.infiller.longest} tokens at once, but this text takes" in refused(EXAMPLES, short)
+    assert f"the model reads {short.infiller.max_length} tokens at once, but this text takes" in refused(
+        EXAMPLES, short
+    )
     cut = replace(short, truncation="window").score(EXAMPLES)  # every source and target alone would fit
     assert [dropped > 0 for dropped in cut.dropped_tokens] == [True, False, True]
     assert all(np.isfinite(values).all() for values in cut.values.values())

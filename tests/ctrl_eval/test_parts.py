@@ -168,16 +168,16 @@ def test_conventions_by_type() -> None:
 
 
 @given(st.integers(1, 20), st.integers(0, 19), st.integers(1, 12), st.integers(2, 14), st.booleans())
-def test_a_cut_keeps_the_gap_and_counts(length: int, mask: int, target: int, longest: int, around: bool) -> None:
+def test_a_cut_keeps_the_gap_and_counts(length: int, mask: int, target: int, max_length: int, around: bool) -> None:
     mask = min(mask, length - 1)
     source = (*range(100, 100 + length), 1)
     infill = Infill(source, tuple(range(target)), 0, target, mask)
-    cut, dropped = infill.cut(longest, around)
-    assert len(cut.source) <= longest
-    assert len(cut.target) <= longest
+    cut, dropped = infill.cut(max_length, around)
+    assert len(cut.source) <= max_length
+    assert len(cut.target) <= max_length
     assert cut.source[cut.mask] == 100 + mask
     assert cut.source[-1] == 1
     assert dropped == len(source) - len(cut.source) + target - len(cut.target)
     assert cut.stop == len(cut.target)
-    if max(length + 1, target) <= longest:
+    if max(length + 1, target) <= max_length:
         assert (cut, dropped) == (infill, 0)

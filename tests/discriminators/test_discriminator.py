@@ -66,7 +66,7 @@ def test_saved_and_loaded(toy: Discriminator, segments: list[tuple[str, ...]], t
     toy.save_pretrained(tmp_path)
     kept = Discriminator.from_pretrained(tmp_path)
     np.testing.assert_array_equal(kept.logits(segments)[0], toy.logits(segments)[0])
-    assert (kept.truncation, kept.tokens.max_tokens, kept.settings) == ("window", 64, toy.settings)
+    assert (kept.truncation, kept.tokens.max_length, kept.settings) == ("window", 64, toy.settings)
     assert not [p for p in tmp_path.rglob("*") if p.suffix in (".bin", ".pt", ".ckpt", ".pkl")]
     half = Discriminator.from_pretrained(tmp_path, dtype=torch.bfloat16, truncation="error", token_budget=500)
     np.testing.assert_allclose(half.logits(segments[1:])[0], toy.logits(segments[1:])[0], atol=0.5)
@@ -100,11 +100,11 @@ BROKEN = {
     "settings that are not text": ("discriminator.json", b"\xff\xfe", r"'utf-8' codec can't decode"),
     "too many brackets": ("discriminator.json", "[" * 100_000, "recursion"),
     "an unknown kind": ("discriminator.json", {"kind": "cnn"}, r"kind must be .bilstm. or .bert., but is .cnn."),
-    "no length": ("discriminator.json", {"max_tokens": ...}, r"missing a required argument: .max_tokens."),
+    "no length": ("discriminator.json", {"max_length": ...}, r"missing a required argument: .max_length."),
     "a length that is no count": (
         "discriminator.json",
-        {"max_tokens": -1},
-        r"max_tokens must be .*, but is -1",
+        {"max_length": -1},
+        r"max_length must be .*, but is -1",
     ),
     "an unknown truncation": ("discriminator.json", {"truncation": "cut"}, r"truncation must be .*, but is .cut."),
     "labels that are a word": (
@@ -128,7 +128,7 @@ NETWORKS = {
         "an empty file of weights": ("model.safetensors", 0, r"SafetensorError"),
         "no file of weights": ("model.safetensors", None, r"[Nn]o such file"),
         "a vocabulary that is not JSON": ("vocabulary.json", "{", r"Expecting"),
-        "a vocabulary without a length": ("vocabulary.json", {"max_tokens": ...}, r"missing a required argument"),
+        "a vocabulary without a length": ("vocabulary.json", {"max_length": ...}, r"missing a required argument"),
         "a vocabulary without a tokenizer": ("vocabulary.json", {"tokenizer": {}}, r"Model missing"),
         "no vocabulary": ("vocabulary.json", None, r"[Nn]o such file"),
     },

@@ -47,7 +47,7 @@ from oumg.unknown import count_unknown_tokens
 
 QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
-BUILD = partial(new_causal_guide, embedding_dim=16, hidden_dim=16, dropout=0.1, max_tokens=64)
+BUILD = partial(new_causal_guide, embedding_dim=16, hidden_dim=16, dropout=0.1, max_length=64)
 
 
 def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:
@@ -371,7 +371,7 @@ def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(tmp_path: Path) -
 
 
 def test_poems_are_guided_where_they_have_characters(judge: Discriminator) -> None:
-    songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春词", *POEMS], seed=0)
+    songnet = SongNetPlan(16, 1, 2, max_length=64).build(["春词", *POEMS], seed=0)
     with torch.no_grad():
         for parameter in songnet.model.parameters():
             parameter.mul_(4.0)

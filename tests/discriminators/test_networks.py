@@ -128,7 +128,7 @@ def test_frozen_parts_get_no_gradient(toy_encoder: Path):
 
 
 def test_the_lowest_layers_are_those_of_the_whole_encoder(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
-    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, longest=16))
+    folder = str(saved_bert(["a", "b"], dimension=8, layers=3, max_length=16))
     whole, cut = new_bert(encoder=folder), new_bert(encoder=folder, layers=2)
     tokens = {"input_ids": torch.tensor([[2, 5, 6, 3]]), "output_hidden_states": True}
     states = [each.network.eval().encoder(**tokens) for each in (whole, cut)]  # pyright: ignore[reportCallIssue]
@@ -145,7 +145,7 @@ def test_settings_that_do_not_exist(toy_encoder: Path):
     with pytest.raises(ValueError, match="pooling must be 'mean' or 'cls', but is 'max'"):
         new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
-        new_bert(encoder=str(toy_encoder), max_tokens=65)
+        new_bert(encoder=str(toy_encoder), max_length=65)
 
 
 def test_offline_encoder_knows_which_sentences_are_alike():
@@ -153,7 +153,7 @@ def test_offline_encoder_knows_which_sentences_are_alike():
     discriminator = new_bert()
     network, tokens = discriminator.network.eval(), discriminator.tokens
     assert isinstance(network, BertClassifier)
-    assert tokens.max_tokens == 512
+    assert tokens.max_length == 512
     sentences = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street"]
     with torch.inference_mode():
         states = []

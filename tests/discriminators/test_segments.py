@@ -14,8 +14,8 @@ from models.batching import join_ids
 class Letters:
     """Each letter is its code point; 1 starts, 2 separates and ends, 0 pads."""
 
-    def __init__(self, max_tokens: int):
-        self.layout = Layout((1,), 2, (2,), 0, max_tokens)
+    def __init__(self, max_length: int):
+        self.layout = Layout((1,), 2, (2,), 0, max_length)
 
     def encode(self, segments):
         return [[ord(c) for c in s] for s in segments]
@@ -109,7 +109,7 @@ def test_texts_that_cannot_be_read(texts: list, message: str):
 def test_unknown_truncation_and_no_room():
     with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
         read([("a",)], Letters(9), "cut")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="max_tokens must leave room"):
+    with pytest.raises(ValueError, match="max_length must leave room"):
         Letters(2)
 
 

@@ -43,7 +43,7 @@ def test_special_tokens_are_reserved_and_saved_alike(kind: str, tmp_path: Path):
     vocabulary.save(tmp_path / "v.json")
     kept = load_vocabulary(tmp_path / "v.json")
     assert kept.encode(["<sep> <pad> stop", *TEXT, ""]) == ids
-    assert (len(kept), kept.max_tokens, kept.kind) == (len(vocabulary), 64, kind)
+    assert (len(kept), kept.max_length, kept.kind) == (len(vocabulary), 64, kind)
     train_vocabulary(TEXT, kind, 500, 64, min_count=1).save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "v.json").read_bytes()
 

@@ -122,7 +122,7 @@ def some_lines(file: Path, folder: Path, number: int, longest: int = 10**6) -> P
 
 CDM = (
     "model.device=cpu",
-    "model.longest=64",
+    "model.max_length=64",
     "model.amateur.schedule.epochs=1",
     "model.expert.schedule.epochs=1",
     "model.negatives.dialogues=12",

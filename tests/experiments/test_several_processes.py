@@ -34,7 +34,7 @@ words = "the cat sat on a mat and ran".split()
 texts = [" ".join(words[(i * j + k) % 8] for k in range(2 + i % 5)) for j in (1, 3) for i in range(16)]
 labelled = [LabelledText((text,), int("cat" in text), str(i)) for i, text in enumerate(texts)]
 
-lm = TinyGPT2(300, 16, 2, 1, 32, longest=32).build(texts, (), seed=0)
+lm = TinyGPT2(300, 16, 2, 1, 32, max_length=32).build(texts, (), seed=0)
 tasks = [Task([1], row) for row in lm.tokenizer(texts)["input_ids"]]  # 7 batches, of which the last has 1 or 2 rows
 schedule = LanguageModelSchedule(epochs=2, batch_size=5, learning_rate=0.01, muon=0.01, token_budget=40)
 train_language_model(lm, lambda seed: tasks[1:], tasks[:9], schedule, folder / "language_model", trainer)
@@ -43,7 +43,7 @@ settings = TrainingSettings(epochs=2, learning_rate=0.01, token_budget=40, held_
 bilstm = partial(new_bilstm, tokens="words", embedding_dim=8, hidden_dim=8, dropout=0.0)
 train_classifier(bilstm, labelled, folder / "bilstm", trainer, settings)
 train_classifier(partial(new_bert, encoder=encoder, dropout=0.0), labelled, folder / "bert", trainer, settings)
-guide = partial(new_causal_guide, tokenizer=lm.tokenizer, embedding_dim=8, hidden_dim=8, dropout=0.0, max_tokens=64)
+guide = partial(new_causal_guide, tokenizer=lm.tokenizer, embedding_dim=8, hidden_dim=8, dropout=0.0, max_length=64)
 train_classifier(guide, labelled, folder / "guide", trainer, settings)
 """
 KINDS = ("language_model", "bilstm", "bert", "guide")
@@ -51,7 +51,7 @@ KINDS = ("language_model", "bilstm", "bert", "guide")
 
 @pytest.mark.slow
 def test_two_processes_train_as_one(saved_bert: Callable[..., Path], tmp_path: Path) -> None:
-    encoder = saved_bert(["the", "cat", "sat", "on", "a", "mat", "and", "ran"], dimension=16, layers=1, longest=32)
+    encoder = saved_bert(["the", "cat", "sat", "on", "a", "mat", "and", "ran"], dimension=16, layers=1, max_length=32)
     config = json.loads((encoder / "config.json").read_text("utf-8"))
     config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}  # dropout differs between processes
     (encoder / "config.json").write_text(json.dumps(config), encoding="utf-8")

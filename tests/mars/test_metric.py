@@ -288,8 +288,8 @@ ODD = [
 
 
 def test_small_real_models_score_anything_and_find_their_references_again(tmp_path: Path) -> None:
-    TinyGPT2(300, 16, 2, 1, 32, longest=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "causal")
-    TinyBert(300, 16, 2, 1, 32, longest=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "masked")
+    TinyGPT2(300, 16, 2, 1, 32, max_length=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "causal")
+    TinyBert(300, 16, 2, 1, 32, max_length=96).build(TEXTS, (), seed=0).save_pretrained(tmp_path / "masked")
     metric = MARS.from_pretrained(str(tmp_path / "causal"), kept=tmp_path / "kept", ratios=(0.0, 0.5))
     scores = metric.score(ODD)
     assert scores.reasons == (None,) * len(ODD)

@@ -14,7 +14,7 @@ TEXTS = ["the cat sat on the mat.", "the dog ran in the park."]
 
 @pytest.fixture(scope="module")
 def lm() -> MaskedLM:
-    built = TinyBert(300, 16, 2, 1, 32, longest=24).build(TEXTS, (), seed=2)
+    built = TinyBert(300, 16, 2, 1, 32, max_length=24).build(TEXTS, (), seed=2)
     built.model.eval()
     return built
 

@@ -69,7 +69,7 @@ def test_a_file_of_a_header_alone_is_refused(tmp_path: Path) -> None:
 
 
 def test_input_embeddings_as_word_vectors(saved_bert: Callable[..., Path]) -> None:
-    folder = str(saved_bert(["red", "cat"], dimension=16, layers=1, longest=64))
+    folder = str(saved_bert(["red", "cat"], dimension=16, layers=1, max_length=64))
     vectors = load_embedder(folder, static=True)
     encoder, tokenizer = load_encoder(folder)
     table = encoder.state_dict()["embeddings.word_embeddings.weight"].numpy()

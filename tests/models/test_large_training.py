@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Lightning's, o
 
 
 def new_lm() -> CausalLM:
-    return TinyGPT2(300, 16, 2, 1, 32, longest=32).build(["the cat sat on the mat"], (), seed=0)
+    return TinyGPT2(300, 16, 2, 1, 32, max_length=32).build(["the cat sat on the mat"], (), seed=0)
 
 
 def train(folder: Path, lm: CausalLM, trainer: Callable[..., Any] = TRAINER, **settings: Any) -> torch.Tensor:

@@ -18,7 +18,7 @@ from models.tiny import TinyGPT2
 
 
 def test_a_folder_is_loaded_by_path_or_text(tmp_path: Path) -> None:
-    lm = TinyGPT2(vocabulary=300, n_embd=8, n_head=1, n_layer=1, n_inner=8, longest=16).build(["a b"], (), seed=0)
+    lm = TinyGPT2(vocabulary=300, n_embd=8, n_head=1, n_layer=1, n_inner=8, max_length=16).build(["a b"], (), seed=0)
     lm.save_pretrained(tmp_path)
     assert load_pretrained(AutoTokenizer.from_pretrained, tmp_path).get_vocab() == lm.tokenizer.get_vocab()
     assert load_pretrained(AutoConfig.from_pretrained, str(tmp_path)).n_embd == 8

@@ -24,7 +24,7 @@ def build(kind: str, seed: int = 3, dropout: float = 0.0) -> Any:
         case "t5":
             return TinyT5(300, 16, 32, 2, 1, 1, dropout_rate=dropout).build(TEXTS, (), seed)
         case "gpt2":
-            return TinyGPT2(300, 16, 2, 2, 32, longest=64, dropout=dropout).build(TEXTS, (), seed)
+            return TinyGPT2(300, 16, 2, 2, 32, max_length=64, dropout=dropout).build(TEXTS, (), seed)
         case _:  # it adds a bias to its logits
             tokenizer = build("t5").tokenizer
             bart = toy_bart(len(tokenizer), 1, 1, 0.3, seed)
@@ -194,7 +194,7 @@ def test_saved_models_load_again_with_equal_scores(kind: str, tmp_path: Path) ->
     lm.save_pretrained(tmp_path)
     again = type(lm).from_pretrained(tmp_path)
     assert again.tokenizer.get_vocab() == lm.tokenizer.get_vocab()
-    assert (again.parameters, again.longest) == (lm.parameters, lm.longest)
+    assert (again.parameters, again.max_length) == (lm.parameters, lm.max_length)
     pair = ([5, 6], [7, 8, 9])
     np.testing.assert_allclose(again.log_probabilities([pair])[0], lm.log_probabilities([pair])[0], atol=1e-5)
     assert type(lm).from_pretrained(tmp_path, dtype="bfloat16").model.dtype == torch.bfloat16

@@ -24,7 +24,9 @@ def lm() -> Seq2SeqLM:
 
 
 def test_a_gpt2_from_scratch() -> None:
-    one, same, other = (TinyGPT2(300, 16, 2, 2, 32, longest=64).build(TEXTS, ("<title>",), seed) for seed in (1, 1, 2))
+    one, same, other = (
+        TinyGPT2(300, 16, 2, 2, 32, max_length=64).build(TEXTS, ("<title>",), seed) for seed in (1, 1, 2)
+    )
     assert torch.equal(one.model.transformer.wte.weight, same.model.transformer.wte.weight)
     assert not torch.equal(one.model.transformer.wte.weight, other.model.transformer.wte.weight)
     ids = one.tokenizer("<title>the 猫 sat</s>")["input_ids"]

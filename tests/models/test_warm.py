@@ -38,7 +38,7 @@ TEXTS = ["I do not know, singing?", "do it"]
 
 @pytest.fixture(scope="module")
 def bert(saved_bert: Callable[..., Path]) -> Path:
-    return saved_bert(PIECES, dimension=16, layers=2, longest=64, seed=3)
+    return saved_bert(PIECES, dimension=16, layers=2, max_length=64, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_saved_model_gives_the_same_likelihoods_and_decodes_alike(warm: Seq2Se
         torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
     ids = warm.tokenizer(["I do not know, singing?"], add_special_tokens=False)["input_ids"]
     assert warm.tokenizer.batch_decode(ids) == loaded.tokenizer.batch_decode(ids) == ["i do not know, singing?"]
-    assert loaded.longest == 64
+    assert loaded.max_length == 64
 
 
 def test_the_frame_of_a_bert_stands_around_source_and_segment(warm: Seq2SeqLM) -> None:

@@ -46,7 +46,7 @@ def randomise(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> Non
 
 @pytest.fixture(scope="module")
 def lm() -> CausalLM:
-    built = TinyGPT2(vocabulary=280, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=64).build(TEXTS, (), seed=3)
+    built = TinyGPT2(vocabulary=280, n_embd=16, n_head=2, n_layer=1, n_inner=32, max_length=64).build(TEXTS, (), seed=3)
     randomise(built.model, scale=0.5)
     built.tokenizer.padding_side = "left"
     return built

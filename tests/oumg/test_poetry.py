@@ -55,7 +55,7 @@ def test_ranks_that_do_not_exist_are_refused() -> None:
 
 @pytest.mark.parametrize("content", [lambda: ShiftedRanks(2), lambda: TopKLogitsWarper(2)])
 def test_both_generators_keep_the_form_and_choose_other_characters(content: Callable[[], LogitsProcessor]) -> None:
-    songnet = SongNetPlan(16, 1, 2, n_positions=64).build(["春花秋月何时了往事知多少小楼昨夜"], seed=0)
+    songnet = SongNetPlan(16, 1, 2, max_length=64).build(["春花秋月何时了往事知多少小楼昨夜"], seed=0)
     form = Form.of("春花秋，月何。")
     poems = generate_poems(songnet, [("花月", form)] * 6, content, seed=0, batch_size=4)
     assert all(keeps_form(poem, form) for poem in poems)

@@ -28,7 +28,7 @@ QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable
 
 @pytest.fixture(scope="module")
 def songnet() -> SongNet:
-    net = SongNetPlan(32, 2, 2, n_positions=128).build([t + p for t, p in POEMS], seed=0)
+    net = SongNetPlan(32, 2, 2, max_length=128).build([t + p for t, p in POEMS], seed=0)
     with torch.no_grad():
         for parameter in net.model.parameters():  # far from uniform, so that mistakes show
             parameter.mul_(4.0)
@@ -108,7 +108,7 @@ def test_marks_are_left_alone_by_what_shapes_characters(songnet: SongNet) -> Non
 
 
 def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
-    net = SongNetPlan(32, 2, 2, n_positions=128).build([t + p for t, p in POEMS], seed=0)
+    net = SongNetPlan(32, 2, 2, max_length=128).build([t + p for t, p in POEMS], seed=0)
     tasks = [net.task(tune, poem) for tune, poem in POEMS]
     schedule = LanguageModelSchedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
     train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0, as_batch=net.training_batch)

@@ -41,8 +41,8 @@ from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, to
 EXAMPLE = Example("a", "the cat sat.", ("hello", "the cat"), "where?", "the", "good", ("a cat sat.",))
 
 
-def infiller(lm: Seq2SeqLM, convention: Convention = T5, longest: int = 64) -> Infiller:
-    return Infiller(lambda: lm, lm.tokenizer, convention, longest)
+def infiller(lm: Seq2SeqLM, convention: Convention = T5, max_length: int = 64) -> Infiller:
+    return Infiller(lambda: lm, lm.tokenizer, convention, max_length)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ FAMILIES: dict[str, Family] = {
     "bleurt": lambda e, _: [*map(toy_bleurt, e), replace(toy_bleurt(e[0]), reference="context")],
     "sentence_mover": lambda e, _: [
         *(SentenceMover(replace(Encoder.from_pretrained(str(folder)), name="toy")) for folder in e),
-        SentenceMover(replace(Encoder.from_pretrained(str(e[0]), longest=12), name="toy")),
+        SentenceMover(replace(Encoder.from_pretrained(str(e[0]), max_length=12), name="toy")),
         SentenceMover(replace(Encoder.from_pretrained(str(e[0]), truncation="warn"), name="toy")),
         *(SentenceMover(WordVectors({"cat": 0}, np.full((1, 2), x, np.float32), "toy")) for x in (1.0, 2.0)),
     ],
@@ -95,7 +95,7 @@ FAMILIES: dict[str, Family] = {
     ],
     "perplexity_seq2seq": lambda e, _: [
         *(InfillingPerplexity(infiller(lm), "toy") for lm in (toy_t5(), toy_t5(1), toy_t5(texts=TEXTS[:2]))),
-        InfillingPerplexity(infiller(toy_t5(), longest=32), "toy"),
+        InfillingPerplexity(infiller(toy_t5(), max_length=32), "toy"),
         InfillingPerplexity(infiller(toy_t5(), replace(T5, after="")), "toy"),
     ],
     "bartscore": lambda e, _: [
@@ -106,12 +106,12 @@ FAMILIES: dict[str, Family] = {
     "uni_eval": lambda e, _: [
         *(UniEval(lm, "toy", {"quality": "{response}"}) for lm in (toy_t5(), toy_t5(1), toy_t5(texts=TEXTS[:2]))),
         UniEval(toy_t5(), "toy", {"quality": "{response} {history}"}),
-        UniEval(toy_t5(), "toy", {"quality": "{response}"}, longest=50),
+        UniEval(toy_t5(), "toy", {"quality": "{response}"}, max_length=50),
     ],
     "discriminator": lambda e, _: [
         *(
             DiscriminatorScore(d)
-            for d in (toy_bilstm(), toy_bilstm(1), toy_bilstm(texts=TEXTS[:1]), toy_bilstm(max_tokens=9))
+            for d in (toy_bilstm(), toy_bilstm(1), toy_bilstm(texts=TEXTS[:1]), toy_bilstm(max_length=9))
         ),
         *(
             DiscriminatorScore(d)
@@ -120,7 +120,7 @@ FAMILIES: dict[str, Family] = {
                 toy_bert(e[0], 1),
                 toy_bert(e[1]),
                 toy_bert(e[2]),
-                toy_bert(e[0], max_tokens=9),
+                toy_bert(e[0], max_length=9),
             )
         ),
         DiscriminatorScore(toy_bert(e[0], truncation="warn")),

@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> Run:
 def trained() -> TrainedPair:
     texts = [turn for turns in DIALOGUES for turn in turns]
     amateur, expert = (TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed) for seed in (1, 2))
-    return TrainedPair(Trained("a"), Trained("e"), Pair(amateur, expert, longest=60))
+    return TrainedPair(Trained("a"), Trained("e"), Pair(amateur, expert, max_length=60))
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 @pytest.fixture
 def encoder(saved_bert: Callable[..., Path]) -> Path:
     """A random BERT of 1 layer and 16 dimensions."""
-    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz"], dimension=16, layers=1, longest=64)
+    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz"], dimension=16, layers=1, max_length=64)
 
 
 def data(files: dict[str, Path]) -> list[str]:

@@ -24,7 +24,7 @@ from oumg.songnet import Poems, SongNetPlan
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
-MODEL = SongNetPlan(8, 1, 1, n_positions=64, min_count=2)
+MODEL = SongNetPlan(8, 1, 1, max_length=64, min_count=2)
 POET = PoetPlan(LanguageModelPlan(MODEL, LanguageModelSchedule(1, 1e-3, batch_size=2), Poems()))
 
 

@@ -60,13 +60,15 @@ def test_every_value_is_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choices", "longest"),
+    ("choices", "max_length"),
     [([], 160), (["data=fed"], 160), (["data=fed", "+recipe=fed"], 128), (["data=fed", "scale=paper"], 512)],
     ids=str,
 )
-def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(choices: list[str], longest: int) -> None:
+def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(
+    choices: list[str], max_length: int
+) -> None:
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-        assert compose("run", ["+exp=cdm_dialogue", *choices]).model.longest == longest
+        assert compose("run", ["+exp=cdm_dialogue", *choices]).model.max_length == max_length
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ TEXTS = ["the red cat sat on the green mat", "a dog ran over the blue hill", "th
 
 @pytest.fixture(scope="session")
 def lm() -> CausalLM:
-    return TinyGPT2(vocabulary=300, n_embd=16, n_head=2, n_layer=1, n_inner=32, longest=32).build(TEXTS, (), seed=0)
+    return TinyGPT2(vocabulary=300, n_embd=16, n_head=2, n_layer=1, n_inner=32, max_length=32).build(TEXTS, (), seed=0)
 
 
 @pytest.fixture(scope="session")
