@@ -194,8 +194,8 @@ class Encoder:
             match self.truncation if len(body) > room else "fits":
                 case "error":
                     raise ValueError(
-                        f"{self.name} reads {self.max_length} tokens at once, but the text {format_value(texts[i])} has "
-                        f"{len(body)} and {self.max_length - room} special ones: set truncation to window or warn"
+                        f"{self.name} reads {self.max_length} tokens at once, but the text {format_value(texts[i])} "
+                        f"has {len(body)} and {self.max_length - room} special ones: set truncation to window or warn"
                     )
                 case "warn":
                     kept, dropped[i] = cut_end(body, room)
