@@ -6,9 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.scores import Scores
-
-NO_TOKENS = "the text has no tokens to score"
+from core.scores import NO_TOKENS, Scores
 
 
 def likelihood_scores(

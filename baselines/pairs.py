@@ -7,9 +7,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.likelihood import NO_TOKENS
 from core.example import Example
-from core.scores import Scores
+from core.scores import NO_TOKENS, Scores
 
 Pair = TypeVar("Pair")
 Values = NDArray[np.float64]

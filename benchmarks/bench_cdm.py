@@ -9,11 +9,10 @@ import time
 import numpy as np
 import torch
 
-from cdm.discriminative import dialogue_steps
-from cdm.infilling import Gaps
+from cdm.discriminative import find_steps
+from cdm.infilling import Gaps, Pair
 from cdm.momentum import degraded_log_probabilities
-from cdm.pair import Pair
-from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
+from cdm.sampling import Sampling, draw, sample_segments, warp_probabilities
 from data.builtin.dialogues import generate_dialogues
 from models.causal import CausalLM
 from models.model import ConditionalLM
@@ -65,7 +64,7 @@ def draw_alone(pair: Pair, source: list[int], uniforms: np.ndarray) -> list[int]
         )
         log_p = degraded_log_probabilities(amateur, expert, SAMPLING.gamma)
         log_p[:, [*pair.never_drawn, end] if step == 0 else pair.never_drawn] = -torch.inf
-        token = int(draw(sampling_probabilities(log_p, SAMPLING), torch.tensor(uniforms[step : step + 1])))
+        token = int(draw(warp_probabilities(log_p, SAMPLING), torch.tensor(uniforms[step : step + 1])))
         if token == end:
             break
         segment.append(token)
@@ -94,10 +93,12 @@ def main() -> None:
             raise SystemExit(f"the two ways must draw the same segments, but do for {equal} of {DIALOGUES}")
 
         start = time.perf_counter()
-        steps = dialogue_steps(pair, dialogues)
+        steps = find_steps(pair, pair.tokenise(dialogues))
         ours = time.perf_counter() - start
         start = time.perf_counter()
-        each = [dialogue_steps(pair, [turns], token_budget=1)[0] for turns in dialogues]  # a turn in each batch
+        each = [
+            find_steps(pair, pair.tokenise([turns]), token_budget=1)[0] for turns in dialogues
+        ]  # a turn in each batch
         theirs = time.perf_counter() - start
         tokens = sum(len(found.turn) for found in steps)
         print(f"{family + ', scoring':38}{tokens / theirs:15.0f}{tokens / ours:12.0f}{theirs / ours:8.1f}")

@@ -6,7 +6,6 @@ from functools import partial
 
 from baselines.bartscore import BartScore
 from baselines.bleurt import Bleurt
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.perturbation import perturb_as_union, perturb_for_discriminator
 from baselines.word_count import WordCount
@@ -14,6 +13,7 @@ from core.example import Example
 from core.scores import Metric, Scores, fields
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Run
 from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cdm.amr import Graphs, amr_gap, letters, related_tokens
+from cdm.infilling import Pair
 from cdm.negatives import sample_negatives
-from cdm.pair import Pair
 from cdm.sampling import Sampling
 from core.faults import InputFaults, SettingFault
 

@@ -10,8 +10,9 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from cdm.infilling import SEPARATOR, Gaps, held_out_nll, tokenise
-from cdm.pair import Pair
+from cdm.discriminative import DiscriminativeCDM
+from cdm.infilling import SEPARATOR, Gaps, Pair, held_out_nll, tokenise
+from core.example import Example
 from data.builtin.dialogues import generate_dialogues
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
@@ -100,10 +101,10 @@ def test_the_partial_order_is_checked_and_said(
     pair: Pair, dialogues: list[tuple[str, ...]], caplog: pytest.LogCaptureFixture
 ) -> None:
     tasks = pair.tokenise(dialogues[:10]).tasks(seed=0)
-    order = pair.partial_order(tasks)
+    order = pair.compare(tasks)
     other_way = Pair(pair.expert, pair.amateur, pair.longest)
     caplog.clear()
-    reverse = other_way.partial_order(tasks)
+    reverse = other_way.compare(tasks)
     assert (order.amateur_nll, order.expert_nll) == (reverse.expert_nll, reverse.amateur_nll)
     assert order.holds != reverse.holds
     failing = order if not order.holds else reverse
@@ -144,3 +145,23 @@ def test_a_model_that_is_amateur_and_expert_is_loaded_once(pair: Pair, tmp_path:
     loaded = Pair.from_pretrained(tmp_path, tmp_path, dtype="bfloat16")
     assert loaded.amateur is loaded.expert
     assert loaded.amateur.dtype == "bfloat16"
+
+
+RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
+TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
+
+
+@pytest.mark.parametrize("spelling", ["as_is", "normal"])
+def test_a_pair_reads_every_text_in_the_spelling_that_it_learned(spelling: str, tmp_path: Path) -> None:
+    gaps = Gaps(60, spelling=spelling)  # pyright: ignore[reportArgumentType]
+    for name, seed in (("amateur", 1), ("expert", 2)):
+        lm = gaps.build(TinyT5(300, 16, 32, 2, 1, 1), [TOKENISED], seed)
+        lm.save_pretrained(tmp_path / name)
+    pair = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
+    assert pair.spelling == spelling
+    learned = [gaps.tasks(pair.amateur, [turns])(0)[0] for turns in (RAW, TOKENISED)]
+    assert (learned[0] == learned[1]) == (spelling == "normal")
+    scores = DiscriminativeCDM(pair).score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])
+    first, second = scores.values["quality"]
+    assert (first == pytest.approx(second, abs=1e-6)) == (spelling == "normal")
+    assert f"|spelling={spelling}|" in scores.signature

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from cdm.amr import Graphs, letters
-from cdm.generative import labelled
-from cdm.negatives import Negatives, join_negatives, sample_negatives
-from cdm.pair import Pair
+from cdm.infilling import Pair
+from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 
@@ -128,7 +127,7 @@ def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: lis
 
 
 def test_a_dialogue_and_its_negative_are_one_group() -> None:
-    texts = labelled(Negatives((("a", "b"), ("c",)), (("a", "x"), ("d",)), (0, 2), 0))
+    texts = to_labelled(Negatives((("a", "b"), ("c",)), (("a", "x"), ("d",)), (0, 2), 0))
     assert [(t.segments, t.label, t.group, t.pair) for t in texts] == [
         (("a", "b"), 1, "0", ("a", "x")),
         (("a", "x"), 0, "0", ("a", "b")),

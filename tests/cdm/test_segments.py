@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdm.infilling import Pair
 from cdm.segments import (
     Gap,
     Strategy,
+    content_gap,
     fill,
     infilling_task,
+    is_content,
     manipulations,
     random_gap,
     training_gap,
@@ -123,3 +126,21 @@ def test_given_turns_have_no_gap() -> None:
 def test_a_dialogue_without_tokens_has_no_gap() -> None:
     with pytest.raises(ValueError, match="at least one token"):
         random_gap([[], []], random.Random(0), utterance=True)
+
+
+def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    tokenised = pair.tokenise(dialogues)
+    for i, turns in enumerate(tokenised.dialogues):
+        gap = content_gap(tokenised.spell(turns), random.Random(i), given=1)
+        assert gap is not None
+        assert gap.turn >= 1
+        turn = list(turns[gap.turn])
+        text, part = pair.amateur.tokenizer.batch_decode([turn, turn[gap.start : gap.stop]])
+        words = part.split()
+        assert 1 <= len(words) <= 5
+        assert set(words) <= set(text.split())
+        assert any(is_content(word) for word in words)
+
+
+def test_without_content_words_there_is_no_gap() -> None:
+    assert content_gap([["i", "Ġam"], ["Ġ7"]], random.Random(0)) is None
