@@ -37,8 +37,8 @@ class Trained:
 
     @property
     def is_language_model(self) -> bool:
-        """Whether it is a language model that was trained here."""
-        return any("held_out_nll" in point for point in self.curve)
+        """Whether it is a language model that was trained here; curves of classifiers have an accuracy."""
+        return self.is_trained_here and not any("val/accuracy" in point for point in self.curve)
 
     @cached_property
     def identity(self) -> str:
