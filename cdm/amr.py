@@ -6,8 +6,8 @@ them:
     # ::tok The boy wants to sing .
     (w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4 :ARG0 b))
 
-A sentence and its graph are matched by their letters, so tokenizers may differ. Known to be missing: variables that stand
-for an earlier concept (`:ARG0 b`).
+A sentence and its graph are matched by their letters, so tokenizers may differ. Known to be missing: variables that
+stand for an earlier concept (`:ARG0 b`).
 """
 
 import random
@@ -95,7 +95,7 @@ class Graphs:
         return sorted({len(sentence) for sentence in self.spans if sentence}, reverse=True)
 
     def places(self, turn: str) -> list[Span]:
-        """The spans of a turn of one or more known sentences, in letters of the turn; sentences without a graph are skipped.
+        """The spans of a turn of one or more known sentences, all in its letters. Other text is skipped.
 
         >>> Graphs({"hi": [], "iask": [(1, 4)]}).places("hiiask")
         [(3, 6)]

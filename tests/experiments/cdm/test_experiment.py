@@ -106,10 +106,12 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
 
 
-def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_settings_are_chosen_on_machine_sentences_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run(
         "+exp=cdm_development",
         *TOY,
+        "data=builtin_concepts",
+        "model.given=1",
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
         "model.development.model=${model.amateur}",
@@ -139,6 +141,10 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         ("0 machine turns", 6, 1.0),
         ("2 machine turns", 6, 0.0),
     }
+    (folder,) = (tmp_path / "stages").glob("negatives-????????????????")
+    negatives = json.loads((folder / "negatives.json").read_text("utf-8"))
+    pairs = list(zip(negatives["positives"], negatives["negatives"], strict=True))
+    assert all(good[0] == bad[0] and good[1] != bad[1] for good, bad in pairs)  # the concepts are given
     assert "|spelling=normal|" in results["signature"]
     assert any("How the default settings were chosen" in note for note in results["notes"])
 
@@ -179,18 +185,6 @@ def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., An
     done = run("+exp=cdm_development", *TOY, "data.held_out=2", f"outputs={tmp_path}")
     assert done.returncode == 2
     assert "a development set needs at least 3 held-out dialogues, but there are 2" in done.stderr
-
-
-def test_concept_sentences_are_scored_both_ways(run: Callable[..., Any], tmp_path: Path) -> None:
-    done = run("+exp=cdm_commongen", *TOY, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
-    assert done.returncode == 0, done.stderr
-    table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
-    assert {row["metric"] for row in table} == {*GENERATIVE, *DISCRIMINATIVE, *BASELINES}
-    assert {(row["set"], row["aspect"], row["n"]) for row in table} == {("builtin_concepts", "commonsense", 12)}
-    (folder,) = (tmp_path / "stages").glob("negatives-????????????????")
-    kept = json.loads((folder / "negatives.json").read_text("utf-8"))
-    pairs = list(zip(kept["positives"], kept["negatives"], strict=True))
-    assert all(positive[0] == negative[0] and positive[1] != negative[1] for positive, negative in pairs)
 
 
 def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
