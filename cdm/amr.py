@@ -109,7 +109,7 @@ class Graphs:
         return places
 
 
-def amr_gap(
+def draw_amr_gap(
     turns: Sequence[Sequence[str]], graphs: Graphs, rng: random.Random, longest_segment: int, given: int = 0
 ) -> Gap | None:
     """A random place of at most `longest_segment` tokens that a graph names; None without one.
@@ -121,7 +121,7 @@ def amr_gap(
         longest_segment: in tokens.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
-    >>> amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)
+    >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)
     Gap(turn=1, start=1, stop=4)
     """
     gaps: list[Gap] = []

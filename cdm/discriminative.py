@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from cdm.infilling import Pair, TokenisedDialogues, turns_of
+from cdm.infilling import Pair, TokenisedDialogues, get_turns
 from cdm.momentum import contrastive_momentum
 from cdm.segments import Gap
 from core.example import Example
@@ -130,7 +130,7 @@ def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.fl
     return np.array([values.mean(), values.std(), *np.quantile(values, QUANTILES), *extremes, (values < 0).mean()])
 
 
-def pooler_features(steps: Steps, features: PoolerFeatures = "momentum") -> Float[NDArray[np.float64], " features"]:
+def find_features(steps: Steps, features: PoolerFeatures = "momentum") -> Float[NDArray[np.float64], " features"]:
     """The summary of the steps' momentum and that of the turns' means, in the order of `FEATURES_OF`.
 
     With `momentum_and_expert` also both summaries of log p_e, without the share below zero, which is always 1.
@@ -170,7 +170,7 @@ class ClassifierPooler:
         """
         if not good or not damaged:
             raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
-        rows = np.stack([pooler_features(s, features) for s in (*good, *damaged)])
+        rows = np.stack([find_features(s, features) for s in (*good, *damaged)])
         labels = np.array([1] * len(good) + [0] * len(damaged))
         scaler = StandardScaler().fit(rows)
         model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(rows), labels)
@@ -183,7 +183,7 @@ class ClassifierPooler:
 
     def contributions(self, steps: Steps) -> dict[str, float]:
         """What each feature adds to the logit; with the intercept they sum to it."""
-        parts = (pooler_features(steps, self.features) - self.center) / self.scale * self.weights
+        parts = (find_features(steps, self.features) - self.center) / self.scale * self.weights
         return dict(zip(FEATURES_OF[self.features], parts.tolist(), strict=True))
 
     @property
@@ -296,7 +296,7 @@ class DiscriminativeCDM:
         return score_complete(examples, self.requires, "cdm_discriminative", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        tokenised = self.pair.tokenise(turns_of(examples))
+        tokenised = self.pair.tokenise(get_turns(examples))
         steps = find_steps(self.pair, tokenised, self.token_budget)
         explained = explain_steps(self.pair, tokenised, steps)
         return pool_scores(steps, self.pooling, self.signature, self.pooler, explained)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from tokenizers.models import WordPiece
 
-from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, token_spans, training_gap, word_spans
+from cdm.segments import Gap, InfillingTask, Span, Turns, find_words, make_task, token_spans, training_gap
 from core.example import Example
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
@@ -49,17 +49,17 @@ class TokenisedDialogues:
     tokens: Mapping[int, str]
     words: bool = True
 
-    def spell(self, turns: Turns) -> list[list[str]]:
+    def to_pieces(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
         return [[self.tokens[token] for token in turn] for turn in turns]
 
     def spans(self, turn: Sequence[int]) -> list[Span]:
         """What no random gap cuts: the words of a turn, or its tokens."""
-        return word_spans([self.tokens[token] for token in turn]) if self.words else token_spans(turn)
+        return find_words([self.tokens[token] for token in turn]) if self.words else token_spans(turn)
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         """The task of filling the gap of a dialogue."""
-        return infilling_task(turns, gap, self.infilling, self.separator, self.longest)
+        return make_task(turns, gap, self.infilling, self.separator, self.longest)
 
     def fillable(self, turns: Turns, gap: Gap) -> Gap:
         """The gap, up to the end of its turn where the model does not read what follows: it cannot come back to it."""
@@ -113,7 +113,7 @@ class TokenisedDialogues:
         return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
 
-def dialogue_infilling(lm: ConditionalLM) -> Infilling:
+def find_infilling(lm: ConditionalLM) -> Infilling:
     """How a model reads a dialogue with a gap and writes the missing segment.
 
     A causal model whose tokenizer has the tokens of `MIDDLE` fills in the middle. Any other causal model reads what
@@ -139,7 +139,7 @@ def tokenise(
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
     tokenised = [[next(ids) for _ in dialogue] for dialogue in dialogues]
-    infilling = dialogue_infilling(lm)
+    infilling = find_infilling(lm)
     needed = len(infilling.before) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
     positions = count_positions(lm.model.config)
     at_once = max(longest, needed) if lm.model.config.is_encoder_decoder else longest + needed
@@ -299,7 +299,7 @@ class Pair:
             )
         if SEPARATOR not in ours:
             raise SettingFault(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
-        if dialogue_infilling(self.amateur) != dialogue_infilling(self.expert):
+        if find_infilling(self.amateur) != find_infilling(self.expert):
             kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
             raise SettingFault(f"amateur and expert need one way of filling gaps, but are {kinds}")
 
@@ -321,7 +321,7 @@ class Pair:
     @property
     def infilling(self) -> Infilling:
         """How both models write a gap."""
-        return dialogue_infilling(self.amateur)
+        return find_infilling(self.amateur)
 
     @property
     def vocabulary(self) -> int:
@@ -361,6 +361,6 @@ class Pair:
         return order
 
 
-def turns_of(examples: Sequence[Example]) -> list[tuple[str, ...]]:
+def get_turns(examples: Sequence[Example]) -> list[tuple[str, ...]]:
     """The dialogues of examples; a text without turns is a dialogue of one turn."""
     return [example.turns or (example.text,) for example in examples]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cdm.amr import Graphs, amr_gap, letters
+from cdm.amr import Graphs, draw_amr_gap, letters
 from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Gap, Place, Strategy, Turns, content_gap, fill, manipulations, random_gap
+from cdm.segments import Gap, Place, Strategy, Turns, draw_content_gap, draw_gap, fill, manipulations
 from core.faults import SettingFault
 from discriminators.texts import LabelledText
 
@@ -177,11 +177,11 @@ class _Redrawing:
         """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment."""
         tokenised, found = self.tokenised, None
         if place == "content":
-            found = content_gap(tokenised.spell(turns), rng, tokenised.given)
+            found = draw_content_gap(tokenised.to_pieces(turns), rng, tokenised.given)
         elif place == "amr" and self.graphs is not None:
-            found = amr_gap(tokenised.spell(turns), self.graphs, rng, self.longest_segment, tokenised.given)
+            found = draw_amr_gap(tokenised.to_pieces(turns), self.graphs, rng, self.longest_segment, tokenised.given)
         utterance = place == "utterance"
-        found = found or random_gap(turns, rng, utterance, self.longest_segment, tokenised.given, tokenised.spans)
+        found = found or draw_gap(turns, rng, utterance, self.longest_segment, tokenised.given, tokenised.spans)
         return tokenised.fillable(turns, found)
 
     def draw(self, dialogues: Sequence[Turns], gaps: Mapping[int, Gap], attempt: tuple[int, int]) -> dict[int, _Draw]:

@@ -39,7 +39,7 @@ OTHER_PRONOUN = {
 }
 
 
-def rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
+def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
     """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
 
     The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).

@@ -53,7 +53,7 @@ def token_spans(turn: Sequence[int]) -> list[Span]:
     return [(i, i + 1) for i in range(len(turn))]
 
 
-def random_gap(
+def draw_gap(
     turns: Turns,
     rng: random.Random,
     utterance: bool,
@@ -82,17 +82,17 @@ def random_gap(
     return Gap(turn, start, stop)
 
 
-def content_gap(turns: Sequence[Sequence[str]], rng: random.Random, given: int = 0) -> Gap | None:
+def draw_content_gap(turns: Sequence[Sequence[str]], rng: random.Random, given: int = 0) -> Gap | None:
     """A random content word with up to two words on each side; None without a content word.
 
     Args:
         turns: tokens as the vocabulary writes them; the first `given` turns have no gap.
         rng: chooses.
 
-    >>> content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
+    >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
     Gap(turn=1, start=2, stop=5)
     """
-    spans = {t: word_spans(turn) for t, turn in enumerate(turns) if t >= given}
+    spans = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
     places = [
         (t, k)
         for t, words in spans.items()
@@ -107,10 +107,10 @@ def content_gap(turns: Sequence[Sequence[str]], rng: random.Random, given: int =
     return Gap(t, spans[t][first][0], spans[t][last][1])
 
 
-def word_spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
+def find_words(tokens: Sequence[str]) -> list[tuple[int, int]]:
     """The tokens [start, stop) of every word.
 
-    >>> word_spans(["hel", "lo", "Ġyou", "?"])
+    >>> find_words(["hel", "lo", "Ġyou", "?"])
     [(0, 2), (2, 4)]
     """
     starts = [i for i, token in enumerate(tokens) if i == 0 or token.startswith(WORD_STARTS)]
@@ -157,7 +157,7 @@ def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
     return filled
 
 
-def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
+def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, longest: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
@@ -186,4 +186,4 @@ def training_gap(
     spans: Callable[[Sequence[int]], Sequence[Span]] = token_spans,
 ) -> Gap:
     """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return random_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given, spans=spans)
+    return draw_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given, spans=spans)

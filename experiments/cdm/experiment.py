@@ -28,9 +28,9 @@ from cdm.discriminative import (
     pool_scores,
     save_steps,
 )
-from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, turns_of
+from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
-from cdm.rules import rule_negatives
+from cdm.rules import make_rule_negatives
 from cdm.sampling import Sampling
 from core.example import Example
 from core.faults import SettingFault
@@ -62,12 +62,12 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         data: dialogues to train on, held-out ones, and rated sets.
         plan: the models and what they learn from.
     """
-    trained, held_out = train_pair(run, data, plan), HeldOut.of(data)
+    trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
-    tokenised = [trained.pair.tokenise(turns_of(each.examples)) for each in data.rated]
+    tokenised = [trained.pair.tokenise(get_turns(each.examples)) for each in data.rated]
     sampled = get_negatives(run, trained, data, plan)
     discriminators = train_discriminators(run, trained, sampled, data, plan)
-    pooler = get_pooler(run, trained, [*held_out.choosing, *held_out.checking], plan.pooler, plan.negatives)
+    pooler = get_pooler(run, trained, data, plan.pooler, plan.negatives)
     generative = load_generative(discriminators, plan)
     steps = [get_steps(run, trained, *each) for each in zip(data.rated, tokenised, strict=True)]
     scored = [
@@ -107,33 +107,21 @@ def cdm_development(run: Run, data: Corpus, plan: CdmPlan, development: Developm
     return cdm(run, replace(data, rated=(make_development_set(run, data, development, plan),)), plan)
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Held-out dialogues by what they are for, so that no dialogue serves two purposes.
+def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
+    """Held-out dialogues by what they are for, so that none serves two purposes: every third one for each.
 
-    Attributes:
-        choosing: choose the checkpoints of language models.
-        checking: show whether the expert is the better one.
-        developing: settings are chosen on them (`+exp=cdm_development`).
+    They choose the checkpoints of language models, show whether the expert is the better one, or settings are chosen on
+    them (`+exp=cdm_development`).
+
+    Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
     """
-
-    choosing: Sequence[tuple[str, ...]]
-    checking: Sequence[tuple[str, ...]]
-    developing: Sequence[tuple[str, ...]]
-
-    @classmethod
-    def of(cls, data: Corpus) -> "HeldOut":
-        """Every third held-out dialogue for each purpose.
-
-        Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
-        """
-        if min(len(data.train), len(data.held_out)) < 2:
-            raise SettingFault(
-                "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
-                f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
-            )
-        dialogues = turns_of(data.held_out)
-        return cls(dialogues[::3], dialogues[1::3], dialogues[2::3])
+    if min(len(data.train), len(data.held_out)) < 2:
+        raise SettingFault(
+            "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
+            f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
+        )
+    dialogues = get_turns(data.held_out)
+    return dialogues[::3], dialogues[1::3], dialogues[2::3]
 
 
 @dataclass(frozen=True)
@@ -161,12 +149,12 @@ class TrainedPair:
 
 def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
     """Amateur and expert, and their partial order on held-out dialogues."""
-    train, held_out = turns_of(data.train), HeldOut.of(data)
-    amateur = find_or_train_language_model(run, "amateur", plan.amateur, train, held_out.choosing)
-    expert = find_or_train_language_model(run, "expert", plan.expert, train, held_out.choosing)
+    train, (choosing, checking, _) = get_turns(data.train), split_held_out(data)
+    amateur = find_or_train_language_model(run, "amateur", plan.amateur, train, choosing)
+    expert = find_or_train_language_model(run, "expert", plan.expert, train, choosing)
     pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype)
     with run.timed("partial order"):
-        order = pair.compare(pair.tokenise(held_out.checking).tasks(run.seed))
+        order = pair.compare(pair.tokenise(checking).tasks(run.seed))
     return TrainedPair(amateur, expert, pair, order)
 
 
@@ -210,7 +198,7 @@ def make_negatives(
         if isinstance(source, Sampling):
             found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
         else:
-            found = rule_negatives(pair.decode(pair.tokenise(own).dialogues), source, seed, pair.given)
+            found = make_rule_negatives(pair.decode(pair.tokenise(own).dialogues), source, seed, pair.given)
             advance(len(own))
         parts.append((places, found))
     return join_negatives(parts)
@@ -222,7 +210,7 @@ def train_discriminators(
     """The discriminators by name; those that learn the negatives of a rule by rule and name."""
     chosen = spell(choose_dialogues(data, plan.negatives, run.seed), trained.pair.spelling)
     learned = {"": sampled}
-    learned |= {f"{rule}_": rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
+    learned |= {f"{rule}_": make_rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
     return {
         f"{kind}{name}": find_or_train_discriminator(
             run, f"discriminator_{kind}{name}", each, to_labelled(found), run.seed
@@ -232,14 +220,14 @@ def train_discriminators(
     }
 
 
-def get_pooler(
-    run: Run, trained: TrainedPair, held_out: Sequence[Sequence[str]], plan: PoolerPlan, sampled: NegativesPlan
-) -> Path:
+def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan, sampled: NegativesPlan) -> Path:
     """The folder of the classifier pooler, which learns held-out dialogues against their negatives, never rated ones.
 
     The dialogues are whole, as rated ones are.
     """
-    chosen, is_sampled = cut_dialogues(held_out, None, run.seed)[: plan.dialogues], plan.negatives == "sampled"
+    choosing, checking, _ = split_held_out(data)
+    chosen = cut_dialogues([*choosing, *checking], None, run.seed)[: plan.dialogues]
+    is_sampled = plan.negatives == "sampled"
     graphs = sampled.read_graphs() if is_sampled else None
     source = replace(sampled, mixture=() if plan.negatives == "sampled" else (plan.negatives,))
 
@@ -281,7 +269,7 @@ def get_steps(run: Run, trained: TrainedPair, rated: RatedSet, tokenised: Tokeni
     def build(folder: Path) -> None:
         save_steps(folder / "steps.npz", find_steps(trained.pair, tokenised))
 
-    depends = {**trained.identity, "dialogues": fingerprint(turns_of(rated.examples))}
+    depends = {**trained.identity, "dialogues": fingerprint(get_turns(rated.examples))}
     with run.timed(f"momentum {rated.name}"):
         folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
         return load_steps(folder / "steps.npz")
@@ -335,7 +323,7 @@ def average_ranks(name: str, first: Scores, second: Scores) -> Scores:
 
 def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:
     """The training dialogues that get a negative: the first ones in random order, cut into windows."""
-    return cut_dialogues(turns_of(data.train), plan.turns, seed)[: plan.dialogues]
+    return cut_dialogues(get_turns(data.train), plan.turns, seed)[: plan.dialogues]
 
 
 def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:
@@ -358,11 +346,11 @@ def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: 
 
     Raises SettingFault for fewer than three held-out dialogues.
     """
-    held_out = HeldOut.of(data)
-    if not held_out.developing:
+    choosing, _, developing = split_held_out(data)
+    if not developing:
         raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
-    third = find_or_train_language_model(run, "third", plan.model, turns_of(data.train), held_out.choosing)
-    chosen = held_out.developing[: plan.dialogues]
+    third = find_or_train_language_model(run, "third", plan.model, get_turns(data.train), choosing)
+    chosen = developing[: plan.dialogues]
 
     def build(folder: Path) -> None:
         pair = Pair.from_pretrained(third.source, third.source, models.device, models.dtype)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from cdm.discriminative import Steps
-from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, turns_of
+from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.momentum import distribution_quality
 from cdm.negatives import Negatives
 from data.corpus import Corpus
@@ -68,7 +68,7 @@ def list_figures(
     pair: Pair, order: PartialOrder, negatives: Negatives, data: Corpus, plan: CdmPlan, seed: int
 ) -> dict[str, float]:
     """Held-out losses, sizes, what the models read, and what negatives give away, by name."""
-    text = pair.tokenise(turns_of(data.train))
+    text = pair.tokenise(get_turns(data.train))
     plans = {"amateur": plan.amateur, "expert": plan.expert}
     windowed = [task.dropped > 0 for task in text.tasks(seed, gaps_of(plan.expert).windows)]
     return {
@@ -82,13 +82,13 @@ def list_figures(
         "share of training gaps read in a window of their dialogue": float(np.mean(windowed)),
         **{f"passes of the {name} over the training text": count_passes(p, text, seed) for name, p in plans.items()},
         "AUC of word count, positives against negatives (0.5 is chance)": word_count_auc(negatives),
-        "share of words in negatives that no training dialogue has": non_word_share(negatives, turns_of(data.train)),
+        "share of words in negatives that no training dialogue has": non_word_share(negatives, get_turns(data.train)),
     }
 
 
 def list_warnings(order: PartialOrder, negatives: Negatives, data: Corpus) -> list[str]:
     """What a reader of the table has to know."""
-    length_auc, non_words = word_count_auc(negatives), non_word_share(negatives, turns_of(data.train))
+    length_auc, non_words = word_count_auc(negatives), non_word_share(negatives, get_turns(data.train))
     said = {
         str(order): not order.holds,
         f"{negatives.failures} dialogues could not be manipulated and have no negative.": negatives.failures > 0,

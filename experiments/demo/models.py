@@ -2,7 +2,7 @@
 
 from core.signature import MODEL_LIBRARIES, signature
 from data.corpus import Corpus
-from experiments.cdm.experiment import HeldOut, get_negatives, get_pooler, train_discriminators, train_pair
+from experiments.cdm.experiment import get_negatives, get_pooler, train_discriminators, train_pair
 from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.sentiment import find_or_count_frequencies
@@ -38,9 +38,9 @@ def models(
         infiller, language_model, generator, guide, judge: the other models.
         share: of the reviews for the generator; guides and judges halve the others.
     """
-    pair, known = train_pair(run, dialogues, cdm), HeldOut.of(dialogues)
+    pair = train_pair(run, dialogues, cdm)
     discriminators = train_discriminators(run, pair, get_negatives(run, pair, dialogues, cdm), dialogues, cdm)
-    pooler = get_pooler(run, pair, [*known.choosing, *known.checking], cdm.pooler, cdm.negatives)
+    pooler = get_pooler(run, pair, dialogues, cdm.pooler, cdm.negatives)
     texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
     backbone = find_or_train_language_model(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))

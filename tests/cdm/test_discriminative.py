@@ -1,10 +1,9 @@
-"""Steps against one turn at a time; poolings by hand; the classifier pooler learns."""
+"""Steps are kept and explained; poolings by hand; the classifier pooler learns."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from cdm.discriminative import (
     FEATURES,
@@ -12,51 +11,20 @@ from cdm.discriminative import (
     DiscriminativeCDM,
     Steps,
     explain_steps,
+    find_features,
     find_steps,
     load_steps,
     pool,
-    pooler_features,
     save_steps,
     summary,
 )
-from cdm.infilling import SEPARATOR, Pair
+from cdm.infilling import Pair
 from core.example import Example
 
 
 def steps(momentum: list[float], turn: list[int] | None = None) -> Steps:
     values = np.array(momentum, dtype=np.float64)
     return Steps(np.zeros_like(values), values, np.array(turn or [0] * len(momentum)), dropped=0)
-
-
-def test_steps_equal_one_turn_at_a_time(pair: Pair) -> None:
-    dialogue = ("hi emma, how are you?", "i am fine.", "good.")
-    tokenizer = pair.expert.tokenizer
-    ids = [tokenizer(turn, add_special_tokens=False)["input_ids"] for turn in dialogue]
-    mask, before, after = list(pair.infilling.mask), list(pair.infilling.before), list(pair.infilling.after)
-    separator = tokenizer.convert_tokens_to_ids(SEPARATOR)
-    expected = []
-    for t in range(3):
-        masked = [mask if i == t else turn for i, turn in enumerate(ids)]
-        source = [*masked[0], separator, *masked[1], separator, *masked[2], *pair.infilling.end]
-        target = before + ids[t] + after
-        with torch.no_grad():
-            logits = pair.expert.model(
-                input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([[0, *target[:-1]]])
-            ).logits[0]
-        expected += logits.log_softmax(-1)[range(len(target)), target][len(before) :].tolist()
-    (found,) = find_steps(pair, pair.tokenise([dialogue]))
-    np.testing.assert_allclose(found.expert, expected, atol=1e-5)
-    assert found.turn.tolist() == [t for t in range(3) for _ in range(len(ids[t]) + 1)]
-    assert found.dropped == 0
-
-
-def test_scores_do_not_depend_on_batch_or_order(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
-    examples = [Example(str(i), turns=turns) for i, turns in enumerate(dialogues[:6])]
-    expected = DiscriminativeCDM(pair).score(examples)
-    found = DiscriminativeCDM(pair, token_budget=90).score(examples[::-1])
-    np.testing.assert_allclose(found.values["quality"][::-1], expected.values["quality"], atol=1e-5)
-    assert found.dropped_tokens[::-1] == expected.dropped_tokens
-    assert max(expected.dropped_tokens) > 0  # the pair reads 60 tokens, so that long dialogues need windows
 
 
 def test_kept_steps_are_the_same(pair: Pair, dialogues: list[tuple[str, ...]], tmp_path: Path) -> None:
@@ -103,7 +71,7 @@ def test_poolings_by_hand() -> None:
 
 
 def test_features_summarise_steps_and_turns() -> None:
-    found = dict(zip(FEATURES, pooler_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
+    found = dict(zip(FEATURES, find_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
     assert found["token_mean"] == -1.0
     assert found["turn_mean"] == -2.0  # of 1 and -5
     assert (found["turn_min"], found["turn_max"]) == (-5.0, 1.0)

@@ -12,7 +12,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from cdm.discriminative import find_steps
-from cdm.infilling import SEPARATOR, Gaps, Pair, dialogue_infilling, tokenise
+from cdm.infilling import SEPARATOR, Gaps, Pair, find_infilling, tokenise
 from cdm.negatives import sample_negatives
 from cdm.sampling import Sampling, sample_segments, warp_probabilities
 from cdm.segments import Gap
@@ -135,7 +135,7 @@ def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list
     assert found == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
 
 
-@pytest.mark.parametrize("token_budget", [1, 150, 100_000])
+@pytest.mark.parametrize("token_budget", [1, 150])
 def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]], token_budget: int) -> None:
     uniforms = np.random.default_rng(2).random((len(sources), 5))
     expected = sample_segments(pair, sources, Sampling(gamma=0.5), uniforms, pair.never_drawn)
@@ -170,8 +170,10 @@ def test_steps_are_the_log_probabilities_of_each_turn_and_its_end(pair: Pair, di
         before = list(pair.infilling.before)
         for i, token in enumerate([*turn, *pair.infilling.after]):
             expected.append(float(next_log_probabilities(pair.expert, source, [*before, *turn[:i]])[0, token]))
-    (found,) = find_steps(pair, pair.tokenise([dialogues[0][:2]]))
+    (found,) = find_steps(pair, tokenised)
     np.testing.assert_allclose(found.expert, expected, atol=1e-5)
+    assert found.turn.tolist() == [t for t, turn in enumerate(turns) for _ in range(len(turn) + 1)]
+    assert found.dropped == 0
 
 
 def test_a_saved_pair_is_found_again(pair: Pair, sources: list[list[int]], tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_the_rest_of_a_word_begins_a_turn_without_its_mark(warm: Pair) -> None:
 
 def test_word_pieces_know_where_a_word_begins(warm: Pair) -> None:
     tokenised = warm.tokenise([("xyz the?",)])
-    assert tokenised.spell(tokenised.dialogues[0]) == [["Ġx", "y", "z", "Ġthe", "Ġ?"]]
+    assert tokenised.to_pieces(tokenised.dialogues[0]) == [["Ġx", "y", "z", "Ġthe", "Ġ?"]]
 
 
 def test_turns_that_a_model_has_no_positions_for_are_refused(warm: Pair) -> None:
@@ -270,13 +272,13 @@ def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: Cond
     filled = tokenise(middle, [], LONGEST).task(turns, gap)
     separator, close = ids[SEPARATOR], ids["</s>"]
     assert filled.source == (begin, 300, separator, 301, suffix, 303, separator, 304, end)
-    assert dialogue_infilling(middle).target(filled.segment) == [302, close]
+    assert find_infilling(middle).target(filled.segment) == [302, close]
     tokenised = tokenise(left_to_right, [], LONGEST)
     gap = tokenised.fillable(turns, gap)
     continued = tokenised.task(turns, gap)
     separator, close = (left_to_right.tokenizer.get_vocab()[token] for token in (SEPARATOR, "</s>"))
     assert (gap, continued.source, continued.dropped) == (Gap(1, 1, 3), (close, 300, separator, 301), 0)
-    assert dialogue_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
+    assert find_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
     windowed = tokenise(left_to_right, [], 4).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
 
@@ -328,4 +330,4 @@ def test_what_does_not_go_together_is_refused(
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(warm: Pair) -> None:
     lm = TinyGPT2(400, 16, 2, 1, 32).build(["text"], (), 0)
     with pytest.raises(SettingFault, match=r"sentinels .* or with a mask token"):
-        dialogue_infilling(Seq2SeqLM(warm.amateur.model, lm.tokenizer))
+        find_infilling(Seq2SeqLM(warm.amateur.model, lm.tokenizer))

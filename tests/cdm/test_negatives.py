@@ -35,8 +35,8 @@ def test_negatives_are_the_same_again_and_do_not_depend_on_batches(
     pair: Pair, dialogues: list[tuple[str, ...]]
 ) -> None:
     first = sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3)
-    assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3, token_budget=200) == first
-    assert sample_negatives(pair, dialogues[:3], "mixed-multi", SAMPLING, seed=3).negatives == first.negatives[:3]
+    small = sample_negatives(pair, dialogues[:3], "mixed-multi", SAMPLING, seed=3, token_budget=200)
+    assert small.negatives == first.negatives[:3]
     assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=4) != first
 
 

@@ -15,14 +15,14 @@ from omegaconf import OmegaConf
 
 from cdm.discriminative import Steps
 from cdm.infilling import SEPARATOR, Pair, PartialOrder, TokenisedDialogues
-from cdm.rules import Rule, rule_negatives
+from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
 from core.faults import InputFaults, SettingFault
 from core.stages import Stages
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
-from experiments.cdm.experiment import HeldOut, TrainedPair, cut_dialogues, get_pooler
+from experiments.cdm.experiment import TrainedPair, cut_dialogues, get_pooler, split_held_out
 from experiments.cdm.plans import NegativesPlan, PoolerPlan
 from experiments.contracts import Run
 from experiments.training.trained import Trained
@@ -49,7 +49,9 @@ GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
 
-DIALOGUES = [example.turns for example in generate_dialogues(12, seed=5)]
+EXAMPLES = generate_dialogues(15, seed=5)
+DIALOGUES = [example.turns for example in EXAMPLES]
+CORPUS = Corpus("toy", EXAMPLES, EXAMPLES, (), synthetic=True)
 SAMPLED = NegativesPlan("mixed-multi", Sampling(gamma=0.0, longest=6), 10)
 
 
@@ -176,9 +178,9 @@ def test_too_few_dialogues_are_refused_before_training(
 
 def test_every_held_out_dialogue_has_one_purpose() -> None:
     examples = rated_dialogues(9, seed=0)
-    parts = HeldOut.of(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
-    assert [len(part) for part in (parts.choosing, parts.checking, parts.developing)] == [3, 2, 2]
-    assert {*parts.choosing, *parts.checking, *parts.developing} == {example.turns for example in examples[2:]}
+    parts = split_held_out(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
+    assert [len(part) for part in parts] == [3, 2, 2]
+    assert {turns for part in parts for turns in part} == {example.turns for example in examples[2:]}
 
 
 def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -292,11 +294,11 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, ...]]]:
 def test_the_pooler_learns_negatives_of_a_rule_whatever_the_discriminators_learn(
     kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]], rule: Rule
 ) -> None:
-    first = get_pooler(kept, trained, DIALOGUES, PoolerPlan(10, negatives=rule), SAMPLED)
-    expected = rule_negatives(cut_dialogues(DIALOGUES, None, 0)[:10], rule, 0)
+    first = get_pooler(kept, trained, CORPUS, PoolerPlan(10, negatives=rule), SAMPLED)
+    expected = make_rule_negatives(cut_dialogues([*DIALOGUES[::3], *DIALOGUES[1::3]], None, 0)[:10], rule, 0)
     assert scored == [[*expected.positives], [*expected.negatives]]
     for other in (replace(SAMPLED, sampling=Sampling(gamma=1.0)), replace(SAMPLED, mixture=("mesgar",))):
-        assert get_pooler(kept, trained, DIALOGUES, PoolerPlan(10, negatives=rule), other) == first
+        assert get_pooler(kept, trained, CORPUS, PoolerPlan(10, negatives=rule), other) == first
 
 
 def test_the_pooler_may_learn_sampled_negatives(
@@ -304,7 +306,7 @@ def test_the_pooler_may_learn_sampled_negatives(
 ) -> None:
     plan = PoolerPlan(10, negatives="sampled")
     folders = {
-        get_pooler(kept, trained, DIALOGUES, plan, replace(SAMPLED, sampling=s))
+        get_pooler(kept, trained, CORPUS, plan, replace(SAMPLED, sampling=s))
         for s in (Sampling(gamma=0.0, longest=6), Sampling(gamma=-1.0, longest=6))
     }
     assert len(folders) == 2
@@ -316,7 +318,7 @@ def test_the_features_of_the_pooler_are_a_setting(
     kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]
 ) -> None:
     for features, names in (("momentum", 24), ("momentum_and_expert", 46)):
-        folder = get_pooler(kept, trained, DIALOGUES, PoolerPlan(10, features=features), SAMPLED)  # type: ignore[arg-type]
+        folder = get_pooler(kept, trained, CORPUS, PoolerPlan(10, features=features), SAMPLED)  # type: ignore[arg-type]
         assert len(json.loads((folder / "pooler.json").read_text("utf-8"))["features"]) == names
     assert len(scored) == 4
     assert PoolerPlan(10).negatives == "deam_like"
