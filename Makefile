@@ -21,8 +21,8 @@ models: setup
 docs: setup
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict --quiet
 
-test: setup
-	$(BIN)/python -m pytest
+test: setup # two processes, each with one thread
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: setup
 	$(BIN)/python -m pytest -m "not network"

@@ -91,9 +91,8 @@ class BartScore:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
-        if self.truncation == "error":
-            rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
-            refuse_cut(rule, dropped)
+        rule = f"the model reads and writes {self.lm.longest} tokens at once, but a text has more"
+        refuse_cut(self.truncation, rule, dropped)
         return to_quality(values, self._aggregate, self.signature, dropped)
 
     def _pairs(self, example: Example) -> list[Texts]:
@@ -120,8 +119,6 @@ class BartScore:
 
     def _score_pairs(self, pairs: Sequence[Texts]) -> tuple[NDArray[np.float64], list[int]]:
         """The mean log-probability of each target given its source, and how many tokens of each pair were cut."""
-        if not pairs:
-            return np.empty(0), []
         texts = [text.strip() for pair in pairs for text in pair]
         ids: list[list[int]] = self.lm.tokenizer(texts, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
         kept = [cut_end(row, self.lm.longest, closing=1) for row in ids]

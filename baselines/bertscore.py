@@ -17,8 +17,7 @@ from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from models.encoders import encoder_source
-from models.identity import model_fingerprint
-from models.loading import load_pretrained
+from models.loading import load_pretrained, model_fingerprint
 from models.model import readable_tokens
 from models.windows import CutTruncation, refuse_cut
 
@@ -128,9 +127,8 @@ class BertScore:
         flat = [text for several in together for text in several]
         ids = iter(self.scorer._tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
         dropped = [sum(max(0, len(next(ids)) - self.longest) for _ in several) for several in together]
-        if self.truncation == "error":
-            rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
-            refuse_cut(rule, dropped)
+        rule = f"{self.model} reads {self.longest} tokens at once, but the text or a reference has more"
+        refuse_cut(self.truncation, rule, dropped)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
         return dropped

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerBase
 
 from baselines.pairs import score_pairs, to_quality
@@ -21,9 +20,8 @@ from core.scores import Scores, fields_by_settings
 from core.selection import references_of, score_complete
 from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
-from models.batching import batches_by_budget, halve_when_out_of_memory, pad
-from models.identity import model_fingerprint
-from models.loading import load_pretrained
+from models.batching import pad, pad_with_mask, read_in_batches
+from models.loading import load_pretrained, model_fingerprint
 from models.model import readable_tokens
 from models.windows import CutTruncation, refuse_cut
 
@@ -90,9 +88,8 @@ class Bleurt:
 
     def _score(self, examples: Sequence[Example]) -> Scores:
         values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
-        if self.truncation == "error":
-            rule = f"the model reads {self.longest} tokens at once, but a text with its {self.reference} has more"
-            refuse_cut(rule, dropped)
+        rule = f"the model reads {self.longest} tokens at once, but a text with its {self.reference} has more"
+        refuse_cut(self.truncation, rule, dropped)
         return to_quality(values, np.mean, self.signature, dropped)
 
     @property
@@ -108,8 +105,6 @@ class Bleurt:
 
     def _score_pairs(self, pairs: Sequence[tuple[str, str]]) -> tuple[NDArray[np.float64], list[int]]:
         """The model's output for each pair, and how many tokens of it were cut."""
-        if not pairs:
-            return np.empty(0), []
         firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
         plain: Any = {"split_special_tokens": True, "verbose": False}  # "[SEP]" in a text is plain text
         whole: Any = self.tokenizer(firsts, seconds, **plain)["input_ids"]
@@ -123,20 +118,8 @@ class Bleurt:
         device = self.network.device
 
         def read(batch: list[int]) -> list[float]:
-            rows = [ids[i] for i in batch]
-            return (
-                self.network(
-                    input_ids=pad(rows, self.tokenizer.pad_token_id or 0, device),  # pyright: ignore[reportArgumentType]
-                    token_type_ids=pad([types[i] for i in batch], 0, device),
-                    attention_mask=pad([[1] * len(row) for row in rows], 0, device),
-                )
-                .logits[:, 0]
-                .float()
-                .tolist()
-            )
+            inputs = pad_with_mask([ids[i] for i in batch], self.tokenizer.pad_token_id, device)  # pyright: ignore[reportArgumentType]
+            inputs["token_type_ids"] = pad([types[i] for i in batch], 0, device)
+            return self.network(**inputs).logits[:, 0].float().tolist()
 
-        found = np.zeros(len(ids))
-        batches = batches_by_budget([len(row) for row in ids], self.token_budget)
-        for batch in tqdm(batches, desc="bleurt", delay=3, leave=False, disable=None):
-            found[batch] = halve_when_out_of_memory(read, batch)
-        return found
+        return np.array(read_in_batches([len(row) for row in ids], self.token_budget, read, "bleurt"))

@@ -23,7 +23,7 @@ from core.settings import Count, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 from data.documents import DocumentFrequencies, count_documents, read_documents
-from models.batching import batches_by_budget, pad
+from models.batching import pad_with_mask, read_in_batches
 from models.encoders import Encoder
 from models.model import plain_token_ids, special_frame
 from models.windows import CutTruncation, cut_end, refuse_cut
@@ -103,10 +103,8 @@ class MoverScore:
         room = self.encoder.longest - sum(map(len, special_frame(self.encoder.tokenizer)))
         cut = {text: cut_end(row, room) for text, row in ids.items()}
         dropped = [sum(cut[text][1] for text in several) for several in texts]
-        if self.truncation == "error":
-            refuse_cut(
-                f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more", dropped
-            )
+        rule = f"{self.encoder.name} reads {room} tokens at once, but the text or a reference has more"
+        refuse_cut(self.truncation, rule, dropped)
         references = sorted({reference for several in texts for reference in several[1:]})
         frequencies = count_documents(references if self.documents is None else self.documents, self._split)
         kept = {text: row for text, (row, _) in cut.items()}
@@ -139,17 +137,15 @@ class MoverScore:
         """The unit vectors of the tokens of each row, shape (tokens, 3 dim)."""
         prefix, suffix = special_frame(self.encoder.tokenizer)
         transformer, device = self.encoder.model[0].auto_model, self.encoder.model.device
-        found: list[NDArray[np.float64]] = [np.empty(0)] * len(rows)
-        for batch in batches_by_budget([len(row) for row in rows], self.token_budget):
+
+        def read(batch: list[int]) -> list[NDArray[np.float64]]:
             framed = [[*prefix, *rows[i], *suffix] for i in batch]
-            read = transformer(
-                input_ids=pad(framed, self.encoder.tokenizer.pad_token_id or 0, device),  # pyright: ignore[reportArgumentType]
-                attention_mask=pad([[1] * len(row) for row in framed], 0, device),
-                output_hidden_states=True,
-            )
-            states = torch.stack(read.hidden_states[-self.layers :]).double()
+            inputs = pad_with_mask(framed, self.encoder.tokenizer.pad_token_id, device)  # pyright: ignore[reportArgumentType]
+            states = torch.stack(
+                transformer(**inputs, output_hidden_states=True).hidden_states[-self.layers :]
+            ).double()
             means = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
             unit = torch.nn.functional.normalize(means, dim=-1).cpu().numpy()
-            for i, vectors in zip(batch, unit, strict=True):
-                found[i] = vectors[len(prefix) : len(prefix) + len(rows[i])]
-        return found
+            return [vectors[len(prefix) : len(prefix) + len(rows[i])] for i, vectors in zip(batch, unit, strict=True)]
+
+        return read_in_batches([len(row) for row in rows], self.token_budget, read)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from baselines.likelihood import likelihood_scores
+from baselines.pairs import likelihood_scores
 from core.example import Example
 from core.scores import Scores, fields, fields_by_settings
 from core.selection import score_complete
@@ -150,7 +150,7 @@ class InfillingPerplexity:
         # What ends a segment is not scored and need not be read.
         cut = [self.infiller.cut(replace(each, target=each.target[: each.stop]), around=False) for each in infills]
         dropped = [lost for _, lost in cut]
-        if self.truncation == "error":
-            refuse_cut(f"the model writes {self.infiller.longest} tokens at once, but the text has more", dropped)
+        rule = f"the model writes {self.infiller.longest} tokens at once, but the text has more"
+        refuse_cut(self.truncation, rule, dropped)
         scored = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
         return likelihood_scores(scored, dropped, self.signature)

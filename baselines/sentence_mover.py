@@ -13,7 +13,7 @@ from core.scores import Scores, fields
 from core.selection import references_of, score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from data.sentences import split_at_marks
-from models.embedders import Embedder, load_embedder
+from models.encoders import Embedder, load_embedder
 from models.windows import Truncation
 
 UNKNOWN = "a sentence has no word that the encoder knows"

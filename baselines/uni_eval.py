@@ -86,19 +86,12 @@ class UniEval:
             for example, explanation, own in zip(examples, explanations, answers, strict=True):
                 turns = zip(example.turns[1:], own.tolist(), strict=True)
                 explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
-        if self.truncation == "error":
-            refuse_cut(f"the questions about a dialogue must have at most {self.longest} tokens", dropped.tolist())
-        return Scores(
-            values,
-            self.signature,
-            dropped_tokens=dropped.tolist(),
-            explanations=explanations,
-        )
+        rule = f"the questions about a dialogue must have at most {self.longest} tokens"
+        refuse_cut(self.truncation, rule, dropped.tolist())
+        return Scores(values, self.signature, dropped_tokens=dropped.tolist(), explanations=explanations)
 
     def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""
-        if not inputs:
-            return np.empty(0), []
         encode: Any = self.lm.tokenizer
         cut = [cut_end(ids, self.longest, closing=1) for ids in encode(list(inputs), verbose=False)["input_ids"]]
         words = [encode(word, add_special_tokens=False)["input_ids"][:1] for word in ("Yes", "No")]

@@ -4,10 +4,9 @@ The models have random weights and the sizes of configs/model/cdm/tiny.yaml and 
 built-in dialogues, gamma = 1 and the same random numbers.
 """
 
-import time
-
 import numpy as np
 import torch
+from measuring import describe_machine, measure, print_comparison, print_header, read_arguments
 
 from cdm.discriminative import find_steps
 from cdm.infilling import Gaps, Pair
@@ -18,29 +17,17 @@ from models.causal import CausalLM
 from models.model import ConditionalLM
 from models.tiny import TinyCausal, TinyT5
 
-DIALOGUES = 64
 LONGEST = 30  # tokens of a segment
 READ = 160  # tokens of a source
 SAMPLING = Sampling(gamma=1.0)
-
-
-def pairs(dialogues: list[tuple[str, ...]]) -> dict[str, Pair]:
-    """A pair of each family at the small scale."""
-
-    def build(gaps: Gaps, *models: TinyCausal | TinyT5) -> Pair:
-        amateur, expert = (gaps.build(model, dialogues, seed=0) for model in models)
-        for lm in (amateur, expert):
-            lm.model.eval()
-        return Pair(amateur, expert, READ)
-
-    return {
-        "causal, fills in the middle": build(
-            Gaps(READ, order="fill-in-the-middle"),
-            TinyCausal("gpt_neox", 1000, 48, 2, 1, 96),
-            TinyCausal("gpt_neox", 1000, 96, 4, 4, 288),
-        ),
-        "T5": build(Gaps(READ), TinyT5(1000, 48, 96, 2, 1, 1), TinyT5(1000, 96, 288, 4, 2, 3)),
-    }
+FAMILIES = {  # of gaps, amateur and expert at the small scale
+    "causal, fills in the middle": (
+        Gaps(READ, order="fill-in-the-middle"),
+        TinyCausal("gpt_neox", 1000, 48, 2, 1, 96),
+        TinyCausal("gpt_neox", 1000, 96, 4, 4, 288),
+    ),
+    "T5": (Gaps(READ), TinyT5(1000, 48, 96, 2, 1, 1), TinyT5(1000, 96, 288, 4, 2, 3)),
+}
 
 
 def next_token(lm: ConditionalLM, source: list[int], written: list[int]) -> torch.Tensor:
@@ -71,40 +58,40 @@ def draw_alone(pair: Pair, source: list[int], uniforms: np.ndarray) -> list[int]
     return segment
 
 
+def compare_drawing(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    uniforms = np.random.default_rng(0).random((len(dialogues), LONGEST))
+    sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
+    sample_segments(pair, sources[:4], SAMPLING, uniforms[:4])  # warm up
+    here = measure(lambda: sample_segments(pair, sources, SAMPLING, uniforms, pair.never_drawn))
+    plain = measure(lambda: [draw_alone(pair, s, u) for s, u in zip(sources, uniforms, strict=True)])
+    print_comparison(f"{family}, drawing", plain, here, sum(map(len, here.found)) / here.seconds)
+    equal = sum(a == b for a, b in zip(here.found, plain.found, strict=True))
+    if equal < 0.95 * len(dialogues):  # rounding in float32 may change a draw near the boundary between two tokens
+        raise SystemExit(f"the two ways must draw the same segments, but do for {equal} of {len(dialogues)}")
+
+
+def compare_scoring(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    here = measure(lambda: find_steps(pair, pair.tokenise(dialogues)))
+    # turn by turn
+    plain = measure(lambda: [find_steps(pair, pair.tokenise([turns]), token_budget=1)[0] for turns in dialogues])
+    print_comparison(f"{family}, scoring", plain, here, sum(len(found.turn) for found in here.found) / here.seconds)
+    worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(here.found, plain.found, strict=True))
+    if worst > 1e-3:
+        raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
+
+
 def main() -> None:
-    dialogues = [example.turns for example in generate_dialogues(DIALOGUES, seed=0)]
-    uniforms = np.random.default_rng(0).random((DIALOGUES, LONGEST))
-    print(f"{DIALOGUES} dialogues, {torch.get_num_threads()} threads; tokens a second")
-    print(f"{'':38}{'one at a time':>15}{'in batches':>12}{'ratio':>8}")
-    for family, pair in pairs(dialogues).items():
-        sources = [list(task.source) for task in pair.tokenise(dialogues).tasks(seed=0)]
-        sample_segments(pair, sources[:4], SAMPLING, uniforms[:4])  # warm up
-
-        start = time.perf_counter()
-        batched = sample_segments(pair, sources, SAMPLING, uniforms, pair.never_drawn)
-        ours = time.perf_counter() - start
-        start = time.perf_counter()
-        alone = [draw_alone(pair, source, u) for source, u in zip(sources, uniforms, strict=True)]
-        theirs = time.perf_counter() - start
-        tokens = sum(map(len, batched))
-        print(f"{family + ', drawing':38}{tokens / theirs:15.0f}{tokens / ours:12.0f}{theirs / ours:8.1f}")
-        equal = sum(a == b for a, b in zip(batched, alone, strict=True))
-        if equal < 0.95 * DIALOGUES:  # rounding in float32 may change a draw near the boundary between two tokens
-            raise SystemExit(f"the two ways must draw the same segments, but do for {equal} of {DIALOGUES}")
-
-        start = time.perf_counter()
-        steps = find_steps(pair, pair.tokenise(dialogues))
-        ours = time.perf_counter() - start
-        start = time.perf_counter()
-        each = [
-            find_steps(pair, pair.tokenise([turns]), token_budget=1)[0] for turns in dialogues
-        ]  # a turn in each batch
-        theirs = time.perf_counter() - start
-        tokens = sum(len(found.turn) for found in steps)
-        print(f"{family + ', scoring':38}{tokens / theirs:15.0f}{tokens / ours:12.0f}{theirs / ours:8.1f}")
-        worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(steps, each, strict=True))
-        if worst > 1e-3:
-            raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
+    chosen = read_arguments(__doc__, dialogues=64)
+    dialogues = [example.turns for example in generate_dialogues(chosen.dialogues, seed=0)]
+    print(f"{len(dialogues)} dialogues, {describe_machine()}; seconds one at a time and in batches")
+    print_header("pair", "one at a time", "in batches", "ratio", "tokens a second in batches")
+    for family, (gaps, *tiny) in FAMILIES.items():
+        amateur, expert = (gaps.build(model, dialogues, seed=0) for model in tiny)
+        for lm in (amateur, expert):
+            lm.model.eval()
+        pair = Pair(amateur, expert, READ)
+        compare_drawing(family, pair, dialogues)
+        compare_scoring(family, pair, dialogues)
 
 
 if __name__ == "__main__":

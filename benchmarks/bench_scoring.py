@@ -5,16 +5,18 @@ seconds include loading libraries, the model and Ray. With `--workers`, Ray's ac
 outputs must have the same bytes; CPU time and memory are those of the process that writes the file.
 """
 
-import argparse
 import itertools
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from measuring import describe_machine, measure, print_header, print_row, read_arguments
+
+from data.files import write_examples
 from data.sets.attributes import builtin_reviews
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,51 +26,48 @@ REVIEWS = 2000  # different texts; a longer file repeats them
 
 def write_rows(path: Path, rows: int) -> None:
     texts = builtin_reviews(train=1, held_out=1, rated=REVIEWS).rated[0].examples
-    with path.open("w", encoding="utf-8") as file:
-        for i, example in enumerate(itertools.islice(itertools.cycle(texts), rows)):
-            record = {"id": str(i), "text": example.text, "prefix": example.prefix, "label": example.label}
-            file.write(json.dumps(record) + "\n")
+    repeated = enumerate(itertools.islice(itertools.cycle(texts), rows))
+    write_examples(path, [replace(example, id=str(i), system=None, group=None, ratings={}) for i, example in repeated])
 
 
-def run_score(folder: Path, rows: int, output: str, *settings: str) -> tuple[float, float, float]:
-    """The seconds that a command took, those of the CPU in its process, and its peak memory in bytes."""
-    command = [sys.executable, str(ROOT / "experiments/run.py"), "+exp=score", f"data.path={folder}/{rows}.jsonl"]
-    where = [f"output={folder}/{output}", f"outputs={folder}/{output}_outputs"]
-    start = time.perf_counter()
-    process = subprocess.Popen([*command, *where, *settings], stdout=subprocess.DEVNULL, cwd=folder)
+def run_score(rows: Path, output: Path, *settings: str) -> Any:
+    """Runs the command; returns what its process used."""
+    where = (f"data.path={rows}", f"output={output}", f"outputs={output}_outputs")
+    command = [sys.executable, str(ROOT / "experiments/run.py"), "+exp=score", *where, *settings]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=rows.parent)
     _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
     if status:
         raise SystemExit(f"failed: {' '.join(settings)}")
-    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    return used
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000])
-    arguments.add_argument("--metric", default="word_count")
-    arguments.add_argument("--workers", type=int, help="also score with Ray, by this many actors")
-    arguments.add_argument("--set", nargs="*", default=[], metavar="SETTING=VALUE", help="such as metric.model=FOLDER")
-    chosen = arguments.parse_args()
-    print(f"{chosen.metric}, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f} at the start")
-    print("| rows | engine | seconds | of CPU | rows a second | peak memory |", flush=True)
-    print("| --- | --- | --- | --- | --- | --- |", flush=True)
+    chosen = read_arguments(
+        __doc__,
+        rows={"type": int, "nargs": "+", "default": [1000, 10_000]},
+        metric="word_count",
+        workers={"type": int, "help": "also score with Ray, by this many actors"},
+        set={"nargs": "*", "default": [], "metavar": "SETTING=VALUE", "help": "such as metric.model=FOLDER"},
+    )
+    engines: dict[str, tuple[str, ...]] = {"here": ()}
+    if chosen.workers:
+        engines[f"ray, {chosen.workers}"] = ("engine=ray", f"engine.workers={chosen.workers}")
+    print(f"{chosen.metric}, {describe_machine()}")
+    print_header("rows", "engine", "seconds", "of CPU", "rows a second", "peak memory")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
         for rows in chosen.rows:
-            write_rows(folder / f"{rows}.jsonl", rows)
-            engines = {"here": ()} | (
-                {f"ray, {chosen.workers}": ("engine=ray", f"engine.workers={chosen.workers}")} if chosen.workers else {}
-            )
-            outputs = []
-            for engine, settings in engines.items():
-                outputs.append(f"{rows}_{len(outputs)}.jsonl")
-                seconds, of_cpu, peak = run_score(
-                    folder, rows, outputs[-1], f"metric={chosen.metric}", *chosen.set, *settings
+            given, contents = Path(name) / f"{rows}.jsonl", set[bytes]()
+            write_rows(given, rows)
+            for number, (engine, settings) in enumerate(engines.items()):
+                output, each = (
+                    Path(name) / f"{rows}_{number}.jsonl",
+                    (f"metric={chosen.metric}", *chosen.set, *settings),
                 )
-                cells = f"{seconds:.0f} | {of_cpu:.0f} | {rows / seconds:.0f} | {peak / MB:.0f} MB"
-                print(f"| {rows:,} | {engine} | {cells} |", flush=True)
-            if len({(folder / output).read_bytes() for output in outputs}) > 1:
+                done = measure(lambda given=given, output=output, each=each: run_score(given, output, *each))
+                of_cpu, peak = done.found.ru_utime + done.found.ru_stime, done.found.ru_maxrss * 1024
+                print_row(f"{rows:,}", engine, done.seconds, of_cpu, rows / done.seconds, f"{peak / MB:.0f} MB")
+                contents.add(output.read_bytes())
+            if len(contents) > 1:
                 raise SystemExit("the engines wrote other bytes")
 
 

@@ -6,12 +6,13 @@ settings are read once: the number of threads, and how long a thread spins befor
 OpenMP, which PyTorch's packages for Linux hold; OMP_WAIT_POLICY=PASSIVE is a count of 0).
 """
 
-import argparse
 import os
 import statistics
 import subprocess
 import sys
 import time
+
+from measuring import describe_machine, print_header, print_row, read_arguments
 
 STEP = """
 import sys, time, statistics, torch
@@ -48,14 +49,15 @@ def step_seconds(settings: dict[str, str], threads: int, seconds: float) -> floa
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--seconds", type=float, default=5, help="of measuring, for each row")
-    arguments.add_argument("--repeats", type=int, default=3, help="of each row, in turn; the median is shown")
-    chosen = arguments.parse_args()
+    chosen = read_arguments(
+        __doc__,
+        seconds={"type": float, "default": 5, "help": "of measuring, for each row"},
+        repeats={"type": int, "default": 3, "help": "of each row, in turn; the median is shown"},
+    )
     cores = len(os.sched_getaffinity(0))
     rows = [(name, threads) for threads in dict.fromkeys((cores, 1)) for name in SETTINGS]
     rows = [row for row in rows if row[1] > 1 or row[0] == "as installed"]  # one thread never waits
-    print(f"{cores} cores, load {os.getloadavg()[0]:.1f} at the start; median ms of a step")
+    print(f"{describe_machine()}; median ms of a step")
     taken: dict[tuple[str, int, bool], list[float]] = {}
     for _ in range(chosen.repeats):
         for busy in (False, True):
@@ -69,10 +71,10 @@ def main() -> None:
                 if other is not None:
                     other.kill()
                     other.wait()
-    print(f"{'setting':16}{'threads':>8}{'quiet':>10}{'busy':>10}{'ratio':>8}")
+    print_header("setting", "threads", "quiet", "busy", "ratio")
     for name, threads in rows:
         quiet, busy = (1000 * statistics.median(taken[name, threads, state]) for state in (False, True))
-        print(f"{name:16}{threads:8d}{quiet:10.1f}{busy:10.1f}{busy / quiet:8.2f}")
+        print_row(name, threads, quiet, busy, busy / quiet)
 
 
 if __name__ == "__main__":

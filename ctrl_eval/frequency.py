@@ -21,6 +21,7 @@ from ctrl_eval.ensemble import shares
 from data.text_files import open_atomically, read_text
 
 RELEASED = "afffe2376a0e517b"  # the fingerprint of the lines of the released iwf_full.txt
+FILE_NAME = "iwf.json"  # of a table in its folder
 VERSION = 1  # of counted tables: raised whenever the same sentences and tokenizer would give another table
 
 

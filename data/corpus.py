@@ -12,6 +12,8 @@ import numpy as np
 from core.example import Example
 from core.faults import SettingFault, fault, read_all
 from core.scores import Scores
+from core.settings import Size, check
+from data.splits import Key, split_by
 
 Located: TypeAlias = Sequence[tuple[int, Example]]  # the examples of a file with their line numbers
 Reader: TypeAlias = Callable[[Path], Located]
@@ -71,6 +73,35 @@ class Corpus:
         rated = [example for each in self.rated for example in each.examples]
         labels = {example.label for example in (*self.train, *self.held_out, *rated)}
         return tuple(sorted(label for label in labels if label is not None))
+
+
+def generate_corpus(
+    name: str,
+    generate: Callable[..., tuple[Example, ...]],
+    rate: Callable[..., tuple[Example, ...]],
+    key: Key,
+    sizes: tuple[int, int, int],
+    seed: int,
+    in_order: bool = False,
+) -> Corpus:
+    """A built-in corpus: generated texts and, unless its size is 0, one rated set.
+
+    Args:
+        name: of the corpus and of its rated set.
+        generate: `generate(n, seed=, exclude=)` makes `n` texts, none with a key in `exclude`.
+        rate: `rate(n, seed=)` makes `n` rated texts.
+        key: what tells two texts apart; texts to train on and held-out ones share none.
+        sizes: the numbers of texts to train on, held-out texts and rated texts.
+        seed: of all texts, and of the choice of the held-out ones.
+        in_order: whether the last texts are held out, instead of those that `split_by` chooses.
+    """
+    train, held_out, rated = sizes
+    check(Size, train=train, held_out=held_out, rated=rated)
+    rated_sets = (RatedSet(name, rate(rated, seed=seed), synthetic=True),) if rated else ()
+    known = {key(example) for each in rated_sets for example in each.examples}
+    texts = generate(train + held_out, seed=seed, exclude=known)
+    parts = (texts[:train], texts[train:]) if in_order else split_by(texts, key, held_out, seed)
+    return Corpus(name, *parts, rated_sets, synthetic=True)
 
 
 def fold_text(text: str) -> str:

@@ -1,21 +1,31 @@
 """Files of dialogues: text files whose utterances end with `</UTT>`, and the formats of `data.files` with `turns`."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from core.example import Example
 from core.faults import InputFaults, fault, shown
 from data.files import UTTERANCE_END, located_examples
+from data.table_files import parse_finite
 from data.text_files import form_of, iterate_lines
 
 FORMS = (".jsonl", ".csv", ".tsv", ".txt")
 
 
+def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
+    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their line numbers.
+
+    Raises InputFaults with all faults of the file. Each dialogue needs two turns and, with `rated`, a rating.
+    """
+    if form_of(path, FORMS) == ".txt":
+        return read_utt_lines(path, scored=rated)
+    return located_examples(path, requires=("turns", "ratings") if rated else ("turns",))
+
+
 def read_utt_lines(
     path: Path | str, scored: bool, aspect: str = "rating", drop_empty: bool = False
-) -> tuple[Example, ...]:
-    """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`.
+) -> list[tuple[int, Example]]:
+    """The dialogues of a file of `</UTT>` lines, with the ids `<stem>-<line>`, each with the number of its line.
 
     Args:
         path: one dialogue per line, every utterance followed by `</UTT>`.
@@ -26,21 +36,7 @@ def read_utt_lines(
     Raises InputFaults with all faults of the file: a dialogue of one turn, an empty utterance, a score that is no
     number or missing, a last utterance without `</UTT>`, bytes that are not UTF-8.
     """
-    return tuple(example for _, example in located_utt_lines(Path(path), scored, aspect, drop_empty))
-
-
-def located_dialogues(path: Path, rated: bool) -> Sequence[tuple[int, Example]]:
-    """The dialogues of a .jsonl, .csv, .tsv or .txt file with their line numbers.
-
-    Raises InputFaults with all faults of the file. Each dialogue needs two turns and, with `rated`, a rating.
-    """
-    if form_of(path, FORMS) == ".txt":
-        return located_utt_lines(path, scored=rated, aspect="rating", drop_empty=False)
-    return located_examples(path, requires=("turns", "ratings") if rated else ("turns",))
-
-
-def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -> list[tuple[int, Example]]:
-    """Like read_utt_lines, each with the number of its line."""
+    path = Path(path)
     faults: list[str] = []
     examples: list[tuple[int, Example]] = []
     for line, content in iterate_lines(path, faults):
@@ -70,12 +66,3 @@ def located_utt_lines(path: Path, scored: bool, aspect: str, drop_empty: bool) -
     if faults:
         raise InputFaults(faults)
     return examples
-
-
-def parse_finite(text: str) -> float | None:
-    """The finite number that a text is, None for any other text."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None

@@ -1,4 +1,4 @@
-"""Examples and scores in and out: JSONL, CSV and TSV.
+"""Examples in and out: JSONL, CSV and TSV.
 
 A file has the names of Example as its keys (JSONL) or column names (CSV, TSV). Reading collects every fault of a file
 and raises them together. A file is written under a temporary name and renamed when it is complete. An empty string
@@ -6,7 +6,6 @@ counts as a missing value.
 """
 
 import json
-import math
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -18,18 +17,16 @@ from pydantic import ValidationError
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, broken_rules, fault, shown, suggestion
-from core.scores import Scores
 from core.settings import Number
-from data.parquet_files import read_parquet
 from data.records import List, Record, String, Text, check_id, list_problems
-from data.table_files import DELIMITERS, parse_number, read_rows, row_writer
+from data.table_files import DELIMITERS, CheckHeader, parse_number, read_parquet, read_rows, row_writer
 from data.text_files import STANDARD, decoder, form_of, open_atomically, read_json_lines
 
 UTTERANCE_END = "</UTT>"
 FIELDS = tuple(field.name for field in fields(Example))
 LISTS = ("turns", "references")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence
-SCORE = "scores."  # a column of one metric, as in scores.bleu; data.scored reads it
+SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
 
 
@@ -88,7 +85,7 @@ def iterate_examples(
     path = Path(path)
     faults: list[str] = []
     is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
-    for line, record in _read_records(path, faults):
+    for line, record in read_objects(path, faults):
         problems = take(line, record) if take is not None else []
         values, found = _check_record(record, requires)
         problems += found
@@ -117,21 +114,30 @@ def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
         return []
     faults: list[str] = []
     first_line: dict[str, int] = {}
-    for line, record in _read_records(path, []):
+    for line, record in read_objects(path, []):
         name = record.get("id") or _default_id(path, line)
         if isinstance(name, str) and hash(name) in repeated:
             faults += [fault(path, line, problem) for problem in check_id(name, line, first_line)]
     return faults
 
 
-def _read_records(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_objects(
+    path: Path, faults: list[str], check_header: CheckHeader | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of a JSONL file, or the rows of a table, as JSON objects with their numbers; adds faults to `faults`.
+
+    `check_header` is that of `read_rows`; without one, the columns must be those of examples.
+    """
     match form_of(path, FORMS):
         case ".jsonl":
-            return read_json_lines(path, faults)
+            yield from read_json_lines(path, faults)
         case ".parquet":
-            return read_parquet(path)
+            yield from read_parquet(path)
         case form:
-            return _read_table(path, DELIMITERS[form], faults)
+            for number, cells in read_rows(path, DELIMITERS[form], faults, check_header or _check_header):
+                record, problems = _row_record(cells)
+                faults += [fault(path, number, problem) for problem in problems]
+                yield number, record
 
 
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
@@ -159,30 +165,6 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
             file.writelines(json_line(record) for record in records)
         else:
             _write_table(file, records, DELIMITERS[form])
-
-
-def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
-    """One record per example, in their order.
-
-    A record has `id`, `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
-    `explanation` if the metric gives one.
-
-    Raises ValueError if the numbers of examples and scores differ.
-    """
-    if len(examples) != len(scores):
-        raise ValueError(f"one score per example, but there are {len(examples)} examples and {len(scores)} scores")
-    for i, example in enumerate(examples):
-        numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
-        record: dict[str, Any] = {
-            "id": example.id,
-            "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
-            "dropped_tokens": scores.dropped_tokens[i],
-        }
-        if None in record["scores"].values():
-            record["reason"] = scores.reasons[i]
-        if scores.explanations:
-            record["explanation"] = scores.explanations[i]
-        yield record
 
 
 def json_line(record: Mapping[str, Any]) -> str:
@@ -222,14 +204,6 @@ def _says_something(value: Any) -> bool:
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _read_table(path: Path, delimiter: str, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a CSV or TSV file as records, each with the number of the line it begins on."""
-    for number, cells in read_rows(path, delimiter, faults, _check_header):
-        record, problems = _row_record(cells)
-        faults += [fault(path, number, problem) for problem in problems]
-        yield number, record
-
-
 def _check_header(header: list[str]) -> tuple[list[str], bool]:
     problems = []
     for name in dict.fromkeys(header):
@@ -250,12 +224,12 @@ def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     repeated: list[str] = []
     ratings: dict[str, Any] = {}
     for name, cell in cells.items():
-        if not cell:
+        if name.startswith(SCORE):
+            record.setdefault("scores", {})[name.removeprefix(SCORE)] = parse_number(cell) if cell else None
+        elif not cell:
             continue
-        if name.startswith(RATING):
+        elif name.startswith(RATING):
             ratings[name.removeprefix(RATING)] = parse_number(cell)
-        elif name.startswith(SCORE):
-            record.setdefault("scores", {})[name.removeprefix(SCORE)] = parse_number(cell)
         elif name in (*LISTS, "ratings"):
             try:
                 record[name] = decoder(repeated)(cell)

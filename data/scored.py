@@ -1,12 +1,20 @@
-"""Scored files: examples with ratings and with the scores of any metrics."""
+"""Scores in files: those that `+exp=score` writes, and files of examples with the scores of any metrics.
 
+`+exp=score` writes JSONL, CSV, TSV or parquet by the suffix. A CSV or TSV file has the columns `id`, `scores.ASPECT`,
+`dropped_tokens`, `reason` and `explanation` (as JSON).
+"""
+
+import gzip
+import io
+import json
 import math
-from collections import defaultdict
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,53 +22,52 @@ from pydantic import ValidationError
 
 from core.example import Example
 from core.faults import InputFaults, fault, read_all, shown
+from core.scores import Scores
 from core.settings import Number
-from data.files import iterate_examples, located_examples
-from data.records import List, Record, String, Text, list_problems, require_none
-from data.score_files import read_score_rows
+from data.files import FORMS, SCORE, iterate_examples, located_examples, read_objects
+from data.records import Identified, List, Record, String, Text, check_records, list_problems, require_none
+from data.table_files import DELIMITERS, row_writer, write_parquet
+from data.text_files import form_of, temporary_path
+from meta_eval.scored_set import ScoredSet
+
+ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
 
 
-@dataclass(frozen=True)
-class ScoredFile:
-    """The examples of a file and the scores of metrics, in the order of the file.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoredFile(ScoredSet):
+    """The examples of a file and their scores by metric, or `metric/aspect`; a missing score is NaN.
+
+    If several people rated an aspect, the rating of an example is their mean.
 
     Attributes:
         path: the file.
-        examples: with ratings; if several people rated an aspect, the rating is their mean.
         lines: the line number of each example.
-        scores: by metric, or `metric/aspect`, of shape (n,); a missing score is NaN.
-        signatures: the signatures of metrics whose scores come from a file of `+exp=score`.
         raters: the ratings of each person by aspect, of shape (raters, n); a missing rating is NaN. Only aspects with
             lists of ratings are here.
     """
 
     path: Path
-    examples: tuple[Example, ...]
     lines: tuple[int, ...]
-    scores: Mapping[str, NDArray[np.float64]]
-    signatures: Mapping[str, str]
     raters: Mapping[str, NDArray[np.float64]]
+
+
+class ScoreRow(Identified):
+    """A row of a file that `+exp=score` wrote, as far as it is read."""
+
+    scores: Mapping[Text, Number | None]
 
 
 class ScoreRecord(Record):
     """The keys of a line that are not part of its example."""
 
-    scores: Mapping[Text, Number | None] | None = None
-    ratings: Mapping[String, List[Number | None]] = {}
+    scores: Mapping[Text, Number | None] = {}
+    ratings: Mapping[String, List[Number | None]] = {}  # of several people
 
 
 class MetaRecord(Record):
     """What stands beside a file that `+exp=score` wrote."""
 
     signature: Text
-
-
-@dataclass
-class _Line:
-    """The scores of a line by metric, and the ratings of its raters by aspect."""
-
-    scores: dict[str, float] = field(default_factory=dict)
-    raters: dict[str, list[float]] = field(default_factory=dict)
 
 
 def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None) -> ScoredFile:
@@ -77,13 +84,14 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Pat
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
     path = Path(path)
-    by_line: defaultdict[int, _Line] = defaultdict(_Line)
-    located = located_examples(path, take=lambda line, record: _take(by_line[line], record))
+    by_line: dict[int, ScoreRecord] = {}
+    located = located_examples(path, take=lambda line, record: _take(record, line, by_line))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
-    names = dict.fromkeys(name for line in lines for name in by_line[line].scores)
-    found = {name: np.array([by_line[line].scores.get(name, math.nan) for line in lines]) for name in names}
-    signatures: dict[str, str] = {}
+    found: dict[str, Scores] = {}
+    for name in dict.fromkeys(name for line in lines for name in by_line[line].scores):
+        column = [by_line[line].scores.get(name) for line in lines]
+        found[name] = _mark_missing(column, f"{name}|scores in {path.name}")
     if scores:
         ids, of = [example.id for example in examples], path
         outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
@@ -94,25 +102,29 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Pat
                     raise InputFaults(
                         [fault(path, 0, f"a metric must have one score, but {full} is in scores.{name} too")]
                     )
-                found[full] = column
-                signatures[full] = signature
-    return ScoredFile(
-        path, examples, lines, found, signatures, _raters(path, {line: by_line[line].raters for line in lines})
-    )
+                found[full] = _mark_missing(column, signature)
+    raters = _raters(path, {line: by_line[line].ratings for line in lines})
+    return ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters)
+
+
+def _mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
+    column = np.asarray(values, dtype=np.float64)
+    reasons = ["the file has no score" if missing else None for missing in np.isnan(column)]
+    return Scores({"score": column}, signature, reasons)
 
 
 def iterate_unscored(path: Path | str) -> Iterator[tuple[int, Example]]:
     """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
-    return iterate_examples(path, take=lambda _, record: _take(_Line(), record))
+    return iterate_examples(path, take=lambda line, record: _take(record, line, {}))
 
 
 def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
     return [Path(files)] if isinstance(files, Path | str) else [Path(file) for file in files]
 
 
-def _take(line: _Line, record: dict[str, Any]) -> list[str]:
-    """Moves scores and lists of ratings from a record to `line`, leaves the mean ratings, and returns the problems."""
-    given = {"scores": record.pop("scores", None)}
+def _take(record: dict[str, Any], line: int, by_line: dict[int, ScoreRecord]) -> list[str]:
+    """Moves scores and lists of ratings from a record to `by_line`, leaves mean ratings, and returns the problems."""
+    given = {} if (scores := record.pop("scores", None)) is None else {"scores": scores}
     ratings = record.get("ratings")
     if isinstance(ratings, Mapping):
         given["ratings"] = {aspect: values for aspect, values in ratings.items() if isinstance(values, list)}
@@ -121,25 +133,24 @@ def _take(line: _Line, record: dict[str, Any]) -> list[str]:
         found = ScoreRecord.model_validate(given)
     except ValidationError as error:
         return list_problems(error, given)
-    line.scores = {name: math.nan if score is None else score for name, score in (found.scores or {}).items()}
+    by_line[line] = found
     for aspect, values in found.ratings.items():
-        people = [value for value in values if value is not None]
-        if people:
+        if people := [value for value in values if value is not None]:
             record["ratings"][aspect] = sum(people) / len(people)
-            line.raters[aspect] = [math.nan if value is None else value for value in values]
     return []
 
 
-def _raters(path: Path, rated: Mapping[int, Mapping[str, list[float]]]) -> dict[str, NDArray[np.float64]]:
+def _raters(path: Path, lists: Mapping[int, Mapping[str, Sequence[float | None]]]) -> dict[str, NDArray[np.float64]]:
     tables: dict[str, NDArray[np.float64]] = {}
+    rated = {line: {a: values for a, values in by.items() if set(values) - {None}} for line, by in lists.items()}
     for aspect in dict.fromkeys(aspect for raters in rated.values() for aspect in raters):
         lengths = {len(raters[aspect]): line for line, raters in reversed(list(rated.items())) if aspect in raters}
         if len(lengths) > 1:
             (one, first), (other, second) = sorted(lengths.items(), key=lambda item: item[1])[:2]
             rule = f"every line must list the ratings of {shown(aspect)} by the same people, null if one is missing"
             raise InputFaults([fault(path, second, f"{rule}, found {other} ratings and {one} in line {first}")])
-        nothing = [math.nan] * next(iter(lengths))
-        tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()]).T
+        nothing = [None] * next(iter(lengths))
+        tables[aspect] = np.array([raters.get(aspect, nothing) for raters in rated.values()], dtype=np.float64).T
     return tables
 
 
@@ -165,7 +176,7 @@ def _read_outputs(
             else:
                 for aspect, score in record.scores.items():
                     column = values.setdefault(aspect, np.full(len(ids), math.nan))
-                    column[place[record.id]] = math.nan if score is None else score
+                    column[place[record.id]] = score
     lacking = [name for name in ids if name not in source]
     if lacking and not faults:
         found = f"{len(lacking)} of {len(ids)} have none, such as {shown(lacking[0])}"
@@ -195,3 +206,76 @@ def _read_signature(file: Path) -> str | None:
         return MetaRecord.model_validate_json(meta.read_bytes()).signature
     except ValidationError:
         raise InputFaults([fault(meta, 0, 'must be JSON with "signature", as +exp=score writes it')]) from None
+
+
+def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
+    """One record per example, in their order.
+
+    A record has `id`, `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
+    `explanation` if the metric gives one.
+
+    Raises ValueError if the numbers of examples and scores differ.
+    """
+    if len(examples) != len(scores):
+        raise ValueError(f"one score per example, but there are {len(examples)} examples and {len(scores)} scores")
+    for i, example in enumerate(examples):
+        numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
+        record: dict[str, Any] = {
+            "id": example.id,
+            "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
+            "dropped_tokens": scores.dropped_tokens[i],
+        }
+        if None in record["scores"].values():
+            record["reason"] = scores.reasons[i]
+        if scores.explanations:
+            record["explanation"] = scores.explanations[i]
+        yield record
+
+
+def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
+    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole."""
+    form = form_of(path, FORMS)
+    with temporary_path(path) as aside:
+        if form == ".parquet":
+            write_parquet(rows, aside, list(aspects))
+            return
+        with rows.open("rb") as source, _open_to_write(aside, path.suffix.lower() == ".gz") as target:
+            if form == ".jsonl":
+                shutil.copyfileobj(source, target)
+            else:
+                text = io.TextIOWrapper(target, encoding="utf-8", newline="", write_through=True)
+                write = row_writer(text, DELIMITERS[form])
+                write(["id", *(f"{SCORE}{aspect}" for aspect in aspects), "dropped_tokens", "reason", "explanation"])
+                for line in source:
+                    write(_cells(json.loads(line), aspects))
+                text.detach()
+
+
+@contextmanager
+def _open_to_write(path: Path, zipped: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    with path.open("wb") as file:
+        if not zipped:
+            yield file
+            return
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as compressed:  # the same bytes each time
+            yield compressed
+
+
+def _cells(row: Mapping[str, Any], aspects: Sequence[str]) -> list[Any]:
+    explanation = json.dumps(row["explanation"], ensure_ascii=False) if "explanation" in row else None
+    scores = [row["scores"].get(aspect) for aspect in aspects]
+    return [row["id"], *scores, row["dropped_tokens"], row.get("reason"), explanation]
+
+
+def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]:
+    """The valid rows with their lines; adds a fault to `faults` for every broken rule.
+
+    Raises InputFaults if the file is missing or empty, and for another suffix.
+    """
+    return check_records(path, read_objects(path, faults, _check_header), ScoreRow, faults)
+
+
+def _check_header(header: list[str]) -> tuple[list[str], bool]:
+    is_readable = "id" in header and any(name.startswith(SCORE) for name in header)
+    rule = f'the header needs a column "id" and a column "{SCORE}ASPECT", found {shown(header)}'
+    return [] if is_readable else [rule], is_readable

@@ -1,18 +1,22 @@
-"""CSV and TSV files: reads rows with the lines on which they begin, and writes rows that can be read back."""
+"""CSV and TSV files, read with the lines on which rows begin, and parquet files, by pyarrow (extra `parquet`)."""
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from core.faults import InputFaults, fault, shown
 from data.text_files import iterate_raw_lines, longest_line
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+CheckHeader: TypeAlias = Callable[[list[str]], tuple[list[str], bool]]
+ROWS = 1024  # of a parquet file, to read or write at once
 
 
 def read_rows(
-    path: Path, delimiter: str, faults: list[str], check_header: Callable[[list[str]], tuple[list[str], bool]]
+    path: Path, delimiter: str, faults: list[str], check_header: CheckHeader
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a file as cells by column, each with the number of the line on which it begins, from 1.
 
@@ -70,6 +74,12 @@ def parse_number(cell: str) -> float | str:
         return cell
 
 
+def parse_finite(text: str) -> float | None:
+    """The finite number that a text is, None for any other text."""
+    number = parse_number(text)
+    return number if isinstance(number, float) and math.isfinite(number) else None
+
+
 def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
     """A function that writes one row of cells."""
     minimal = csv.writer(file, delimiter=delimiter, lineterminator="\n")
@@ -80,3 +90,63 @@ def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
         (quoted if any(isinstance(cell, str) and "\r" in cell for cell in row) else minimal).writerow(row)
 
     return write
+
+
+def import_pyarrow(path: Path) -> Any:
+    """Imports pyarrow.parquet. Raises InputFaults if pyarrow is not installed."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        what = "a parquet file needs pyarrow: pip install 'judging-generated-text[parquet]'"
+        raise InputFaults([fault(path, 0, what)]) from error
+    return pyarrow
+
+
+def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a file as records without nulls, numbered from 1.
+
+    Raises InputFaults if the file is missing or not parquet.
+    """
+    arrow = import_pyarrow(path)
+    if not path.is_file():
+        raise InputFaults([fault(path, 0, "no such file")])
+    try:
+        file = arrow.parquet.ParquetFile(path)
+    except arrow.ArrowInvalid as error:
+        raise InputFaults([fault(path, 0, f"the file must be parquet: {error}")]) from error
+    number = 0
+    for batch in file.iter_batches(batch_size=ROWS):
+        for row in batch.to_pylist(maps_as_pydicts="strict"):
+            number += 1
+            yield number, _without_nulls(row)
+
+
+def write_parquet(records: Path, path: Path, aspects: list[str]) -> None:
+    """Writes the score records of a JSONL file as parquet; explanations are JSON texts."""
+    arrow = import_pyarrow(path)
+    columns = arrow.schema(
+        [
+            ("id", arrow.string()),
+            ("scores", arrow.struct([(aspect, arrow.float64()) for aspect in aspects])),
+            ("dropped_tokens", arrow.int64()),
+            ("reason", arrow.string()),
+            ("explanation", arrow.string()),
+        ]
+    )
+    with arrow.parquet.ParquetWriter(path, columns) as writer, records.open(encoding="utf-8") as lines:
+        rows: list[dict[str, Any]] = []
+        for line in lines:
+            row = json.loads(line)
+            if "explanation" in row:
+                row["explanation"] = json.dumps(row["explanation"], ensure_ascii=False)
+            rows.append(row)
+            if len(rows) == ROWS:
+                writer.write_table(arrow.Table.from_pylist(rows, columns))
+                rows = []
+        writer.write_table(arrow.Table.from_pylist(rows, columns))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return value

@@ -1,15 +1,20 @@
 """Words of a text: one rule for each demand, because no rule fits all metrics and a score changes with its rule.
 
 A rule that is a pattern has words as its matches. MARS's rule (`split_words`) knows contractions, scripts and pictures.
-`spell` writes dialogues that are lower-cased, tokenised or neither in one way. Sentences are in `data.sentences`,
-jieba's Chinese words in `data.chinese`.
+`spell` writes dialogues that are lower-cased, tokenised or neither in one way. `split_chinese` asks jieba.
+Sentences are in `data.sentences`.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import jieba
 
 # Runs of letters, digits and underscores: what a small infilling model of CTRLEval learns to fill in.
 RUNS = re.compile(r"\w+")
@@ -225,3 +230,29 @@ def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[
     if spelling == "as_is":
         return [tuple(turns) for turns in dialogues]
     return [tuple(normal_spelling(turn) for turn in turns) for turns in dialogues]
+
+
+@cache
+def _segmenter() -> "jieba.Tokenizer":
+    """jieba with its cache in the user's own cache folder.
+
+    By default jieba reads its cache from the system's temporary folder, where other users of the machine could plant
+    another dictionary.
+    """
+    import jieba  # slow to import, and few need it
+    import pooch
+
+    folder = Path(pooch.os_cache("judging-generated-text"))
+    folder.mkdir(parents=True, exist_ok=True)
+    segmenter = jieba.Tokenizer()
+    segmenter.tmp_dir = str(folder)  # pyright: ignore[reportAttributeAccessIssue]; jieba's class says None
+    return segmenter
+
+
+def split_chinese(text: str) -> list[str]:
+    """The words of a text, and what stands between them.
+
+    >>> split_chinese("我们喜欢诗歌")
+    ['我们', '喜欢', '诗歌']
+    """
+    return _segmenter().lcut(text)

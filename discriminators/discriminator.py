@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
-from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import MissingModel, SettingFault, blame_file
@@ -29,10 +28,9 @@ from discriminators.vocabulary import (
     load_vocabulary,
     train_vocabulary,
 )
-from models.batching import batches_by_budget, halve_when_out_of_memory
+from models.batching import read_in_batches
 from models.encoders import load_encoder
-from models.identity import tokenizer_fingerprint, weights_fingerprint
-from models.loading import load_pretrained, load_weights
+from models.loading import load_pretrained, load_weights, tokenizer_fingerprint, weights_fingerprint
 from models.model import readable_tokens
 from models.windows import Truncation
 
@@ -107,7 +105,6 @@ class Discriminator:
         if self.settings.get("spelling", "as_is") != "as_is":
             texts = spell(texts, self.settings["spelling"])
         rows, dropped = read(texts, self.tokens, self.truncation, skip_empty=skip_empty)
-        batches = batches_by_budget([len(row.ids) for row in rows], self.token_budget)
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
@@ -118,10 +115,9 @@ class Discriminator:
             ids, mask = pad_rows([rows[i] for i in batch], self.tokens.layout.pad)
             return list(self.network(ids.to(device), mask.to(device)).double().cpu().numpy().reshape(len(batch), -1))
 
-        for batch in tqdm(batches, desc="discriminator", delay=3, leave=False, disable=None):
-            chosen = [rows[i] for i in batch]
-            found = np.stack(halve_when_out_of_memory(read_batch, batch))
-            np.add.at(logits, [row.text for row in chosen], found * np.array([[row.weight] for row in chosen]))
+        found = read_in_batches([len(row.ids) for row in rows], self.token_budget, read_batch, "discriminator")
+        for row, each in zip(rows, found, strict=True):
+            logits[row.text] += row.weight * each
         self.network.train(training)
         return logits if self.labels else logits[:, 0], dropped
 

@@ -33,8 +33,7 @@ from discriminators.texts import SHORTEST
 from discriminators.vocabulary import SPECIAL, Vocabulary
 from models.batching import batches_by_budget
 from models.loading import load_pretrained, load_weights
-from models.model import plain_token_ids
-from models.tokens import decode_tokens
+from models.model import decode_tokens, plain_token_ids
 
 SETTINGS = "guide.json"
 NOT_READ = -1  # for special tokens, which the guide does not read

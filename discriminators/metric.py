@@ -56,14 +56,8 @@ class DiscriminatorScore:
     @property
     def signature(self) -> str:
         """One line: the metric, its settings, model and versions."""
-        return signature(
-            "discriminator",
-            libraries=MODEL_LIBRARIES,
-            discriminator=self.discriminator.settings["kind"],
-            identity=self.discriminator.identity,
-            dialogues=self.dialogues,
-            explain=self.explain,  # kept rows hold the explanations
-        )
+        # kept rows hold the explanations
+        return _sign("discriminator", self.discriminator, dialogues=self.dialogues, explain=self.explain)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a text without tokens.
@@ -101,20 +95,14 @@ class LabelDiscriminatorScore:
         """Raises InputFaults for a folder without a discriminator, or with one that has no labels."""
         (found,) = load_discriminators([folder], device)
         if not found.labels:
-            raise InputFaults(
-                [f"{folder}: must be the folder of a classifier of labels, found one with a single logit"]
-            )
+            rule = "must be the folder of a classifier of labels"
+            raise InputFaults([f"{folder}: {rule}, found one with a single logit"])
         return cls(found)
 
     @property
     def signature(self) -> str:
         """One line: the metric, its settings, model and versions."""
-        return signature(
-            "discriminator_label",
-            libraries=MODEL_LIBRARIES,
-            discriminator=self.discriminator.settings["kind"],
-            identity=self.discriminator.identity,
-        )
+        return _sign("discriminator_label", self.discriminator)
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN for a blank text and without label.
@@ -126,18 +114,18 @@ class LabelDiscriminatorScore:
     def _score(self, examples: Sequence[Example]) -> Scores:
         labels = self.discriminator.labels
         known = ", ".join(labels)
-        faults = [
-            (i, f'"label" must be one of {known}, found {example.label!r}')
-            for i, example in enumerate(examples)
-            if example.label not in labels
-        ]
-        if faults:
+        rule = f'"label" must be one of {known}, found'
+        if faults := [(i, f"{rule} {e.label!r}") for i, e in enumerate(examples) if e.label not in labels]:
             raise ExampleFaults(faults)
         logits, reasons, dropped = _read(examples, self.discriminator)
         columns = [labels.index(example.label or "") for example in examples]
-        return Scores(
-            {"quality": softmax(logits, axis=1)[range(len(examples)), columns]}, self.signature, reasons, dropped
-        )
+        quality = softmax(logits, axis=1)[range(len(examples)), columns]
+        return Scores({"quality": quality}, self.signature, reasons, dropped)
+
+
+def _sign(name: str, discriminator: Discriminator, **settings: bool) -> str:
+    kind, identity = discriminator.settings["kind"], discriminator.identity
+    return signature(name, libraries=MODEL_LIBRARIES, discriminator=kind, identity=identity, **settings)
 
 
 def _segments(example: Example) -> tuple[str, ...]:

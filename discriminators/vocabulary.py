@@ -12,8 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from core.faults import SettingFault, blame_file
 from core.settings import Count, checked_dataclass, read_settings
-from data.chinese import split_chinese
-from data.words import RUNS_AND_MARKS
+from data.words import RUNS_AND_MARKS, split_chinese
 from discriminators.segments import Layout
 from models.model import plain_token_ids
 

@@ -45,6 +45,7 @@ class Run:
         loggers: returns the Lightning loggers of one training by its name; they log its metrics as `name/metric`.
         progress: `with run.progress("sampling negatives", total=n) as advance: ... advance(1)`.
         precision: of the training (`32-true`, `bf16-mixed`); the hash of a trained model includes it.
+        cues: whether agreement stands beside that of cheap cues.
         timings: seconds per step, filled by `timed`.
     """
 
@@ -56,6 +57,7 @@ class Run:
     loggers: Callable[[str], list[Logger]]
     progress: Progress
     precision: str = "32-true"
+    cues: bool = True
     timings: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -73,7 +75,7 @@ class Table:
     """A table other than agreement with ratings.
 
     Attributes:
-        title: its heading.
+        title: its heading; in results.json each of its rows has it as `table`.
         caption: what the columns are, their units and direction.
         rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
             which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -10,7 +11,9 @@ from matplotlib.figure import Figure
 from core.signature import MODEL_LIBRARIES, Setting, signature
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import scores_against_ratings, training_curves
-from experiments.training.trained import Trained, folders_of
+from experiments.training import Trained, folders_of
+from meta_eval.agreement import Agreement, note_cues
+from meta_eval.cues import FOLDS
 from meta_eval.scored_set import ScoredSet
 
 
@@ -54,15 +57,17 @@ def present(
     learned = {name: model for name, model in models.items() if model.is_language_model}
     drawn = [each for each in sets if each.aspects] if drawn is None else drawn
     curves = {name: model.curve for name, model in learned.items()}
+    rows = [row for each in sets for row in measure_agreement(run, each)]
     return Outcome(
         signature=signature(
             run.name,
             libraries=MODEL_LIBRARIES,
             **{name: model.identity for name, model in models.items()},
             **(settings or {}),
+            cues=f"ridge-{FOLDS}" if run.cues and rows else None,
             seed=run.seed,
         ),
-        rows=[row for each in sets for row in each.agreement],
+        rows=rows,
         tables=tables,
         scored=sets,
         shown=shown,
@@ -72,7 +77,7 @@ def present(
             **(plots or {}),
         },
         models={**folders_of(models), **(folders or {})},
-        notes=list(dict.fromkeys(notes)),
+        notes=list(dict.fromkeys([*notes, *note_cues(rows)])),
         figures={
             **{f"{name} held-out NLL (nats per token)": model.held_out_nll for name, model in learned.items()},
             **(figures or {}),
@@ -80,3 +85,8 @@ def present(
         files=files,
         synthetic=synthetic,
     )
+
+
+def measure_agreement(run: Run, scored: ScoredSet) -> tuple[Agreement, ...]:
+    """The agreement of every metric with the ratings, beside that of cheap cues unless `cues=none`."""
+    return scored.add_cheap_cues(run.seed).agreement if run.cues else replace(scored, has_cues=False).agreement

@@ -18,7 +18,7 @@ sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for 
 from core.faults import SettingFault, printable  # noqa: E402
 from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
-from experiments.runner.streams import open_streams  # noqa: E402
+from experiments.runner.terminal import open_streams  # noqa: E402
 
 USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
 

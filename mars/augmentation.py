@@ -17,9 +17,9 @@ from typing import Any
 from tqdm import tqdm
 
 from core.faults import ExampleFaults
-from mars.cloze import Augmentation, Augmented, Fill, Job
 from mars.lockstep import Filler, TokenBlank, TokenJob, fill_in_lockstep
 from mars.masking import Blank, Kept, Template
+from mars.references import Augmentation, Augmented, Fill, Job
 from mars.slots import check_model, get_output_embeddings
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, halve_when_out_of_memory
@@ -117,9 +117,9 @@ def _tokenize_jobs(filler: Filler, jobs: Sequence[Job], indices: Sequence[int]) 
             else:
                 opening = ids[part.text]
         job = TokenJob((lm.start,), opening, tuple(blanks), dropped=0)
-        if (needed := 1 + job.longest_text) > lm.longest:
+        if (needed := 1 + job.max_length) > lm.longest:
             faults.append((i, f"the model reads {lm.longest} tokens at once, but the reference alone has {needed}"))
-        fitting, dropped = cut_end(ids[context], min(lm.longest - needed, settings.longest_context))
+        fitting, dropped = cut_end(ids[context], min(lm.longest - needed, settings.max_context))
         found.append(replace(job, prompt=(lm.start, *fitting), dropped=dropped))
     if faults:
         raise ExampleFaults(faults)

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from data.words import is_clitic
 from mars import judging
-from mars.cloze import Augmentation, Fill
 from mars.judging import DOUBT, TIE, judge_lengths
-from mars.planning import NO_WORD, divergence, plan
+from mars.planning import NO_WORD, divergence, plan_states
+from mars.references import Augmentation, Fill
 from mars.slots import Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, pad
@@ -42,7 +42,7 @@ class TokenJob:
     dropped: int
 
     @property
-    def longest_text(self) -> int:
+    def max_length(self) -> int:
         """The most tokens that the text can have, without the prompt."""
         return len(self.opening) + sum(blank.length + len(blank.after) for blank in self.blanks)
 
@@ -50,7 +50,7 @@ class TokenJob:
     def capacity(self) -> int:
         """The most slots that a row can need."""
         copies = max(blank.length * len(blank.after) for blank in self.blanks)
-        return len(self.prompt) + self.longest_text + copies
+        return len(self.prompt) + self.max_length + copies
 
 
 @dataclass
@@ -196,7 +196,7 @@ class _Batch:
         """The tokens, their log P under the plain model, KL from it, and whether the choice was a close call."""
         filler, s = self.filler, self.filler.settings
         words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
-        planned = plan(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl, s.reward)
+        planned = plan_states(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl)
         token, close = pick(planned.logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")
@@ -215,37 +215,46 @@ class _Batch:
             rows[i].keep(*self._best_length(rows[i], []), self.filler.tokens)
 
     def _judge_together(self, group: Sequence[int]) -> None:
+        """Judges the fills of these rows in one pass.
+
+        It reads the last token of each fill and, after each length of the fill, a copy of the text after the blank.
+        """
         rows = [self.rows[i] for i in group]
-        readings = [
+        layouts = [
             judging.lay_out_branches(row.fill[-1], row.read_after, len(row.text), row.blank.length, row.whole)
             for row in rows
         ]
-        read = self.slots.read(readings, group)
+        read = self.slots.read(layouts, group)
         self.states[list(group), [row.blank.length - 1 for row in rows]] = read[:, 0]
         fills = [self.states[i, [m - 1 for m in row.whole]] for i, row in zip(group, rows, strict=True)]
-        copies = [states[1 : len(reading.ids)] for states, reading in zip(read, readings, strict=True)]
-        following = self._following_scores(rows, fills, copies)
-        moved: list[tuple[int, range, range]] = []
-        for i, row, fill, copy, scores in zip(group, rows, fills, copies, following, strict=True):
-            length, perplexities = self._best_length(row, scores)
+        copies = [states[1 : len(layout.ids)] for states, layout in zip(read, layouts, strict=True)]
+        following = [
+            judging.gather_following_states(fill, copy, len(row.blank.after)).flatten(0, 1)
+            for row, fill, copy in zip(rows, fills, copies, strict=True)
+        ]
+        tokens = [token for row in rows for _ in row.whole for token in row.blank.after]
+        scores = iter(judging.score_tokens(self.filler.embeddings, torch.cat(following), tokens))
+        moves: list[tuple[int, range, range]] = []
+        for i, row, fill, copy, states in zip(group, rows, fills, copies, following, strict=True):
+            length, perplexities = self._best_length(row, list(islice(scores, len(states))))
             if not row.is_last:
-                words, chosen = len(row.blank.after), row.whole.index(length)
-                self.hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
-                start, end = len(row.text) + row.blank.length + chosen * words, len(row.text) + length
-                moved.append((i, range(start, start + words), range(end, end + words)))
+                moves.append(self._continue_after(i, length, fill, copy))
             row.keep(length, perplexities, self.filler.tokens)
-        if moved:
-            self.slots.move(*zip(*moved, strict=True))
+        if moves:
+            self.slots.move(*zip(*moves, strict=True))
 
-    def _following_scores(
-        self, rows: Sequence[Filling], fills: Sequence[Tensor], copies: Sequence[Tensor]
-    ) -> list[list[float]]:
-        """For every row, log P of its kept text after each length, one length after the other."""
-        together = list(zip(rows, fills, copies, strict=True))
-        states = [judging.gather_following_states(f, c, len(row.blank.after)).flatten(0, 1) for row, f, c in together]
-        tokens = [token for row, fill, _ in together for _ in fill for token in row.blank.after]
-        scores = iter(judging.score_tokens(self.filler.embeddings, torch.cat(states), tokens))
-        return [list(islice(scores, len(state))) for state in states]
+    def _continue_after(
+        self, i: int, length: int, fill: Float[Tensor, "lengths dim"], copy: Float[Tensor, "read dim"]
+    ) -> tuple[int, range, range]:
+        """Goes on after the copy that follows this length of a fill.
+
+        Returns the row, the slots that hold the copy, and those that it belongs to.
+        """
+        row = self.rows[i]
+        words, chosen = len(row.blank.after), row.whole.index(length)
+        self.hidden[i] = copy[(chosen + 1) * words - 1] if words else fill[chosen]
+        start, end = len(row.text) + row.blank.length + chosen * words, len(row.text) + length
+        return i, range(start, start + words), range(end, end + words)
 
     def _best_length(self, row: Filling, following: Sequence[float]) -> tuple[int, list[float]]:
         """The best length of a fill, and the perplexity of every length."""

@@ -1,17 +1,22 @@
 """Masking: which words of a human reference become blanks (MARS, section 2.1 and Appendix A). No model here."""
 
 import itertools
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
+from core.faults import InputFaults, fault
 from core.settings import Count, Positive, checked_dataclass
-from data.documents import DocumentFrequencies
+from data.documents import DocumentFrequencies, count_documents, read_documents
+from data.text_files import open_atomically, read_text
 from data.words import Word, fold, is_punctuation, split_words
 from mars.english import PartOfSpeech
 from mars.tagging import Tagger
@@ -62,6 +67,44 @@ class Kept:
 
 Template = tuple[Blank | Kept, ...]
 """Blanks and kept runs in turn. A kept run at the end includes the white space at the end of the reference."""
+
+
+def fold_words(text: str) -> list[str]:
+    """The folded words of a text."""
+    return [fold(word.text) for word in split_words(text)]
+
+
+def count_corpus(texts: Sequence[str]) -> DocumentFrequencies:
+    """In how many of the texts each folded word occurs: the corpus X of Eq. 1.
+
+    >>> count_corpus(["A cat.", "a dog"]).containing["a"]
+    2
+    """
+    return count_documents(texts, fold_words)
+
+
+def save_documents(frequencies: DocumentFrequencies, path: Path) -> None:
+    """Writes a table for `load_documents`."""
+    with open_atomically(path) as file:
+        file.write(json.dumps(asdict(frequencies), ensure_ascii=False) + "\n")
+
+
+def load_documents(path: Path | str) -> DocumentFrequencies:
+    """Reads a table that `save_documents` wrote (.json), or counts a corpus (`read_documents`).
+
+    Raises InputFaults for what is wrong with the file.
+    """
+    path = Path(path)
+    if path.suffix != ".json":
+        return count_corpus(read_documents(path))
+    faults: list[str] = []
+    text = read_text(path, faults)
+    if faults:
+        raise InputFaults(faults)
+    try:
+        return TypeAdapter(DocumentFrequencies).validate_json(text)
+    except ValidationError:
+        raise InputFaults([fault(path, 0, "must be a table that +exp=idf wrote, but cannot be read")]) from None
 
 
 def priorities(
@@ -214,7 +257,7 @@ def make_templates(
     found = split_words(reference)
     folded = [fold(word.text) for word in found]
     value = priorities(folded, tagger([word.text for word in found]), documents, masking)
-    cost = costs([fold(word.text) for word in split_words(context)], folded, masking.shared_cost)
+    cost = costs(fold_words(context), folded, masking.shared_cost)
     budgets = [budget(ratio, len(found), masking.rounding) for ratio in ratios]
     best = knapsack_table(value, cost, max(budgets, default=0))
     return [make_template(reference, found, choose_words(best, cost, w)) for w in budgets]

@@ -1,9 +1,9 @@
 """MARS: a candidate's similarity to a human reference and to references augmented from it (Liu et al., ACL 2021)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -13,17 +13,17 @@ from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores, fields
 from core.selection import references_of, select_complete
-from core.settings import AscendingRatios, Positive, check
+from core.settings import AscendingRatios, Count, Positive, check, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from data.documents import DocumentFrequencies
 from mars.augmentation import SelfPlanningAugmenter
-from mars.cloze import Augmentation, Augmenter
-from mars.documents import count_words, load_documents
-from mars.masking import Masking
+from mars.masking import Masking, count_corpus, load_documents
 from mars.naive import NaiveAugmenter
 from mars.references import (
+    Augmentation,
     Augmentations,
     AugmentedReference,
+    Augmenter,
     ReferenceKey,
     RefusedReference,
     augment_references,
@@ -32,11 +32,12 @@ from mars.references import (
 from mars.score import cosine, mars, ratio_weights
 from mars.tagging import Tagger, load_tagger
 from models.causal import CausalLM
-from models.embedders import Embedder, load_embedder
-from models.identity import tokenizer_fingerprint
+from models.encoders import CachedEmbedder, Embedder, load_embedder
+from models.loading import tokenizer_fingerprint
 from models.masked import MaskedLM
 
 AugmenterName = Literal["self_planning", "naive", "none"]
+MetricMaker: TypeAlias = "Callable[[AugmenterName, str | None], MARS]"
 RATIOS = (0.0, 0.2, 0.4, 0.6)  # stories and news; question answering takes (0, 0.2)
 
 
@@ -104,63 +105,26 @@ class MARS:
         cls,
         language_model: str | None,
         encoder: str = "offline",
-        ratios: Sequence[float] = RATIOS,
-        q: float = 0.8,
         augmenter: AugmenterName = "self_planning",
-        tagger: str = "builtin",
-        static_vectors: bool = False,
         kept: str | Path | None = None,
-        documents: str | Path | None = None,
-        masking: Masking | None = None,
-        token_budget: int = 8192,
-        device: str = "cpu",
-        dtype: str = "float32",
-        **augmentation: Any,
+        **settings: Any,
     ) -> "MARS":
         """Loads a language model and an encoder by hub name or folder.
 
         Args:
             language_model: a causal model, or a masked one for `naive`; not needed for `none`.
             encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
-            ratios: masking ratios lambda, ascending from 0.
-            q: weight of each ratio relative to the one before.
             augmenter: `self_planning`; `naive`, a masked model that writes a token per word; or `none`.
-            tagger: `builtin`, `nltk` or `spacy:MODEL`.
-            static_vectors: use the encoder's input embeddings as word vectors (Table 4).
-            documents: a corpus or a saved table (`load_documents`); None takes the references of each call.
-            masking: which words are masked first, and at what cost; None takes the paper's values.
             kept: a folder of stages with a cache of augmented references; None keeps none.
-            token_budget: padded tokens in a batch.
-            device, dtype: of the models.
-            augmentation: settings of `Augmentation`.
+            settings: the other ones of `MarsSettings`.
 
         Raises MissingModel where neither a folder nor a reachable hub has a model. Before any model is loaded, raises
         SettingFault for settings that break a rule and InputFaults for a tagger that is not installed.
         """
         check(AugmenterName, augmenter=augmenter)
-        check(AscendingRatios, ratios=ratios)
-        check(Positive, q=q)
         if language_model is None and augmenter != "none":
             raise SettingFault(f"the augmenter {augmenter} needs a language_model: a hub name or a folder")
-        settings = Augmentation(**augmentation)
-        chosen_tagger = load_tagger(tagger)
-        frequencies = None if documents is None else load_documents(documents)
-        filler: Augmenter | None = None
-        described = {"language_model": language_model, "encoder": encoder}
-        if augmenter == "self_planning":
-            lm = CausalLM.from_pretrained(str(language_model), device, dtype)
-            described["tokenizer"] = tokenizer_fingerprint(lm.tokenizer)
-            filler = SelfPlanningAugmenter(lm, settings, token_budget)
-        elif augmenter == "naive":
-            masked = MaskedLM.from_pretrained(str(language_model), device, dtype)
-            described["tokenizer"] = tokenizer_fingerprint(masked.tokenizer)
-            filler = NaiveAugmenter(masked, settings.use_context, token_budget)
-        embedder = load_embedder(encoder, static_vectors, device, dtype)
-        folder = None if kept is None else Path(kept)
-        chosen_ratios = tuple(map(float, ratios))
-        return cls(
-            filler, embedder, chosen_tagger, described, chosen_ratios, q, folder, frequencies, masking or Masking()
-        )
+        return MarsSettings(encoder, **settings).load(kept)(augmenter, language_model)
 
     @property
     def signature(self) -> str:
@@ -185,7 +149,7 @@ class MARS:
 
     def with_corpus(self, examples: Iterable[Example]) -> "MARS":
         """The metric with the references of these examples as X, unless it has `documents`."""
-        return replace(self, documents=self._frequencies(examples))
+        return replace(self, documents=self._count_documents(examples))
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality` for the text and references of each example, with its context.
@@ -200,13 +164,13 @@ class MARS:
 
         Raises ValueError for a ratio that was not compared.
         """
-        values = np.array([self._best(one)[0] for one in compared], np.float64)
+        values = np.array([self._find_best(one)[0] for one in compared], np.float64)
         unknown = f"{self.embedder.name} has no vector for the text or its references"
         return Scores(
             {"quality": values},
             self._signature(compared[0].documents) if compared else self.signature,
             [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
-            [one.dropped + self._dropped_context(one) for one in compared],
+            [one.dropped + self._count_dropped(one) for one in compared],
             [self._explain(one) for one in compared],
         )
 
@@ -214,14 +178,14 @@ class MARS:
         """The cosines of every example with its references at every masking ratio, in the order of the examples."""
         selection = select_complete(examples, self.requires, "mars")
         chosen = [examples[i] for i in selection.indices]
-        nothing, documents = np.empty((0, len(self.ratios))), self._frequencies(chosen)
+        nothing, documents = np.empty((0, len(self.ratios))), self._count_documents(chosen)
         found = [Compared(self.ratios, nothing, documents.corpus, reason=reason) for reason in selection.reasons]
-        by_reference = self._augmented(chosen, documents)
+        by_reference = self._augment(chosen, documents)
         of_example = [[by_reference[key] for key in list_reference_keys(example)] for example in chosen]
         usable = [tuple(row for row in rows if not isinstance(row, RefusedReference)) for rows in of_example]
         texts_and_rows = list(zip([example.full_text for example in chosen], usable, strict=True))
         pairs = [(text, one.augmented.text) for text, rows in texts_and_rows for row in rows for one in row]
-        cosines = self._cosines(pairs).reshape(-1, len(self.ratios))
+        cosines = self._compute_cosines(pairs).reshape(-1, len(self.ratios))
         start = 0
         for index, example, rows, all_rows in zip(selection.indices, chosen, usable, of_example, strict=True):
             refused = tuple(row for row in all_rows if isinstance(row, RefusedReference))
@@ -240,20 +204,20 @@ class MARS:
         """
         select_complete(examples, self.requires, "mars")
         chosen = [e for e in examples if references_of(e)]
-        return list(self._augmented(chosen, self._frequencies(chosen)).values())
+        return list(self._augment(chosen, self._count_documents(chosen)).values())
 
-    def _frequencies(self, examples: Iterable[Example]) -> DocumentFrequencies:
+    def _count_documents(self, examples: Iterable[Example]) -> DocumentFrequencies:
         """Those given, or those of the references of the examples."""
-        return self.documents or count_words(sorted({text for e in examples for text in references_of(e)}))
+        return self.documents or count_corpus(sorted({text for e in examples for text in references_of(e)}))
 
-    def _augmented(
+    def _augment(
         self, examples: Sequence[Example], documents: DocumentFrequencies
     ) -> dict[ReferenceKey, Augmentations]:
         return augment_references(
             examples, self.ratios, self.augmenter, self.tagger, documents, self.masking, kept=self.kept
         )
 
-    def _cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    def _compute_cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         if not pairs:
             return np.empty(0)
         distinct = {text: i for i, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
@@ -261,34 +225,101 @@ class MARS:
         first, second = (vectors[[distinct[pair[side]] for pair in pairs]] for side in (0, 1))
         return cosine(first, second)
 
-    def _chosen_cosines(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
+    def _choose_cosines(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
         """The cosines at this metric's ratios."""
         return one.cosines[:, [one.ratios.index(ratio) for ratio in self.ratios]]
 
-    def _dropped_context(self, one: Compared) -> int:
+    def _count_dropped(self, one: Compared) -> int:
         """How many tokens of the context were cut at most, at this metric's ratios."""
         counted = (each for row in one.references for each in row if each.ratio in self.ratios)
         return max((each.augmented.dropped_context for each in counted), default=0)
 
-    def _best(self, one: Compared) -> tuple[float, int]:
+    def _find_best(self, one: Compared) -> tuple[float, int]:
         """Eq. 7 with the best reference, and its index; NaN and -1 where there is none."""
-        scores = mars(self._chosen_cosines(one), self.q)
+        scores = mars(self._choose_cosines(one), self.q)
         if np.isnan(scores).all():
             return float("nan"), -1
         best = int(np.nanargmax(scores))
         return float(scores[best]), best
 
     def _explain(self, one: Compared) -> dict[str, Any]:
-        score, best = self._best(one)
+        score, best = self._find_best(one)
         refused = {"refused": [{"reference": r.reference, "reason": r.reason} for r in one.refused]}
         if best < 0:
             return refused if one.refused else {}
         by_ratio = {augmented.ratio: augmented for augmented in one.references[best]}
         weights = ratio_weights(len(self.ratios), self.q).tolist()
-        cosines = self._chosen_cosines(one)[best].tolist()
+        cosines = self._choose_cosines(one)[best].tolist()
         return {
             "reference": one.references[best][0].reference,
             "score": score,
             "ratios": [by_ratio[r].explain(w, c) for r, w, c in zip(self.ratios, weights, cosines, strict=True)],
             **(refused if one.refused else {}),
         }
+
+
+@checked_dataclass
+class MarsSettings:
+    """Settings of MARS; its language model may still have to be trained.
+
+    Attributes:
+        encoder: `offline`, a sentence-transformers model, an encoder (mean-pooled), or a file of word vectors.
+        ratios: masking ratios lambda, ascending from 0.
+        q: the weight of each ratio relative to the one before (Eq. 7).
+        documents: a corpus or a saved table for the IDF of Eq. 1 (`load_documents`); None takes the references of each
+            call.
+        masking: which words are masked first, and at what cost.
+        augmentation: how blanks are filled.
+        tagger: `builtin`, `nltk` or `spacy:MODEL`.
+        static_vectors: use the encoder's input embeddings as word vectors (Table 4).
+        token_budget: padded tokens in a batch.
+        device, dtype: of the models.
+    """
+
+    encoder: str = "offline"
+    ratios: AscendingRatios = RATIOS
+    q: Positive = 0.8
+    documents: str | Path | None = None
+    masking: Masking = field(default_factory=Masking)
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    tagger: str = "builtin"
+    static_vectors: bool = False
+    token_budget: Count = 8192
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def load(self, kept: str | Path | None = None, caches_vectors: bool = False) -> MetricMaker:
+        """Loads everything but the language model. What it returns makes the metric from an augmenter and its model.
+
+        Args:
+            kept: a folder of stages with a cache of augmented references; None keeps none.
+            caches_vectors: whether texts are embedded once, for several variants of the metric.
+
+        Raises InputFaults for a tagger, an encoder or a corpus that is missing.
+        """
+        tagger = load_tagger(self.tagger)
+        documents = None if self.documents is None else load_documents(self.documents)
+        embedder = load_embedder(self.encoder, self.static_vectors, self.device, self.dtype)
+        embedder = CachedEmbedder(embedder) if caches_vectors else embedder
+        folder, ratios = None if kept is None else Path(kept), tuple(map(float, self.ratios))
+
+        def make(augmenter: AugmenterName, language_model: str | None) -> MARS:
+            described = {"language_model": language_model, "encoder": self.encoder}
+            filler = None if language_model is None else self.load_augmenter(augmenter, language_model)
+            if filler is not None:
+                described["tokenizer"] = tokenizer_fingerprint(filler.lm.tokenizer)
+            return MARS(filler, embedder, tagger, described, ratios, self.q, folder, documents, self.masking)
+
+        return make
+
+    def load_augmenter(self, name: AugmenterName, language_model: str) -> SelfPlanningAugmenter | NaiveAugmenter | None:
+        """Loads a language model by hub name or folder, and makes an augmenter of it."""
+        match name:
+            case "self_planning":
+                lm = CausalLM.from_pretrained(language_model, self.device, self.dtype)
+                return SelfPlanningAugmenter(lm, self.augmentation, self.token_budget)
+            case "naive":
+                masked = MaskedLM.from_pretrained(language_model, self.device, self.dtype)
+                return NaiveAugmenter(masked, self.augmentation.use_context, self.token_budget)
+            case "none":
+                return None

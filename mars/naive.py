@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.faults import ExampleFaults
-from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
+from mars.references import Augmented, Fill, Job
 from models.masked import MaskedLM, most_likely_at_masks
 from models.windows import cut_end
 
@@ -34,31 +34,31 @@ class NaiveAugmenter:
 
         Raises ExampleFaults for all references that are longer than the model reads.
         """
-        texts = [self._text(job) for job in jobs]
+        texts = [self._mask(job) for job in jobs]
         special = 2 + self.lm.separators
         rooms = [self.lm.longest - len(text) - special for text in texts]
         if faults := [(i, room) for i, room in enumerate(rooms) if room < 0]:
             rule = f"the model reads {self.lm.longest} tokens at once, but the reference alone has"
             raise ExampleFaults((i, f"{rule} {len(texts[i])} and {special} special ones") for i, _ in faults)
-        contexts = [self._ids(job.context) if self.use_context else [] for job in jobs]
+        contexts = [self._encode(job.context) if self.use_context else [] for job in jobs]
         cut = [cut_end(context, room) for context, room in zip(contexts, rooms, strict=True)]
         rows = [self.lm.framed(context, text) for (context, _), text in zip(cut, texts, strict=True)]
         found = most_likely_at_masks(self.lm, rows, self.token_budget)
-        return [self._filled(job, tokens, lost) for job, tokens, (_, lost) in zip(jobs, found, cut, strict=True)]
+        return [self._fill(job, tokens, lost) for job, tokens, (_, lost) in zip(jobs, found, cut, strict=True)]
 
-    def _text(self, job: Job) -> list[int]:
+    def _mask(self, job: Job) -> list[int]:
         """The template with a mask for each masked word."""
         mask = self.lm.special("mask")
         return [
             token
             for part in job.template
-            for token in ([mask] * part.count if isinstance(part, Blank) else self._ids(part.text))
+            for token in ([mask] * part.count if isinstance(part, Blank) else self._encode(part.text))
         ]
 
-    def _ids(self, text: str) -> list[int]:
+    def _encode(self, text: str) -> list[int]:
         return self.lm.tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
-    def _filled(self, job: Job, tokens: Sequence[int], dropped: int) -> Augmented:
+    def _fill(self, job: Job, tokens: Sequence[int], dropped: int) -> Augmented:
         text, fills, at = "", [], 0
         for part in job.template:
             if isinstance(part, Kept):

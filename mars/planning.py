@@ -7,19 +7,16 @@ The paper samples an action and weighs a scalar reward with its probability (Eq.
 keeps only the sign of the reward, so it does not depend on the words to come. Here the reward itself is differentiated.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import normalize
 
-Rule = Literal["log_probability", "cosine"]
 NO_WORD = -1
 FARTHEST = 10.0  # no logit moves further, which matters where the target KL is out of reach
 SATISFIED = 1e-2  # a gradient below this share of its possible size is not scaled up
 CLOSE = 1e-3  # a share of the target KL; from there one more of Newton's steps is exact
-CERTAIN = 1e-8  # the same for `cosine` where one token has all the probability and no step changes the expectation
 
 
 class Planned(NamedTuple):
@@ -30,64 +27,29 @@ class Planned(NamedTuple):
     plain: Float[Tensor, "rows vocabulary"]
 
 
-class Direction(NamedTuple):
-    """The gradient of the reward, and the sizes below which it is not scaled up.
-
-    Attributes:
-        gradient: xi times the gradient by the hidden states.
-        shrink: a step may be this much shorter because the reward is nearly satisfied; at least 1.
-        least_shift: the largest logit shift of a gradient that is too small; 0 without words.
-    """
-
-    gradient: Float[Tensor, "rows dim"]
-    shrink: Float[Tensor, " rows"]
-    least_shift: Float[Tensor, " rows"]
-
-
 def reward_gradient(
     logits: Float[Tensor, "rows vocabulary"],
     embeddings: Float[Tensor, "vocabulary dim"],
     words: Int[Tensor, "rows words"],
     xi: float = 1.3,
-    rule: Rule = "log_probability",
-) -> Direction:
-    """The gradient of the reward (Eq. 5: how close the next token is to the words after the blank) at the logits h E^T.
+) -> Float[Tensor, "rows dim"]:
+    """xi times the gradient by h of the reward at the logits h E^T.
 
-    As printed the dimensions of Eq. 5 do not match. With p = softmax(h E^T / xi) and the expected embedding e = p E,
-    `log_probability` reads it as sum_w log p_w, whose gradient is sum_w E_w - |W| e. `cosine` reads it as
-    sum_w cos(e, E_w) with the gradient sum_j p_j (E_j u) E_j, where u = (n - (n v) v) / |e| is the gradient by e,
-    v = e / |e| and n = sum_w E_w / |E_w|. As e u = 0, it is taken as sum_j p_j (E_j u - e u) (E_j - e), so that no
-    large terms cancel where p is nearly certain.
+    The reward (Eq. 5) is how close the next token is to the words after the blank. As printed its dimensions do not
+    match; it is read as sum_w log p_w with p = softmax(h E^T / xi), whose gradient is (sum_w E_w - |W| p E) / xi.
     """
-    p = (logits / xi).softmax(-1)
-    expected = p @ embeddings
-    targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]
-    lengths = targets.norm(dim=-1)
-    if rule == "log_probability":
-        g = targets.sum(-2) - (words != NO_WORD).sum(-1, keepdim=True) * expected
-        one = torch.ones_like(logits[:, 0])
-        return Direction(g, one, SATISFIED * lengths.square().sum(-1))
-    wanted, unit = normalize(targets, dim=-1).sum(-2), expected / _length(expected)
-    across = wanted - (wanted * unit).sum(-1, keepdim=True) * unit
-    along = (across / _length(expected)) @ embeddings.T
-    weights = p * (along - (p * along).sum(-1, keepdim=True))
-    sine = across.norm(dim=-1) / _length(wanted)[:, 0]
-    possible = (p @ embeddings.square().sum(-1)) * (wanted.norm(dim=-1) / _length(expected)[:, 0])
-    return Direction(
-        weights @ embeddings - weights.sum(-1, keepdim=True) * expected,
-        (SATISFIED / sine.clamp(min=SATISFIED**3)).clamp(min=1),
-        CERTAIN * possible * lengths.amax(-1),
-    )
+    expected = (logits / xi).softmax(-1) @ embeddings
+    is_word = words != NO_WORD
+    return (embeddings[words.clamp(min=0)] * is_word[..., None]).sum(-2) - is_word.sum(-1, keepdim=True) * expected
 
 
-def plan(
+def plan_states(
     hidden: Float[Tensor, "rows dim"],
     embeddings: Float[Tensor, "vocabulary dim"],
     words: Int[Tensor, "rows words"],
     steps: int = 3,
     xi: float = 1.3,
     kl: float = 0.2,
-    rule: Rule = "log_probability",
 ) -> Planned:
     """Eq. 6: moves the hidden states by eta times the sum of `steps` scaled gradients of the reward.
 
@@ -97,18 +59,19 @@ def plan(
 
     No logit moves by more than `FARTHEST`, so the divergence is lower where the plain model already expects the words.
     Where the reward is nearly satisfied, the gradient vanishes, and scaling it up would amplify rounding errors. Below
-    `SATISFIED` of its possible size (for `cosine`: of the sine between the expected embedding and the words) the scaled
-    gradient and that bound therefore shrink with it. Rows without words and `steps=0` give the plain model.
+    `SATISFIED` of its possible size the scaled gradient and that bound therefore shrink with it. Rows without words and
+    `steps=0` give the plain model.
     """
     plain = hidden @ embeddings.T
     if not steps or not words.numel():
         return Planned(hidden, plain, plain)
+    targets = embeddings[words.clamp(min=0)] * (words != NO_WORD)[..., None]
+    least = SATISFIED * targets.norm(dim=-1).square().sum(-1)  # the largest logit shift of a gradient that is too small
     logits, moved = plain, torch.zeros_like(hidden)
     for _ in range(steps):
-        direction = reward_gradient(logits, embeddings, words, xi, rule)
-        g = direction.gradient
+        g = reward_gradient(logits, embeddings, words, xi)
         shift = g @ embeddings.T
-        size = (shift.abs().amax(-1) * direction.shrink).maximum(direction.least_shift)[:, None]
+        size = shift.abs().amax(-1).maximum(least)[:, None]
         scale = torch.where(size > 0, 1 / size, 0)
         moved = moved + scale * g
         logits = torch.addcmul(logits, scale, shift)
@@ -164,8 +127,3 @@ def divergence(
     """
     planned = logits.log_softmax(-1)
     return (planned.exp() * (planned - plain.log_softmax(-1))).sum(-1)
-
-
-def _length(vectors: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows 1"]:
-    """The length of each vector, at least a tiny positive number."""
-    return vectors.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(vectors.dtype).tiny)

@@ -1,17 +1,18 @@
 """Human references and their augmentations at every masking ratio (MARS, sections 2.1 and 2.2)."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import isinf
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from core.example import Example
 from core.faults import ExampleFaults
 from core.selection import references_of
+from core.settings import Count, Positive, Size, checked_dataclass
 from core.stages import Stages, fingerprint
 from data.documents import DocumentFrequencies
-from mars.cloze import Augmented, Augmenter, Fill, Job, to_json_numbers
 from mars.masking import Blank, Masking, Template, make_templates
 from mars.tagging import Tagger
 
@@ -21,6 +22,102 @@ VERSION = 4  # raised whenever the same job and settings would give another text
 AT_ONCE = 512  # jobs between two writes; a killed run loses no more
 
 ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
+
+
+@checked_dataclass
+class Augmentation:
+    """How blanks are filled; the values are the paper's where it gives them.
+
+    Attributes:
+        planning_steps: k, steps of the hidden state toward the kept text; 0 is the plain model.
+        xi: temperature of the planning.
+        kl: how far planning moves the next-token distribution: its KL divergence from the plain one, in nats.
+        max_guess: sigma, how many more tokens than masked words are tried.
+        use_context: whether the model reads the context first.
+        max_context: how many tokens of a context are read at most; the others are cut and counted.
+    """
+
+    planning_steps: Size = 3
+    xi: Positive = 1.3
+    kl: Positive = 0.2
+    max_guess: Size = 3
+    use_context: bool = True
+    max_context: Count = 1024
+
+
+@dataclass(frozen=True)
+class Job:
+    """A template to fill in view of a context; the context may be empty."""
+
+    context: str
+    template: Template
+
+
+@dataclass(frozen=True)
+class Fill:
+    """The text and tokens that fill a blank, and the perplexity of every length tried, from 1 on.
+
+    A length that would cut a character in two has an infinite perplexity.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    perplexities: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """An augmented reference.
+
+    Attributes:
+        text: the template with its blanks filled.
+        fills: one per blank.
+        kl: KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens.
+        dropped_context: how many tokens at the end of the context did not fit into the model.
+        planned: how many tokens were planned, also those that were not kept.
+    """
+
+    text: str
+    fills: tuple[Fill, ...]
+    kl: float
+    dropped_context: int
+    planned: int = 0
+
+
+class Augmenter(Protocol):
+    """Fills the blanks of references: SelfPlanningAugmenter or NaiveAugmenter."""
+
+    @property
+    def depends(self) -> Mapping[str, Any]:
+        """What a text depends on besides its job, for JSON and signatures; has `use_context`."""
+        ...
+
+    def augment(self, jobs: Sequence[Job]) -> list[Augmented]:
+        """The references with their blanks filled, in the order of the jobs; equal jobs give equal results.
+
+        Raises ExampleFaults, before the model is called, for all jobs that the model cannot read.
+        """
+        ...
+
+
+def to_json_numbers(perplexities: Sequence[float]) -> list[float | None]:
+    """Perplexities for JSON, which has no infinity: null for a length that may not be chosen.
+
+    >>> to_json_numbers([1.5, float("inf")])
+    [1.5, None]
+    """
+    return [None if isinf(perplexity) else perplexity for perplexity in perplexities]
+
+
+def mean_kl(references: Iterable[Augmented]) -> float | None:
+    """The mean KL divergence (nats) over the planned tokens of all references; None where no token was planned.
+
+    >>> mean_kl([Augmented("", (), 0.5, 0, planned=3), Augmented("", (), 0.1, 0, planned=1), Augmented("", (), 0.0, 0)])
+    0.4
+    """
+    counted = [(one.kl * one.planned, one.planned) for one in references]
+    total = sum(planned for _, planned in counted)
+    return sum(kl for kl, _ in counted) / total if total else None
 
 
 @dataclass(frozen=True)
@@ -34,7 +131,7 @@ class AugmentedReference:
     augmented: Augmented
 
     @property
-    def shown(self) -> str:
+    def template_text(self) -> str:
         """The template with `[n]` for a blank of n words."""
         text = ""
         for part in self.template:
@@ -48,7 +145,7 @@ class AugmentedReference:
             "ratio": self.ratio,
             "weight": weight,
             "cosine": cosine,
-            "template": self.shown,
+            "template": self.template_text,
             "text": self.augmented.text,
             "fills": fills,
             "kl": self.augmented.kl,

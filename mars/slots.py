@@ -43,7 +43,7 @@ class Reading:
     prefix: Sequence[int]
     own: Sequence[int]
 
-    def part(self, start: int, stop: int) -> "Reading":
+    def take(self, start: int, stop: int) -> "Reading":
         """Some of the tokens; the ones before them are read first."""
         return Reading(*(each[start:stop] for each in (self.ids, self.slots, self.positions, self.prefix, self.own)))
 
@@ -63,65 +63,62 @@ def join(first: Reading, second: Reading) -> Reading:
     return Reading(*([*getattr(first, name), *getattr(second, name)] for name in first.__annotations__))
 
 
-@dataclass
-class _Turn:
-    """The state that all layers share: the size of the cache, the rows of this pass, and the slots of their tokens."""
-
-    rows: int
-    capacity: int
-    reads: Tensor
-    view: slice | Tensor
-    slots: Tensor
-    width: int
-
-
 class _Layer(CacheLayerMixin):
     """Keys and values of one layer as (rows, slots, heads, dim), with an extra slot at the end for padding."""
 
     is_sliding = False
 
-    def __init__(self, turn: _Turn) -> None:
+    def __init__(self, owner: "Slots") -> None:
         super().__init__()
-        self.turn = turn
+        self.owner = owner
         self.stored: list[Tensor] = []  # keys and values
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         for states in (key_states, value_states):
             _, heads, _, dim = states.shape
-            self.stored.append(states.new_zeros(self.turn.rows, self.turn.capacity + 1, heads, dim))
+            self.stored.append(states.new_zeros(self.owner.rows, self.owner.capacity + 1, heads, dim))
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        turn = self.turn
+        owner = self.owner
         for stored, states in zip(self.stored, (key_states, value_states), strict=True):
-            stored[turn.reads, turn.slots] = states.transpose(1, 2)
-        keys, values = (stored[turn.view, : turn.width].transpose(1, 2) for stored in self.stored)
+            stored[owner.reads, owner.slots] = states.transpose(1, 2)
+        keys, values = (stored[owner.view, : owner.width].transpose(1, 2) for stored in self.stored)
         return keys, values
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self.turn.width, 0
+        return self.owner.width, 0
 
     def get_seq_length(self) -> int:
         return 0  # positions are given, so the model must not count them
 
     def get_max_length(self) -> int:
-        return self.turn.capacity
+        return self.owner.capacity
 
 
 class Slots:
-    """A cache of `rows` rows with `capacity` slots each."""
+    """A cache of `rows` rows with `capacity` slots each.
+
+    Attributes:
+        reads, view: the rows that the pass under way reads, to write to and to read from.
+        slots: the slots of their tokens.
+        width: how many slots they may see.
+    """
+
+    reads: Tensor
+    view: slice | Tensor
+    slots: Tensor
+    width: int
 
     def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
-        self.lm = lm
-        none = torch.empty(0, dtype=torch.long, device=lm.device)
-        self.turn = _Turn(rows, capacity, none, slice(0, 0), none, 0)
+        self.lm, self.rows, self.capacity = lm, rows, capacity
         self.layers: list[_Layer] = []
-        self.cache = Cache(layer_class_to_replicate=self._another)  # pyright: ignore[reportArgumentType]
+        self.cache = Cache(layer_class_to_replicate=self._add_layer)  # pyright: ignore[reportArgumentType]
 
-    def _another(self) -> _Layer:
-        self.layers.append(_Layer(self.turn))
+    def _add_layer(self) -> _Layer:
+        self.layers.append(_Layer(self))
         return self.layers[-1]
 
     @torch.inference_mode()
@@ -132,21 +129,20 @@ class Slots:
         read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
         """
         longest = max(len(reading.ids) for reading in readings)
-        blocks = [[r.part(start, start + BLOCK) for r in readings] for start in range(0, longest, BLOCK)]
+        blocks = [[r.take(start, start + BLOCK) for r in readings] for start in range(0, longest, BLOCK)]
         return torch.cat([self._read_block(block, rows) for block in blocks], dim=1)
 
     def _read_block(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:
-        device, turn = self.lm.device, self.turn
-        slots = pad([r.slots for r in readings], turn.capacity, device)
-        turn.width = 1 + max(max(r.slots, default=0) for r in readings)
-        turn.slots = slots
+        device = self.lm.device
+        self.width = 1 + max(max(r.slots, default=0) for r in readings)
+        self.slots = pad([r.slots for r in readings], self.capacity, device)
         chosen = torch.tensor(list(rows), device=device)
-        turn.reads = chosen[:, None]
-        turn.view = slice(None) if list(rows) == list(range(turn.rows)) else chosen  # all rows: no copy
+        self.reads = chosen[:, None]
+        self.view = slice(None) if list(rows) == list(range(self.rows)) else chosen  # all rows: no copy
         prefix = pad([r.prefix for r in readings], 0, device)
         own = pad([r.own for r in readings], 0, device)
-        place = torch.arange(turn.width, device=device)
-        sees = (place < prefix[..., None]) | ((place >= own[..., None]) & (place <= slots[..., None]))
+        place = torch.arange(self.width, device=device)
+        sees = (place < prefix[..., None]) | ((place >= own[..., None]) & (place <= self.slots[..., None]))
         dtype = self.lm.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
         return _last_hidden(
@@ -162,14 +158,14 @@ class Slots:
     def select(self, rows: Sequence[int]) -> None:
         """Keeps these rows in this order; a row may be named more than once."""
         order = torch.tensor(list(rows), device=self.lm.device)
-        self.turn.rows = len(order)
+        self.rows = len(order)
         for layer in self.layers:
             layer.stored = [stored[order] for stored in layer.stored]
 
     @torch.inference_mode()
     def move(self, rows: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:
         """Copies the slots `start` of each row named to the slots `end`."""
-        device, capacity = self.lm.device, self.turn.capacity
+        device, capacity = self.lm.device, self.capacity
         at = torch.tensor(list(rows), device=device)[:, None]
         source, target = pad(start, capacity, device), pad(end, capacity, device)
         for layer in self.layers:

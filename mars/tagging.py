@@ -8,6 +8,16 @@ from typing import Any, Protocol
 from core.faults import InputFaults, shown
 from mars.english import PartOfSpeech, builtin_tags
 
+CLASSES: dict[str, PartOfSpeech] = {  # by the first letters of tags: Penn Treebank, then Universal Dependencies
+    "JJ": "adjective",
+    "RB": "adverb",
+    "NN": "noun",
+    "ADJ": "adjective",
+    "ADV": "adverb",
+    "NOUN": "noun",
+    "PROPN": "noun",
+}
+
 
 class Tagger(Protocol):
     """A function that takes the words of a text in order and returns the class of each."""
@@ -62,7 +72,7 @@ def _nltk_tagger() -> Tagger:
         raise InputFaults([f"{rule}, or set tagger=builtin"]) from None
     return NamedTagger(
         f"nltk-{nltk.__version__}",
-        lambda words: [penn_class(tag) for _, tag in perceptron.tag(list(words))],
+        lambda words: [classify(tag) for _, tag in perceptron.tag(list(words))],
     )
 
 
@@ -77,25 +87,19 @@ def _spacy_tagger(model: str) -> Tagger:
     document: Any = spacy.tokens.Doc
     return NamedTagger(
         f"spacy-{spacy.__version__}-{model}-{pipeline.meta['version']}",
-        lambda words: [universal_class(token.pos_) for token in pipeline(document(pipeline.vocab, words=list(words)))],
+        lambda words: [classify(token.pos_) for token in pipeline(document(pipeline.vocab, words=list(words)))],
     )
 
 
-def penn_class(tag: str) -> PartOfSpeech:
-    """The class of a Penn Treebank tag.
+def classify(tag: str) -> PartOfSpeech:
+    """The class of a Penn Treebank or Universal Dependencies tag.
 
-    >>> [penn_class(tag) for tag in ("JJR", "RB", "NNPS", "VBD", "RP", ".")]
+    >>> [classify(tag) for tag in ("JJR", "RB", "NNPS", "VBD", "RP", ".")]
     ['adjective', 'adverb', 'noun', 'other', 'other', 'other']
-    """
-    classes: dict[str, PartOfSpeech] = {"JJ": "adjective", "RB": "adverb", "NN": "noun"}
-    return classes.get(tag[:2], "other")
-
-
-def universal_class(tag: str) -> PartOfSpeech:
-    """The class of a Universal Dependencies tag.
-
-    >>> [universal_class(tag) for tag in ("ADJ", "ADV", "NOUN", "PROPN", "AUX")]
+    >>> [classify(tag) for tag in ("ADJ", "ADV", "NOUN", "PROPN", "AUX")]
     ['adjective', 'adverb', 'noun', 'noun', 'other']
     """
-    classes: dict[str, PartOfSpeech] = {"ADJ": "adjective", "ADV": "adverb", "NOUN": "noun", "PROPN": "noun"}
-    return classes.get(tag, "other")
+    for start, part_of_speech in CLASSES.items():
+        if tag.startswith(start):
+            return part_of_speech
+    return "other"

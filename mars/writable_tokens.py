@@ -13,23 +13,13 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from core.faults import SettingFault
 from data.words import begins_inside_word, ends_in_word
 
 BANNED = {"Cc", "Zl", "Zp"}  # control characters, among them all line breaks; separators of lines and paragraphs
 LONGEST = 4  # bytes of a character in UTF-8
-
-
-def map_characters_to_bytes() -> dict[str, int]:
-    """The byte that each character of a byte-level BPE token stands for; a printable byte stands for itself.
-
-    >>> map_characters_to_bytes()["a"], map_characters_to_bytes()["Ġ"]
-    (97, 32)
-    """
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
 
 
 def count_missing_bytes(text: bytes) -> int | None:
@@ -59,7 +49,7 @@ class WritableTokens:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, device: torch.device | str = "cpu") -> None:
         """Raises SettingFault for a tokenizer that is not a byte-level BPE."""
-        table = map_characters_to_bytes()
+        table = {character: byte for byte, character in bytes_to_unicode().items()}
         special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
         tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
         self.bytes: list[bytes] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meta_eval.bootstrap import Estimate
-from meta_eval.correlation import explain_undefined, keep_scored, kendall, partial_spearman, pearson, spearman
+from meta_eval.correlation import explain_undefined, keep_scored, kendall, pearson, spearman
 from meta_eval.grouping import Grouping, undefined_groups
 from meta_eval.intervals import Resampling, grouped_estimate, restrict
 
 if TYPE_CHECKING:
     from meta_eval.scored_set import ScoredSet
+
+
+CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
+NOT_MEASURED = Estimate.undefined("agreement beyond cheap cues is measured over all examples of a set")
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,8 @@ class Agreement:
         n: number of examples with a score and a rating; the correlations use these.
         pearson, spearman, kendall: Pearson's r, Spearman's rho, Kendall's tau-b.
         word_count_spearman: Spearman between the metric's scores and the number of words: what length alone explains.
-        spearman_given_length: Spearman's partial correlation with the ratings given the number of words: agreement that
-            length does not explain.
+        beyond_cues: the partial correlation with the ratings given cheap cues (`meta_eval.cues`): the agreement that
+            length, repetition and overlap do not explain.
         unscored: number of rated examples that the metric could not score.
         truncated: number of rated examples that lost tokens.
         synthetic: whether this project generated the set and its ratings.
@@ -48,7 +52,7 @@ class Agreement:
     spearman: Estimate
     kendall: Estimate
     word_count_spearman: float
-    spearman_given_length: float
+    beyond_cues: Estimate
     unscored: int
     truncated: int
     synthetic: bool
@@ -68,6 +72,8 @@ def agree(
     Percentile intervals exist for a perfect correlation and need no jackknife, which would cost n further resamples.
     They are expanded for the number of inputs (`meta_eval.bootstrap`) and need 30 of them. Simulated at 30, nominally
     95 %, they cover 93 to 94 % for Pearson and 97 % for the others.
+
+    `ScoredSet.agreement` adds the agreement beyond cheap cues, which is measured for all metrics at once.
     """
     rated = scored.rated(aspect)
     x, y, layout = rated.values(metric, aspect), rated.ratings(aspect), rated.layout
@@ -89,7 +95,7 @@ def agree(
         spearman=estimates["spearman"],
         kendall=estimates["kendall"],
         word_count_spearman=length_correlation(x, lengths),
-        spearman_given_length=correlation_given_length(x, y, lengths),
+        beyond_cues=NOT_MEASURED,
         unscored=int((~kept).sum()),
         truncated=rated.scores[metric].truncated,
         synthetic=scored.synthetic,
@@ -112,18 +118,16 @@ def length_correlation(scores: ArrayLike, word_counts: ArrayLike) -> float:
     return float(spearman(x, y, np.ones((1, len(x))))[0])
 
 
-def correlation_given_length(scores: ArrayLike, ratings: ArrayLike, word_counts: ArrayLike) -> float:
-    """Spearman's partial correlation of `scores` and `ratings` with the numbers of words held fixed, all of shape (n,).
+def note_cues(rows: Sequence[Agreement]) -> list[str]:
+    """A sentence for each set whose ratings some metric agrees with only as far as cheap cues do.
 
-    Examples with a NaN score are left out. NaN for fewer than five examples, if scores or ratings are constant, or if
-    one of them depends on length alone. If all lengths are equal, it is the plain correlation.
-
-    >>> correlation_given_length([1, 2, 4, 3, 5], [2, 1, 3, 4, 5], [7, 7, 7, 7, 7])
-    0.8
+    The metric's correlation with the ratings is above 0, that beyond the cues is not; both by their intervals.
     """
-    (x, z, y), _ = keep_scored(scores=scores, word_counts=word_counts, ratings=ratings)
-    if len(x) < 5 or explain_undefined(scores=x, ratings=y) is not None:
-        return math.nan
-    weights = np.ones((1, len(x)))
-    found = spearman(x, y, weights) if z.min() == z.max() else partial_spearman(x, y, z, weights)
-    return float(found[0])
+    only: dict[str, list[str]] = {}
+    for row in rows:
+        if row.spearman.low > 0 and row.beyond_cues.low <= 0 and row.metric != CHEAP_CUES:
+            only.setdefault(row.set, []).append(f"{row.metric} ({row.aspect})")
+    return [
+        f"{name}: no agreement beyond cheap cues (length, repetition, overlap) is shown for {', '.join(metrics)}"
+        for name, metrics in only.items()
+    ]

@@ -5,16 +5,18 @@ shares have Tango's score interval (see `meta_eval.intervals`).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
-from meta_eval.correlation import Floats, partial_spearman, spearman
+from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
+from meta_eval.correlation import explain_undefined, partial_spearman, spearman
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
+    UNDEFINED,
     Resampling,
     grouped_bootstrap,
     jackknife_interval,
@@ -96,48 +98,44 @@ def audit_length(
 
     Examples with a NaN score are left out. Correlations with ratings also leave out examples without a rating (NaN).
     """
-    x, z = np.asarray(scores, dtype=np.float64), np.asarray(word_counts, dtype=np.float64)
-    y = np.full(x.shape, np.nan) if ratings is None else np.asarray(ratings, dtype=np.float64)
-    if x.ndim != 1 or not x.shape == y.shape == z.shape:
-        raise ValueError(
-            f"scores, word_counts and ratings must have one shape (n,), but have {x.shape}, {z.shape}, {y.shape}"
-        )
-    if are_too_large(x, y) or not np.isfinite(z).all():
-        rule = f"scores and ratings must be finite and at most {LARGEST:g} in size, or NaN where there is none"
-        raise ValueError(f"{rule}, and word counts finite")
+    ratings = np.full(np.shape(scores), np.nan) if ratings is None else ratings
+    x, z, y = to_columns(scores=scores, word_counts=word_counts, ratings=ratings)
+    if np.isnan(z).any():
+        raise ValueError("each text needs a word count, but one is NaN")
     layout = layout or lay_out(len(x))
     resampling = resampling or Resampling()
     scored, rated = ~np.isnan(x), ~np.isnan(x) & ~np.isnan(y)
 
-    def plain(name: str, other: Floats, at: np.ndarray) -> Estimate:
-        reason = _constant(scores=x[at], **{name: other[at]})
+    def estimate(statistic: Callable[[Floats], Floats], at: NDArray[np.bool_], **columns: Floats) -> Estimate:
+        """Of a statistic of the weights of the examples `at`, which needs these columns to vary."""
+        reason = explain_undefined(**{name: values[at] for name, values in columns.items()})
         if reason is not None:
             return Estimate.undefined(reason)
         units = restrict(layout, at)
-        return grouped_bootstrap(lambda s, i: spearman(x[at], other[at], units.weigh(s, i)), units, resampling)[0]
+        return grouped_bootstrap(lambda s, i: statistic(units.weigh(s, i)), units, resampling)[0]
+
+    def plain(at: NDArray[np.bool_], **other: Floats) -> Estimate:
+        (values,) = other.values()
+        return estimate(lambda weights: spearman(x[at], values[at], weights), at, scores=x, **other)
 
     def partial(other: Floats, fixed: Floats) -> Estimate:
-        reason = _constant(scores=x[rated], ratings=y[rated], word_counts=z[rated])
-        if reason is None and len(np.flatnonzero(rated)) < 5:
+        if 3 <= rated.sum() < 5:
             reason = f"a partial correlation needs at least 5 scored and rated examples, but there are {rated.sum()}"
-        if reason is not None:
             return Estimate.undefined(reason)
-        units = restrict(layout, rated)
-        found = grouped_bootstrap(
-            lambda s, i: partial_spearman(x[rated], other[rated], fixed[rated], units.weigh(s, i)), units, resampling
-        )[0]
-        if math.isnan(found.value):
+        columns = (x[rated], other[rated], fixed[rated])
+        found = estimate(lambda w: partial_spearman(*columns, w), rated, scores=x, ratings=y, word_counts=z)
+        if found.reason == UNDEFINED:
             reason = "scores or ratings depend only on the variable that is held fixed: nothing is left to correlate"
             return Estimate.undefined(reason)
         return found
 
-    with_length = plain("word_counts", z, scored)
+    with_length = plain(scored, word_counts=z)
     length_given_ratings = partial(z, y)
     judged = length_given_ratings if not math.isnan(length_given_ratings.low) else with_length
     return LengthAudit(
         n=int(scored.sum()),
         with_length=with_length,
-        with_ratings=plain("ratings", y, rated),
+        with_ratings=plain(rated, ratings=y),
         ratings_given_length=partial(y, z),
         length_given_ratings=length_given_ratings,
         counts_words=judged.low > COUNTS_WORDS_FROM or judged.high < -COUNTS_WORDS_FROM,
@@ -155,8 +153,7 @@ def audit_damage(
     before, after = np.asarray(undamaged, dtype=np.float64), np.asarray(damaged, dtype=np.float64)
     if before.ndim != 1 or after.ndim != 2 or after.shape[1:] != before.shape or not len(after):
         raise ValueError(f"scores must have shapes (n,) and (strengths, n), but have {before.shape} and {after.shape}")
-    if are_too_large(before, after):
-        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
+    refuse_large("scores", before, after)
     kept = ~np.isnan(before) & ~np.isnan(after).any(axis=0)
     before, after = before[kept], after[:, kept]
     n, reason = len(before), _too_few(before)
@@ -178,11 +175,7 @@ def audit_edit(
 
     Intervals are over the inputs of `layout`; without it each text is an input.
     """
-    old, new = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
-    if old.ndim != 1 or old.shape != new.shape:
-        raise ValueError(f"scores before and after must have one shape (n,), but have {old.shape} and {new.shape}")
-    if are_too_large(old, new):
-        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
+    old, new = to_columns(before=before, after=after)
     kept = ~np.isnan(old) & ~np.isnan(new)
     old, new = old[kept], new[kept]
     reason = _too_few(old)
@@ -205,14 +198,4 @@ def _too_few(scores: Floats) -> str | None:
         return f"an audit needs at least 5 texts with a score, but there are {len(scores)}"
     if np.ptp(scores) == 0:
         return f"all {len(scores)} scores are {scores[0]:g}: there is no spread to measure a change by"
-    return None
-
-
-def _constant(**sides: Floats) -> str | None:
-    n = min(map(len, sides.values()))
-    if n < 3:
-        return f"a correlation needs at least 3 examples, but there are {n}"
-    for name, values in sides.items():
-        if np.ptp(values) == 0:
-            return f"all {n} {name} are {values[0]:g}: a constant has no correlation"
     return None

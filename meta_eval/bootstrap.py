@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 Floats = NDArray[np.float64]
@@ -42,22 +42,37 @@ class Estimate:
         return cls(math.nan, math.nan, math.nan, reason)
 
 
-def are_too_large(*columns: Floats) -> bool:
-    """Whether any value is infinite or beyond `LARGEST`; NaN is not."""
-    return any(bool((np.abs(values) > LARGEST).any()) for values in columns)
+def to_columns(**columns: ArrayLike) -> list[Floats]:
+    """The columns as arrays of one shape (n,).
+
+    Raises ValueError for other shapes, and for a value that is infinite or beyond `LARGEST` in size; NaN is not.
+    """
+    arrays = [np.asarray(values, dtype=np.float64) for values in columns.values()]
+    names = " and ".join(columns)
+    if arrays[0].ndim != 1 or len({values.shape for values in arrays}) > 1:
+        shapes = " and ".join(str(values.shape) for values in arrays)
+        raise ValueError(f"{names} must have one shape (n,), but have {shapes}")
+    refuse_large(names, *arrays)
+    return arrays
 
 
-def number_groups(n: int, groups: Sequence[Hashable] | None) -> NDArray[np.intp]:
-    """Numbers the groups of n examples for `units` of `bootstrap`; without groups, each example is a group.
+def refuse_large(names: str, *arrays: Floats) -> None:
+    """Raises ValueError for a value that is infinite or beyond `LARGEST` in size."""
+    if any((np.abs(values) > LARGEST).any() for values in arrays):
+        raise ValueError(f"{names} must be finite and at most {LARGEST:g} in size, or NaN where there is none")
 
-    Raises ValueError unless each example has a group.
+
+def number_groups(n: int, groups: Sequence[Hashable] | None, what: str = "groups") -> NDArray[np.intp]:
+    """Numbers the groups of n examples, such as the `units` of `bootstrap`; without groups, each example is a group.
+
+    Raises ValueError, which calls the groups `what`, unless there is one name per example and no name is None.
     """
     if groups is None:
         return np.arange(n)
     if len(groups) != n:
-        raise ValueError(f"groups must name one group per example ({n}), but has {len(groups)}")
+        raise ValueError(f"{what} must hold one name per example ({n}), but has {len(groups)}")
     if None in groups:
-        raise ValueError(f"each example needs a group, but groups[{list(groups).index(None)}] is None")
+        raise ValueError(f"each example needs a name in {what}, but {what}[{list(groups).index(None)}] is None")
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
 
@@ -105,7 +120,7 @@ def bootstrap(
         return {name: Estimate(value, math.nan, math.nan, reason) for name, value in values.items()}
     parts = list(resample(lambda weights: statistics(weights[:, units]), [number], [True], n, resamples, seed))
     return {
-        name: _with_interval(value, np.concatenate([part[name] for part in parts]), confidence, number)
+        name: estimate_from(value, np.concatenate([part[name] for part in parts]), confidence, number)
         for name, value in values.items()
     }
 
@@ -170,6 +185,19 @@ def percentile_interval(values: Floats, confidence: float) -> tuple[float, float
     return float(low), float(high)
 
 
+def estimate_from(value: float, values: Floats, confidence: float, units: int) -> Estimate:
+    """A value with the expanded percentile interval of its `values` on resamples of `units` units.
+
+    Resamples on which it is NaN are left out; if their share exceeds 1 - confidence, the interval is NaN.
+    """
+    defined = values[~np.isnan(values)]
+    missing = len(values) - len(defined)
+    if missing > (1 - confidence) * len(values):
+        reason = f"not defined on {missing} of {len(values)} resamples: too little variation for an interval"
+        return Estimate(value, math.nan, math.nan, reason)
+    return Estimate(value, *percentile_interval(defined, expand(confidence, units)))
+
+
 def expand(confidence: float, units: int) -> float:
     """The confidence at which percentiles of the resamples of `units` units are as wide as Student's t interval.
 
@@ -186,12 +214,3 @@ def expand(confidence: float, units: int) -> float:
 def explain_few(units: str, number: int, fewest: int = FEWEST_UNITS) -> str:
     """The reason why there is no interval over so few units."""
     return f"an interval over {units} needs at least {fewest} of them, but there are {number}"
-
-
-def _with_interval(value: float, distribution: Floats, confidence: float, units: int) -> Estimate:
-    defined = distribution[~np.isnan(distribution)]
-    missing = len(distribution) - len(defined)
-    if missing > (1 - confidence) * len(distribution):
-        reason = f"{missing} of {len(distribution)} resamples are constant: too little variation for an interval"
-        return Estimate(value, math.nan, math.nan, reason)
-    return Estimate(value, *percentile_interval(defined, expand(confidence, units)))

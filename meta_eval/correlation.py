@@ -1,13 +1,20 @@
-"""Pearson, Spearman and Kendall tau-b of weighted pairs, for many weightings at once.
+"""Pearson, Spearman, Kendall's tau-b and tau-c, and pairwise accuracy of weighted pairs, for many weightings at once.
 
 The weights of a bootstrap resample say how often each pair was drawn. All resamples together form a matrix of such
 counts, and a few matrix operations give the correlation of each. Weights of one give the plain correlation.
 
 The weights are whole numbers. A correlation lies in [-1, 1], and is NaN if the drawn pairs have only one value of `x`
 or of `y`.
+
+Pairwise accuracy with ties is acc_eq of Deutsch, Foster & Freitag (2023), "Ties Matter: Meta-Evaluating Modern Metrics
+with Pairwise Accuracy and Tie Calibration": a metric is right about a pair of outputs when it orders them as people do,
+or calls them equal where people do. Metrics with fine-grained scores never tie, so tie calibration chooses the
+threshold epsilon below which two scores count as equal.
 """
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +25,8 @@ Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
-SIGN_BLOCK = 8_000_000  # signs of pairs held at once by `kendall`: 32 MB
+PAIR_BLOCK = 8_000_000  # pairs held at once: 32 MB
+LARGEST_CALIBRATION = 3_000  # examples of one group whose pairs are sorted by tie calibration: 4.5 million pairs
 
 
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
@@ -83,25 +91,75 @@ def partial_spearman(x: Column, y: Column, z: Column, weights: Weights) -> Corre
     """
     xy, xz, yz = spearman(x, y, weights), spearman(x, z, weights), spearman(y, z, weights)
     left = (1 - xz**2) * (1 - yz**2)
-    found = np.full(len(weights), np.nan)
-    return np.clip(np.divide(xy - xz * yz, np.sqrt(np.maximum(left, 0)), out=found, where=left > 1e-12), -1.0, 1.0)
+    return limited_ratio(xy - xz * yz, np.sqrt(np.where(left > 1e-12, left, 0.0)))
 
 
 def kendall(x: Column, y: Column, weights: Weights) -> Correlations:
     """Kendall's tau-b: (concordant - discordant) / sqrt(pairs untied in x * pairs untied in y)."""
-    n = len(x)
-    # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
-    weights32 = weights.astype(np.float32)
-    width = max(1, SIGN_BLOCK // n)
-    balance = np.zeros(len(weights))  # twice (concordant - discordant)
-    for start in range(0, n, width):
-        block = slice(start, start + width)
-        signs = _signs(x, x[block]) * _signs(y, y[block])
-        balance += np.einsum("rj,rj->r", weights32 @ signs, weights[:, block])
+    balance = _balance(x, y, weights)  # twice (concordant - discordant)
     total = weights.sum(axis=-1) ** 2
-    x_untied = total - (_counts(x, weights)[0] ** 2).sum(axis=-1)
-    y_untied = total - (_counts(y, weights)[0] ** 2).sum(axis=-1)
-    return _ratio(balance, np.sqrt(x_untied * y_untied))
+    x_untied, y_untied = (total - (_counts(v, weights)[0] ** 2).sum(axis=-1) for v in (x, y))
+    return limited_ratio(balance, np.sqrt(x_untied * y_untied))
+
+
+def kendall_c(x: Column, y: Column, weights: Weights) -> Correlations:
+    """Kendall's tau-c (Stuart 1953): 2 (concordant - discordant) / (n² (m - 1)/m).
+
+    m is the number of distinct values of x or of y, whichever is smaller. In [-1, 1]; unlike tau-b it can reach 1
+    when x has more distinct values than y.
+    """
+    distinct = ((_counts(v, weights)[0] > 0).sum(axis=-1) for v in (x, y))
+    fewer = np.minimum(*distinct).astype(np.float64)
+    scale = weights.sum(axis=-1) ** 2 * (fewer - 1) / np.maximum(fewer, 1)
+    return np.divide(_balance(x, y, weights), scale, out=np.full(len(weights), np.nan), where=scale > 0)
+
+
+def pairwise_accuracy(x: Column, y: Column, weights: Weights, epsilon: float = 0.0) -> Correlations:
+    """acc_eq: the share of pairs that scores order, or tie, in the same way as ratings. In [0, 1], higher is better.
+
+    Scores that differ by at most `epsilon` are tied. A resample may draw an example twice; the pair of an example with
+    its own copy is left out, because every metric gets this tie right.
+    """
+    right = _pair_sum(
+        lambda block: (order_pairs(x, x[block], epsilon) == order_pairs(y, y[block])).astype(np.float32), weights
+    )
+    copies = (weights**2).sum(axis=-1)
+    pairs = weights.sum(axis=-1) ** 2 - copies
+    return np.divide(right - copies, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+
+
+def calibrate_ties(x: Floats, y: Floats, groups: Sequence[NDArray[np.intp]] | None = None, seed: int = 0) -> float:
+    """The smallest epsilon with the highest pairwise accuracy on these scores and ratings, both of shape (n,).
+
+    Args:
+        groups: the indices of each group. Pairs lie within groups, and the mean accuracy of the groups is maximised.
+            By default all examples form one group.
+        seed: of the examples that are drawn from a group with more than `LARGEST_CALIBRATION`.
+
+    Candidates are 0 and the distances between two scores. The accuracy at this epsilon is the best possible one on
+    these data, because epsilon is chosen on the ratings that it is compared with.
+    """
+    rng = np.random.default_rng(seed)
+    distances, gains = [np.zeros(1)], [np.zeros(1)]
+    for members in groups if groups is not None else [np.arange(len(x))]:
+        if len(members) > LARGEST_CALIBRATION:
+            members = rng.choice(members, LARGEST_CALIBRATION, replace=False)
+        i, j = np.triu_indices(len(members), 1)
+        score_gap, rating_gap = (v[members[i]] - v[members[j]] for v in (x, y))
+        if not len(i):
+            continue
+        before = np.sign(score_gap) == np.sign(rating_gap)
+        after = rating_gap == 0  # right if the scores are tied
+        distances.append(np.abs(score_gap))
+        gains.append((after.astype(np.float64) - before) / len(i))
+    distance, gain = np.concatenate(distances), np.concatenate(gains)
+    order = np.argsort(distance, kind="stable")
+    distance, accuracy = distance[order], np.cumsum(gain[order])
+    last = np.append(
+        np.flatnonzero(np.diff(distance)), len(distance) - 1
+    )  # pairs with equal distances tie at the same epsilon
+    best = np.flatnonzero(accuracy[last] > accuracy[last].max() - 1e-12)[0]  # sums may differ by rounding
+    return float(distance[last[best]])
 
 
 def plain_pearson(x: Column, y: Column) -> float:
@@ -109,11 +167,31 @@ def plain_pearson(x: Column, y: Column) -> float:
     return float(pearson(x, y, np.ones((1, len(x))))[0]) if len(x) > 1 else math.nan
 
 
-def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    """1, 0 or -1 if a row's value is above, equal to or below a column's value."""
+def order_pairs(rows: Floats, columns: Floats, epsilon: float = 0.0) -> NDArray[np.float32]:
+    """1, 0 or -1 if a row's value is above, within `epsilon` of, or below a column's value."""
+    if epsilon > 0:
+        gap = np.subtract.outer(rows, columns)
+        return np.where(np.abs(gap) <= epsilon, 0.0, np.sign(gap)).astype(np.float32)
     above = np.greater.outer(rows, columns).astype(np.float32)
     above -= np.less.outer(rows, columns)
     return above
+
+
+def _balance(x: Column, y: Column, weights: Weights) -> Floats:
+    """The sum over all i, j of w_i w_j sign(x_i - x_j) sign(y_i - y_j), of shape (resamples,)."""
+    return _pair_sum(lambda block: order_pairs(x, x[block]) * order_pairs(y, y[block]), weights)
+
+
+def _pair_sum(agreement: Callable[[slice], NDArray[np.float32]], weights: Floats) -> Floats:
+    """The sum over all i, j of w_i w_j agreement_ij, of shape (resamples,), computed in blocks of columns j."""
+    n = weights.shape[1]
+    # float32 multiplies twice as fast, and whole numbers below 2**24 are exact in it
+    weights32 = weights.astype(np.float32)
+    total, width = np.zeros(len(weights)), max(1, PAIR_BLOCK // max(1, n))
+    for start in range(0, n, width):
+        block = slice(start, start + width)
+        total += np.einsum("rj,rj->r", weights32 @ agreement(block), weights[:, block])
+    return total
 
 
 def _counts(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:
@@ -132,6 +210,11 @@ def average_ranks(x: Column) -> Column:
     [1.5, 4.0, 1.5, 3.0]
     """
     return _average_ranks(x, np.ones((1, len(x))))[0][0]
+
+
+def weigh_ranks(x: Column, weights: Weights) -> Floats:
+    """The average ranks within each resample, of shape (resamples, n), from 1 to its number of draws."""
+    return _average_ranks(x, weights)[0]
 
 
 def _average_ranks(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.bool_]]:
@@ -160,10 +243,14 @@ def _weighted_pearson(
     wx, wy = weights * x, weights * y
     spread = np.sqrt((wx * x).sum(axis=-1) * (wy * y).sum(axis=-1))
     # Rounding errors of equal values must not count as variation.
-    return _ratio((wx * y).sum(axis=-1), np.where(varied, spread, 0.0))
+    return limited_ratio((wx * y).sum(axis=-1), np.where(varied, spread, 0.0))
 
 
-def _ratio(numerator: Correlations, denominator: Correlations) -> Correlations:
-    """numerator / denominator, limited to [-1, 1]; NaN if the denominator is zero."""
+def limited_ratio(numerator: Correlations, denominator: Correlations, least: float = 0.0) -> Correlations:
+    """numerator / denominator, limited to [-1, 1]; NaN unless the denominator is above `least`."""
     undefined = np.full(len(numerator), np.nan)
-    return np.clip(np.divide(numerator, denominator, out=undefined, where=denominator > 0), -1.0, 1.0)
+    return np.clip(np.divide(numerator, denominator, out=undefined, where=denominator > least), -1.0, 1.0)
+
+
+Correlation = Literal["pearson", "spearman", "kendall"]
+CORRELATIONS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from meta_eval.correlation import Floats
+from meta_eval.bootstrap import Floats, number_groups
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]  # (n,), (n,), (resamples, n) -> (resamples,)
 Grouping = Literal["global", "per_system", "per_input", "system_means"]
@@ -39,9 +39,20 @@ class Layout:
     def input_count(self) -> int:
         return int(self.inputs.max(initial=-1)) + 1
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of systems and of inputs."""
+        return {"systems": self.system_count, "inputs": self.input_count}
+
     def weigh(self, systems: Floats, inputs: Floats) -> Floats:
         """The weight of each example, of shape (rows, n), from those of systems and inputs (rows, their number)."""
         return systems[:, self.systems] * inputs[:, self.inputs]
+
+    def to_grid(self, values: Floats) -> Floats:
+        """Values of shape (n,) by system and input, of shape (systems, inputs); NaN where there is no example."""
+        grid = np.full((self.system_count, self.input_count), np.nan)
+        grid[self.systems, self.inputs] = values
+        return grid
 
     def groups(self, grouping: Literal["per_system", "per_input"]) -> list[NDArray[np.intp]]:
         """The indices of the examples of each system or of each input."""
@@ -57,8 +68,8 @@ def lay_out(n: int, systems: Sequence[Hashable] | None = None, inputs: Sequence[
     ValueError unless there is one name per example and no name is None.
     """
     return Layout(
-        systems=np.zeros(n, dtype=np.intp) if systems is None else _number("systems", systems, n),
-        inputs=np.arange(n) if inputs is None else _number("inputs", inputs, n),
+        systems=np.zeros(n, dtype=np.intp) if systems is None else number_groups(n, systems, "systems"),
+        inputs=number_groups(n, inputs, "inputs"),
     )
 
 
@@ -101,13 +112,9 @@ def group(
 
 def undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Grouping) -> tuple[int, int]:
     """The number of groups, and the number of groups in which scores or ratings do not vary."""
-    if grouping in ("global", "system_means"):
-        groups = [np.arange(len(x))]
-        if grouping == "system_means":
-            x, y = system_means(x, y, layout)
-            groups = [np.arange(len(x))]
-    else:
-        groups = layout.groups(grouping)
+    if grouping == "system_means":
+        x, y = system_means(x, y, layout)
+    groups = layout.groups(grouping) if grouping in ("per_system", "per_input") else [np.arange(len(x))]
     return len(groups), sum(bool(len(at) < 2 or np.ptp(x[at]) == 0 or np.ptp(y[at]) == 0) for at in groups)
 
 
@@ -137,12 +144,3 @@ def _means(x: Floats, layout: Layout, input_weights: Floats) -> Floats:
     weights = input_weights[:, layout.inputs]
     total = weights @ membership
     return np.divide((weights * x) @ membership, total, out=np.full(total.shape, np.nan), where=total > 0)
-
-
-def _number(what: str, names: Sequence[Hashable], n: int) -> NDArray[np.intp]:
-    if len(names) != n:
-        raise ValueError(f"{what} must hold one name per example ({n}), but has {len(names)}")
-    if None in names:
-        raise ValueError(f"each example needs a name in {what}, but {what}[{list(names).index(None)}] is None")
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.intp)

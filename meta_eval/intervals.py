@@ -16,57 +16,57 @@ correlation within a system: at 30 inputs of 8 systems and a rho of .97, percent
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from core.settings import Count, Fraction, Seed, checked_dataclass
 from meta_eval.bootstrap import (
     BATCH,
     FEWEST_UNITS,
     Estimate,
     Floats,
+    estimate_from,
     expand,
     explain_few,
-    percentile_interval,
     resample,
 )
 from meta_eval.correlation import keep_scored
 from meta_eval.grouping import Grouping, Layout, Statistic, group, system_means, undefined_groups
 
 Drawn = Literal["inputs", "systems", "both"]
-Method = Literal["auto", "percentile", "bca"]
+Interval = Literal["auto", "percentile", "bca"]
 Weighted = Callable[[Floats, Floats], Floats]  # weights of systems and of inputs -> one value per resample
 
+UNDEFINED = "not defined on these examples"
 FEWEST_FOR_MEAN = 5  # inputs, for intervals that need no resamples
 FEWEST_CONTRARY = 5  # inputs whose outputs contradict the majority, to tell how alike outputs for one input are
 
 
-@dataclass(frozen=True)
+@checked_dataclass
 class Resampling:
     """The settings of intervals.
 
     Attributes:
         over: the units to draw with replacement.
-        method: percentile; BCa for inputs or systems alone; or auto, which is the jackknife for the mean of a statistic
-            within systems or inputs, where one kind of unit is drawn, and percentile otherwise.
+        interval: percentile; BCa for inputs or systems alone; or auto, which is the jackknife for the mean of a
+            statistic within systems or inputs, where one kind of unit is drawn, and percentile otherwise.
+
+    Raises SettingFault, a ValueError, for wrong settings.
     """
 
     over: Drawn = "inputs"
-    method: Method = "auto"
-    confidence: float = 0.95
-    resamples: int = 1000
-    seed: int = 0
+    interval: Interval = "auto"
+    confidence: Fraction = 0.95
+    resamples: Count = 1000
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, but is {self.confidence}")
-        if self.resamples < 1:
-            raise ValueError(f"resamples must be at least 1, but is {self.resamples}")
-        if self.method == "bca" and self.over == "both":
-            raise ValueError("BCa intervals need over=inputs or over=systems: use method=percentile for both")
+        if self.interval == "bca" and self.over == "both":
+            raise ValueError("BCa intervals need over=inputs or over=systems: use interval=percentile for both")
 
 
 def grouped_estimate(
@@ -94,7 +94,7 @@ def grouped_estimate(
     def of(systems: Floats, inputs: Floats) -> Floats:
         return group(statistic, x, y, present, grouping, systems, inputs)
 
-    if settings.method == "auto" and settings.over != "both" and grouping in ("per_system", "per_input"):
+    if settings.interval == "auto" and settings.over != "both" and grouping in ("per_system", "per_input"):
         estimate = _jackknife_estimate(of, present, settings.over, settings.confidence)
         ends = np.clip([estimate.low, estimate.high], -1.0, 1.0)
         return replace(estimate, low=float(ends[0]), high=float(ends[1]))
@@ -106,30 +106,23 @@ def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resamplin
 
     If the share of resamples on which it is undefined exceeds 1 - confidence, the interval is NaN with that reason.
     """
-    counts = {"systems": layout.system_count, "inputs": layout.input_count}
-    value = float(statistic(np.ones((1, counts["systems"])), np.ones((1, counts["inputs"])))[0])
+    counts, value = layout.counts, _value(statistic, layout)
     drawn = ("systems", "inputs") if resampling.over == "both" else (resampling.over,)
     nothing = np.empty(0)
     if math.isnan(value):
-        return Estimate.undefined("not defined on these examples"), nothing
+        return Estimate.undefined(UNDEFINED), nothing
     for unit in drawn:
         if counts[unit] < FEWEST_UNITS:
             return Estimate(value, math.nan, math.nan, explain_few(unit, counts[unit])), nothing
 
     n, is_drawn = len(layout.inputs), [unit in drawn for unit in counts]
     parts = resample(statistic, list(counts.values()), is_drawn, n, resampling.resamples, resampling.seed)
-    values = np.concatenate(list(parts))
-    values = values[~np.isnan(values)]
-    missing = resampling.resamples - len(values)
-    if missing > (1 - resampling.confidence) * resampling.resamples:
-        reason = f"not defined on {missing} of {resampling.resamples} resamples: too little variation for an interval"
-        return Estimate(value, math.nan, math.nan, reason), values
-    confidence = expand(resampling.confidence, count_drawn(layout, resampling.over))
-    if resampling.method != "bca":
-        low, high = percentile_interval(values, confidence)
-        return Estimate(value, low, high), values
+    values, units = np.concatenate(list(parts)), min(counts[unit] for unit in drawn)
+    estimate, values = estimate_from(value, values, resampling.confidence, units), values[~np.isnan(values)]
+    if resampling.interval != "bca" or math.isnan(estimate.low):
+        return estimate, values
     left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
-    low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], confidence)
+    low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], expand(resampling.confidence, units))
     reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
     return Estimate(value, low, high, reason), values
 
@@ -163,12 +156,6 @@ def bootstrap_p_value(values: Floats, units: int) -> float:
     rarer = min(int((values <= 0).sum()), int((values >= 0).sum()))
     share = min(1.0, 2 * (rarer + 1) / (len(values) + 1))
     return float(2 * stdtr(units - 1, ndtri(share / 2) * math.sqrt((units - 1) / units)))
-
-
-def count_drawn(layout: Layout, over: Drawn) -> int:
-    """The number of drawn units; where both are drawn, of the kind that has fewer."""
-    counts = {"systems": layout.system_count, "inputs": layout.input_count}
-    return min(counts.values()) if over == "both" else counts[over]
 
 
 def mean_interval(values: Floats, layout: Layout, confidence: float) -> Estimate:
@@ -248,10 +235,10 @@ def jackknife_interval(statistic: Callable[[Floats], Floats], layout: Layout, co
 def _jackknife_estimate(
     statistic: Weighted, layout: Layout, over: Literal["inputs", "systems"], confidence: float
 ) -> Estimate:
-    counts = {"systems": layout.system_count, "inputs": layout.input_count}
-    value, count = float(statistic(*(np.ones((1, number)) for number in counts.values()))[0]), counts[over]
+    counts, value = layout.counts, _value(statistic, layout)
+    count = counts[over]
     if math.isnan(value):
-        return Estimate.undefined("not defined on these examples")
+        return Estimate.undefined(UNDEFINED)
     if count < FEWEST_UNITS:
         return Estimate(value, math.nan, math.nan, explain_few(over, count))
     left_out = _jackknife(statistic, counts, over, max(1, BATCH // len(layout.inputs)))
@@ -299,6 +286,10 @@ def explain_undefined_groups(x: Floats, y: Floats, layout: Layout, grouping: Gro
         one = "system" if grouping == "per_system" else "input"
         return f"scores and ratings do not both vary within any of the {groups} {one}s"
     return None
+
+
+def _value(statistic: Weighted, layout: Layout) -> float:
+    return float(statistic(*(np.ones((1, number)) for number in layout.counts.values()))[0])
 
 
 def _variance_of_mean(values: Floats, layout: Layout) -> float:

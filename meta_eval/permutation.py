@@ -21,24 +21,29 @@ All permutations are computed together. With s = 1 (kept) or -1 (swapped) for ea
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from meta_eval import correlation
-from meta_eval.correlation import Floats, keep_scored
+from meta_eval.correlation import (
+    CORRELATIONS,
+    PAIR_BLOCK,
+    Correlation,
+    Floats,
+    average_ranks,
+    keep_scored,
+    limited_ratio,
+    order_pairs,
+)
 from meta_eval.grouping import Grouping, Layout, system_means
 from meta_eval.intervals import Drawn, explain_undefined_groups, restrict
 
-Correlation = Literal["pearson", "spearman", "kendall"]
 Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
 Permuted = Callable[[Floats, Floats, Floats, Swaps], tuple[Floats, Floats]]
 
 # Swaps held at once: few enough for the caches, but for Kendall many enough that the n x n matrices are seldom rebuilt.
 BATCH = {"pearson": 1_000_000, "spearman": 200_000, "kendall": 10_000_000}
-PAIR_BLOCK = 8_000_000  # pairs of outputs held at once: 32 MB
-
+ROUNDING = 1e-9  # a denominator below this is zero
 FEWEST_SWAPPED = 6  # units; all swaps of 5 give no p-value below 2/2**5 = .0625
 
 
@@ -132,7 +137,7 @@ def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Flo
 
     def r(x: Floats, change: Floats) -> Floats:
         products, total, squares = x @ centred + change[:, 0], x.sum() + change[:, 1], x @ x + change[:, 2]
-        return _ratio(products, np.sqrt(np.maximum(squares - total**2 / n, 0)) * spread)
+        return limited_ratio(products, np.sqrt(np.maximum(squares - total**2 / n, 0)) * spread, ROUNDING)
 
     return r(a, moved), r(b, -moved)
 
@@ -140,7 +145,7 @@ def permuted_pearson(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Flo
 def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
     """Spearman's rho after each swap."""
     n = len(y)
-    union, ranks = np.concatenate([a, b]), correlation.average_ranks(y)
+    union, ranks = np.concatenate([a, b]), average_ranks(y)
     order = np.argsort(union, kind="stable")
     output, is_b = order % n, order >= n
     first, last = _tie_bounds(union[order])
@@ -159,7 +164,7 @@ def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Fl
 
     def rho(doubled_ranks: Floats) -> Floats:
         squares = np.einsum("rp,rp->r", doubled_ranks, doubled_ranks) - n * (n + 1) ** 2
-        return _ratio(doubled_ranks @ centred[output], np.sqrt(np.maximum(squares, 0)) * spread)
+        return limited_ratio(doubled_ranks @ centred[output], np.sqrt(np.maximum(squares, 0)) * spread, ROUNDING)
 
     return rho(of_a), rho(of_b)
 
@@ -179,9 +184,9 @@ def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Flo
     quadratic, width = np.zeros(len(swaps)), max(1, PAIR_BLOCK // n)
     for start in range(0, n, width):
         block = slice(start, start + width)
-        order, form = _signs(y, y[block]), np.zeros((n, len(y[block])), dtype=np.float32)
+        order, form = order_pairs(y, y[block]), np.zeros((n, len(y[block])), dtype=np.float32)
         for name, x, z, sign in (("aa", a, a, 1), ("ab", a, b, -1), ("ba", b, a, -1), ("bb", b, b, 1)):
-            concordant = _signs(x, z[block]) * order
+            concordant = order_pairs(x, z[block]) * order
             sums[name] += concordant.sum(axis=1, dtype=np.float64)
             form += sign * concordant
         # the products are whole numbers below 2**24, so float32 is exact
@@ -191,7 +196,8 @@ def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Flo
     untied_y = n**2 - float((np.unique(y, return_counts=True)[1] ** 2).sum())
     untied_a, untied_b = _untied_pairs(a, b, swaps)
     both = constant + quadratic
-    return _ratio(both + linear, np.sqrt(untied_a * untied_y)), _ratio(both - linear, np.sqrt(untied_b * untied_y))
+    scale_a, scale_b = np.sqrt(untied_a * untied_y), np.sqrt(untied_b * untied_y)
+    return limited_ratio(both + linear, scale_a, ROUNDING), limited_ratio(both - linear, scale_b, ROUNDING)
 
 
 PERMUTED: dict[Correlation, Permuted] = {
@@ -199,7 +205,6 @@ PERMUTED: dict[Correlation, Permuted] = {
     "spearman": permuted_spearman,
     "kendall": permuted_kendall,
 }
-PLAIN = {"pearson": correlation.pearson, "spearman": correlation.spearman, "kendall": correlation.kendall}
 
 
 def _difference(
@@ -228,12 +233,8 @@ def _difference_of_means(a: Floats, b: Floats, y: Floats, layout: Layout, kind: 
     means_a, y_means = system_means(a, y, layout)
     means_b, _ = system_means(b, y, layout)
     ones = np.ones((1, layout.system_count))
-    return np.array(
-        [
-            PLAIN[kind](means_a + moved, y_means, ones)[0] - PLAIN[kind](means_b - moved, y_means, ones)[0]
-            for moved in change
-        ]
-    )
+    of = CORRELATIONS[kind]
+    return np.array([of(means_a + moved, y_means, ones)[0] - of(means_b - moved, y_means, ones)[0] for moved in change])
 
 
 def _draw_swaps(rng: np.random.Generator, rows: int, n: int) -> Swaps:
@@ -276,13 +277,3 @@ def _untied_pairs(a: Floats, b: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
         sizes_a = (held**2 - held).sum(axis=1)
         sizes_b = ((total - held) ** 2 - (total - held)).sum(axis=1)
     return n**2 - n - sizes_a, n**2 - n - sizes_b
-
-
-def _signs(rows: Floats, columns: Floats) -> NDArray[np.float32]:
-    return np.sign(np.subtract.outer(rows, columns)).astype(np.float32)
-
-
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """numerator / denominator, limited to [-1, 1]; NaN if the denominator is zero up to rounding."""
-    found = np.full(len(numerator), np.nan)
-    return np.clip(np.divide(numerator, denominator, out=found, where=denominator > 1e-9), -1.0, 1.0)

@@ -25,7 +25,7 @@ LARGEST = 10_000_000  # the largest n of a plan
 
 
 @dataclass(frozen=True)
-class Needed:
+class SampleSize:
     """The smallest number of inputs (or systems) with the wanted power.
 
     Attributes:
@@ -118,13 +118,13 @@ def n_to_tell_metrics(
     level: float = 0.05,
     simulations: int = 10_000,
     seed: int = 0,
-) -> Needed:
+) -> SampleSize:
     """The number of examples (or systems, at system level) that Williams' test needs to detect r_a - r_b."""
     if r_a == r_b:
-        return Needed(math.nan, math.nan, "the two correlations are equal, so there is no difference to detect")
+        return SampleSize(math.nan, math.nan, "the two correlations are equal, so there is no difference to detect")
     if math.isnan(williams_power(r_a, r_b, r_ab, 10, simulations=1)):
         reason = f"no variables have the correlations {r_a:g}, {r_b:g} with the ratings and {r_ab:g} with each other"
-        return Needed(math.nan, math.nan, reason)
+        return SampleSize(math.nan, math.nan, reason)
     return _least(
         lambda n: williams_power(r_a, r_b, r_ab, n, level=level, simulations=simulations, seed=seed), power, first=4
     )
@@ -140,10 +140,10 @@ def paired_power(d: float, spread: float, n: int, level: float = 0.05) -> float:
     return float(1 - nctdtr(n - 1, shift, critical) + nctdtr(n - 1, shift, -critical))
 
 
-def n_to_tell_systems(d: float, spread: float, *, power: float = 0.8, level: float = 0.05) -> Needed:
+def n_to_tell_systems(d: float, spread: float, *, power: float = 0.8, level: float = 0.05) -> SampleSize:
     """The number of inputs that the paired t-test needs to detect a difference d of mean ratings."""
     if d == 0:
-        return Needed(math.nan, math.nan, "the difference is 0, so there is no difference to detect")
+        return SampleSize(math.nan, math.nan, "the difference is 0, so there is no difference to detect")
     return _least(lambda n: paired_power(d, spread, n, level), power, first=2)
 
 
@@ -193,7 +193,7 @@ def correlation_with_raters(r: float, before: int, after: int, between_raters: f
     return r * math.sqrt(reliability(after, between_raters) / reliability(before, between_raters))
 
 
-def _least(power_at: Callable[[int], float], power: float, first: int) -> Needed:
+def _least(power_at: Callable[[int], float], power: float, first: int) -> SampleSize:
     """The smallest n from `first` on with at least this power, by doubling and bisection."""
     if not 0 < power < 1:
         raise ValueError(f"power must lie between 0 and 1, but is {power}")
@@ -201,12 +201,12 @@ def _least(power_at: Callable[[int], float], power: float, first: int) -> Needed
     while power_at(high) < power:
         high *= 2
         if high > LARGEST:
-            return Needed(math.nan, math.nan, f"more than {LARGEST} are needed")
+            return SampleSize(math.nan, math.nan, f"more than {LARGEST} are needed")
     low = high // 2  # too few, unless high is the first
     while high > first and high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power_at(middle) >= power else (middle, high)
-    return Needed(high, power_at(high))
+    return SampleSize(high, power_at(high))
 
 
 def _sample_correlations(factor: Floats, n: int, simulations: int, seed: int) -> Floats:

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
-from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
-from meta_eval.correlation import Floats
+from meta_eval.bootstrap import Estimate, Floats, to_columns
 from meta_eval.intervals import score_interval
 
 FEWEST_RATED = 5
@@ -31,7 +30,7 @@ FEWEST_PREFERENCES = 20  # for the interval of a prediction-powered win rate
 
 
 @dataclass(frozen=True)
-class Powered:
+class PoweredEstimate:
     """A mean rating estimated with the help of a metric.
 
     Attributes:
@@ -54,18 +53,12 @@ class Powered:
     saved: float
 
 
-def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95) -> Powered:
+def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95) -> PoweredEstimate:
     """The mean rating of all examples from `ratings` (NaN if not rated) and `scores`, both of shape (n,).
 
     An example without a score is left out. Raises ValueError for wrong shapes and infinities.
     """
-    y, f = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    if y.ndim != 1 or y.shape != f.shape:
-        raise ValueError(f"ratings and scores must have one shape (n,), but have {y.shape} and {f.shape}")
-    if are_too_large(y, f):
-        raise ValueError(
-            f"ratings and scores must be finite and at most {LARGEST:g} in size, or NaN where there is none"
-        )
+    y, f = to_columns(ratings=ratings, scores=scores)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, but is {confidence}")
     is_rated = ~np.isnan(y) & ~np.isnan(f)
@@ -74,17 +67,17 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
     if n < FEWEST_RATED or rest < 2:
         reason = f"this needs at least {FEWEST_RATED} examples with a rating and a score and 2 with a score alone"
         none = Estimate.undefined(f"{reason}, but there are {n} and {rest}")
-        return Powered(n, rest, none, none, math.nan, math.nan, math.nan, math.nan)
+        return PoweredEstimate(n, rest, none, none, math.nan, math.nan, math.nan, math.nan)
     weight = tune_weight(y, f_rated, f_unrated)
     value = float(y.mean() + weight * (f_unrated.mean() - f_rated.mean()))
     rectified, imputed = float((y - weight * f_rated).var()) / n, weight**2 * float(f_unrated.var()) / rest
     if np.ptp(y) == 0:
         reason = f"all {n} ratings are {y[0]:g}: without variation there is no interval"
         constant = Estimate(float(y[0]), math.nan, math.nan, reason)
-        return Powered(n, rest, constant, constant, weight, math.nan, math.nan, math.nan)
+        return PoweredEstimate(n, rest, constant, constant, weight, math.nan, math.nan, math.nan)
     variance = rectified + imputed
     effective = max(float(n), float(y.var()) / variance) if variance > 0 else math.inf
-    return Powered(
+    return PoweredEstimate(
         rated=n,
         unrated=rest,
         estimate=_interval(value, rectified * n / (n - 2) + imputed, n - 2, confidence),
@@ -96,7 +89,7 @@ def powered_mean(ratings: ArrayLike, scores: ArrayLike, confidence: float = 0.95
     )
 
 
-def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike, confidence: float = 0.95) -> Powered:
+def powered_win_rate(preferences: ArrayLike, gaps: ArrayLike, confidence: float = 0.95) -> PoweredEstimate:
     """How often people prefer system a to system b, from few preferences and from score differences a - b.
 
     Args:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.scores import Scores
-from meta_eval.agreement import Agreement, agree
-from meta_eval.bootstrap import Floats
+from meta_eval.agreement import CHEAP_CUES, Agreement, agree
+from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.cues import FOLDS, Cues, agreement_beyond_cues, combine_cues, count_cues
 from meta_eval.grouping import Layout, lay_out
 
 
@@ -37,6 +38,7 @@ class ScoredSet:
         examples: with or without ratings; higher ratings are better.
         scores: by metric.
         synthetic: whether this project generated the examples and their ratings.
+        has_cues: whether agreement beyond cheap cues is measured.
 
     Raises ValueError when a metric does not have one score per example.
     """
@@ -45,6 +47,7 @@ class ScoredSet:
     examples: tuple[Example, ...]
     scores: Mapping[str, Scores]
     synthetic: bool = False
+    has_cues: bool = True
 
     def __post_init__(self) -> None:
         for metric, scored in self.scores.items():
@@ -115,7 +118,40 @@ class ScoredSet:
 
         Raises ValueError when a metric shares no aspect with the ratings.
         """
-        return tuple(agree(self, metric, aspect) for metric in self.scores for aspect in self._compared(metric))
+        rows = [agree(self, metric, aspect) for metric in self.scores for aspect in self._compared(metric)]
+        if not self.has_cues:
+            return tuple(rows)
+        beyond = {aspect: self.beyond_cues(aspect) for aspect in self.aspects}
+        return tuple(replace(row, beyond_cues=beyond[row.aspect][row.metric]) for row in rows)
+
+    @cached_property
+    def cues(self) -> Cues:
+        """The cheap cues of the examples."""
+        return count_cues(self.examples)
+
+    def beyond_cues(self, aspect: str) -> dict[str, Estimate]:
+        """The agreement of every metric with the ratings of an aspect that cheap cues do not explain."""
+        scores = {metric: self.values(metric, aspect) for metric in self.scores if metric != CHEAP_CUES}
+        found = agreement_beyond_cues(scores, self.ratings(aspect), self.cues, self.groups)
+        return {CHEAP_CUES: Estimate.undefined("these are the cues"), **found}
+
+    def add_cheap_cues(self, seed: int = 0) -> ScoredSet:
+        """The set with the scores `cheap_cues`: its ratings predicted by cheap cues alone, cross-fitted by input.
+
+        The set itself if it has too few rated examples for its cues, or if no cue differs between them.
+        """
+        values: dict[str, Floats] = {}
+        for aspect in self.aspects:
+            known = ~np.isnan(self.ratings(aspect))
+            rated = self.rated(aspect)
+            if rated.cues.are_few or rated.cues.are_constant:
+                return self
+            values[aspect] = np.full(len(self), np.nan)
+            values[aspect][known] = combine_cues(rated.cues, rated.ratings(aspect), rated.groups, seed=seed)
+        is_rated = [len(example.ratings) == len(self.aspects) for example in self.examples]
+        reasons = [None if every else "not rated for every aspect" for every in is_rated]
+        line = f"{CHEAP_CUES}|folds={FOLDS}|seed={seed}|cues={len(self.cues.names)}"
+        return replace(self, scores={**self.scores, CHEAP_CUES: Scores(values, line, reasons)}) if values else self
 
     def by_metric(self, aspect: str) -> dict[str, Agreement]:
         """The agreement with the ratings of one aspect."""
@@ -146,7 +182,7 @@ class ScoredSet:
     def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> ScoredSet:
         """The examples at these indices."""
         scores = {metric: scored.take(at) for metric, scored in self.scores.items()}
-        return ScoredSet(name or self.name, tuple(self.examples[i] for i in at), scores, self.synthetic)
+        return replace(self, name=name or self.name, examples=tuple(self.examples[i] for i in at), scores=scores)
 
     def choose(self, metrics: Collection[str]) -> ScoredSet:
         """The scores of some metrics; names without scores are left out."""

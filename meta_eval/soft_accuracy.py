@@ -16,9 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import Estimate, percentile_interval
-from meta_eval.correlation import Floats
-from meta_eval.intervals import FEWEST_UNITS
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, percentile_interval
 
 Ties = Literal["mid", "published"]  # whether a permutation that equals the observed sum counts half or in full
 
@@ -61,8 +59,7 @@ def soft_pairwise_accuracy(
     signs = rng.choice(np.array([-1.0, 1.0]), (permutations, inputs))
     value = _agreement(human, metric, signs, ties)
     if inputs < FEWEST_UNITS:
-        reason = f"an interval over inputs needs at least {FEWEST_UNITS} of them, but there are {inputs}"
-        return Estimate(value, math.nan, math.nan, reason)
+        return Estimate(value, math.nan, math.nan, explain_few("inputs", inputs))
     found = np.empty(resamples)
     for r in range(resamples):
         draw = rng.integers(0, inputs, inputs)

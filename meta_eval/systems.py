@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meta_eval.bootstrap import LARGEST, Estimate, are_too_large
-from meta_eval.correlation import Floats
+from meta_eval.bootstrap import BATCH, Estimate, Floats, to_columns
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
     FEWEST_UNITS,
@@ -31,7 +30,6 @@ from meta_eval.intervals import (
 )
 
 MOST_ENUMERATED = 15  # inputs (or groups) whose swaps are all counted: 2**15
-BATCH = 4_000_000  # maximum number of signs in memory
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,7 @@ def compare_systems(
     With `groups` (one name per input, such as its document) whole groups are drawn and swapped. Raises ValueError for
     wrong shapes and for infinite or too large scores.
     """
-    a, b = np.asarray(scores_a, dtype=np.float64), np.asarray(scores_b, dtype=np.float64)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"scores_a and scores_b must have one shape (inputs,), but have {a.shape} and {b.shape}")
-    if are_too_large(a, b):
-        raise ValueError(f"scores must be finite and at most {LARGEST:g} in size, or NaN where there is none")
+    a, b = to_columns(scores_a=scores_a, scores_b=scores_b)
     resampling = resampling or Resampling()
     kept = ~np.isnan(a - b)
     gap = (a - b)[kept]

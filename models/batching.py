@@ -1,12 +1,13 @@
 """Batches of sequences with different lengths: sorted by length and filled up to a budget."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from tqdm import tqdm
 
 T = TypeVar("T")
 BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
@@ -81,19 +82,36 @@ def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:
         size //= 2
 
 
-def halve_when_out_of_memory(work: Callable[[list[int]], list[Any]], batch: list[int]) -> list[Any]:
+def halve_when_out_of_memory(work: Callable[[list[int]], Sequence[T]], batch: list[int]) -> list[T]:
     """`work(batch)`, a result for each row; if the device runs out of memory, in parts that it can hold.
 
     Raises torch.OutOfMemoryError when a single row does not fit.
     """
-    found: list[Any] = []
+    found: list[T] = []
 
-    def read_rest(size: int) -> list[Any]:
+    def read_rest(size: int) -> list[T]:
         while len(found) < len(batch):
             found.extend(work(batch[len(found) : len(found) + size]))
         return found
 
     return shrink_until_it_fits(read_rest, len(batch))
+
+
+def read_in_batches(
+    costs: Sequence[int], budget: int, work: Callable[[list[int]], Sequence[T]], what: str | None = None
+) -> list[T]:
+    """A result for each index of `costs`, in their order: `work` reads a batch of similar cost (`batches_by_budget`).
+
+    Batches that do not fit into memory are halved. `what` names a progress bar.
+
+    >>> read_in_batches([1, 3, 2], budget=4, work=lambda batch: [10 * i for i in batch])
+    [0, 10, 20]
+    """
+    found: dict[int, T] = {}
+    batches = batches_by_budget(costs, budget)
+    for batch in tqdm(batches, desc=what, delay=3, leave=False, disable=None if what else True):
+        found.update(zip(batch, halve_when_out_of_memory(work, batch), strict=True))
+    return [found[i] for i in range(len(costs))]
 
 
 def distinct_rows(rows: Sequence[Sequence[int]]) -> tuple[list[tuple[int, ...]], list[int]]:
@@ -127,3 +145,17 @@ def pad(sequences: Sequence[Sequence[int]], value: int, device: torch.device | s
     """
     width = max(map(len, sequences), default=0)
     return torch.tensor([[*s, *[value] * (width - len(s))] for s in sequences], dtype=torch.long, device=device)
+
+
+def pad_with_mask(
+    sequences: Sequence[Sequence[int]], value: int | None, device: torch.device | str = "cpu"
+) -> dict[str, Int[Tensor, "rows time"]]:
+    """What models are called with to read sequences: `input_ids`, padded on the right, and `attention_mask`.
+
+    A model without a padding token reads zeros there, which the mask hides.
+
+    >>> pad_with_mask([[1, 2], [3]], value=None)["attention_mask"].tolist()
+    [[1, 1], [1, 0]]
+    """
+    mask = pad([[1] * len(sequence) for sequence in sequences], 0, device)
+    return {"input_ids": pad(sequences, value or 0, device), "attention_mask": mask}

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
-from models.batching import batches_by_budget, distinct_rows, pad
+from models.batching import batches_by_budget, distinct_rows, pad_with_mask
 from models.model import ConditionalLM, last_hidden_states
 from models.windows import Pair
 
@@ -42,17 +42,12 @@ class CausalLM(ConditionalLM):
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "CausalReader":
         """The sources, equal ones once, padded on the left; every target begins with the tokens `before`."""
         unique, copies = distinct_rows([(*source, *before) for source in sources])
-        ids, mask = (
-            pad([row[::-1] for row in each], 0, self.device).flip(1)
-            for each in (unique, [[1] * len(row) for row in unique])
-        )
+        ids, mask = (each.flip(1) for each in pad_with_mask([row[::-1] for row in unique], 0, self.device).values())
         return CausalReader(self.model, ids, mask, torch.tensor(copies, device=self.device))
 
     def inputs(self, pairs: Sequence[Pair]) -> dict[str, Tensor]:
         """What the model is called with to read sources and targets."""
-        rows = [[*source, *target] for source, target in pairs]
-        mask = pad([[1] * len(row) for row in rows], 0, self.device)
-        return {"input_ids": pad(rows, 0, self.device), "attention_mask": mask}
+        return pad_with_mask([[*source, *target] for source, target in pairs], 0, self.device)
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:

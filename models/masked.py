@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from tqdm import tqdm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from core.faults import SettingFault
-from models.batching import batches_by_budget, halve_when_out_of_memory, pad
+from models.batching import pad_with_mask, read_in_batches
 from models.loading import load_pretrained
 from models.model import LanguageModel, output_layer_given
 
@@ -59,21 +58,18 @@ def most_likely_at_masks(lm: MaskedLM, rows: Sequence[Sequence[int]], token_budg
     lm.model.eval()
 
     def fill(batch: list[int]) -> list[list[int]]:
-        ids = pad([rows[i] for i in batch], lm.model.config.pad_token_id or 0, lm.device)
-        seen = pad([[1] * len(rows[i]) for i in batch], 0, lm.device)
-        at = (ids == mask) & seen.bool()
+        inputs = pad_with_mask([rows[i] for i in batch], lm.model.config.pad_token_id, lm.device)
+        at = (inputs["input_ids"] == mask) & inputs["attention_mask"].bool()
         with output_layer_given(lm.model, lambda hidden: hidden[at]):
-            logits = lm.model(input_ids=ids, attention_mask=seen).logits.float()
+            logits = lm.model(**inputs).logits.float()
         logits[:, special] = -torch.inf
         near = logits >= logits.max(dim=-1, keepdim=True).values - 1e-4
         chosen = iter(near.int().argmax(dim=-1).tolist())
         return [[next(chosen) for _ in range(count)] for count in at.sum(dim=1).tolist()]
 
-    found: list[list[int]] = [[] for _ in rows]
     wanted = [i for i, row in enumerate(rows) if mask in row]
-    batches = batches_by_budget([len(rows[i]) for i in wanted], token_budget)
-    for batch in tqdm(batches, desc="masks", delay=3, leave=False, disable=None):
-        chosen = [wanted[i] for i in batch]
-        for i, tokens in zip(chosen, halve_when_out_of_memory(fill, chosen), strict=True):
-            found[i] = tokens
-    return found
+    read = read_in_batches(
+        [len(rows[i]) for i in wanted], token_budget, lambda batch: fill([wanted[i] for i in batch]), "masks"
+    )
+    found = dict(zip(wanted, read, strict=True))
+    return [found.get(i, []) for i in range(len(rows))]

@@ -18,8 +18,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from models.batching import halve_when_out_of_memory
 from models.devices import check_device, check_memory
-from models.identity import model_fingerprint, weights_fingerprint
-from models.loading import load_pretrained
+from models.loading import load_pretrained, model_fingerprint, weights_fingerprint
 from models.windows import Pair
 
 # These models number positions from pad_token_id + 1, so they read that many tokens fewer than they have positions.
@@ -44,6 +43,11 @@ def plain_token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) ->
         return []
     encoded: Any = tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)
     return encoded["input_ids"]
+
+
+def decode_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], keep_special: bool = False) -> str:
+    """The text of token ids, exactly as the tokens spell it; special tokens only with `keep_special`."""
+    return str(tokenizer.decode(list(ids), skip_special_tokens=not keep_special, clean_up_tokenization_spaces=False))
 
 
 def special_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], tuple[int, ...]]:

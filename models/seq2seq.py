@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import AutoModelForSeq2SeqLM
 
-from models.batching import batches_of_pairs, distinct_rows, pad
+from models.batching import batches_of_pairs, distinct_rows, pad, pad_with_mask
 from models.model import ConditionalLM, last_hidden_states
 from models.windows import Pair
 
@@ -23,10 +23,9 @@ class Seq2SeqLM(ConditionalLM):
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> "Seq2SeqReader":
         """Encodes the sources, equal ones once; every target begins with the tokens `before`."""
         unique, copies = distinct_rows(sources)
-        ids = pad(unique, self.model.config.pad_token_id, self.device)
-        mask = pad([[1] * len(source) for source in unique], 0, self.device)
-        encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        encoded, mask = encoded[copies], mask[copies]
+        inputs = pad_with_mask(unique, self.model.config.pad_token_id, self.device)
+        encoded = self.model.get_encoder()(**inputs).last_hidden_state
+        encoded, mask = encoded[copies], inputs["attention_mask"][copies]
         start = torch.tensor([self.model.config.decoder_start_token_id, *before], device=self.device)
         return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
 
@@ -35,13 +34,13 @@ class Seq2SeqLM(ConditionalLM):
         """The decoder's last hidden states; equal sources are encoded once."""
         pad_id = self.model.config.pad_token_id
         unique, copies = distinct_rows([source for source, _ in pairs])
-        mask = pad([[1] * len(source) for source in unique], 0, self.device)
-        encoded = self.model.get_encoder()(input_ids=pad(unique, pad_id, self.device), attention_mask=mask)
+        inputs = pad_with_mask(unique, pad_id, self.device)
+        encoded = self.model.get_encoder()(**inputs)
         start = self.model.config.decoder_start_token_id
         hidden = last_hidden_states(
             self.model,
             encoder_outputs=(encoded.last_hidden_state[copies],),
-            attention_mask=mask[copies],
+            attention_mask=inputs["attention_mask"][copies],
             decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
             use_cache=False,
         )

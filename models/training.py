@@ -5,6 +5,7 @@ and masked models (the source has masks).
 """
 
 import random
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -17,11 +18,10 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.strategies import FSDPStrategy
 
 from core.faults import SettingFault
-from core.settings import Count, Positive, checked_dataclass
-from models.batching import pad
+from core.settings import Count, Positive, Share, checked_dataclass
+from models.batching import pad, pad_with_mask
 from models.devices import free_memory
 from models.fit import NOT_LEARNED, Batch, Batches, MakeBatch, Schedule, Training, fit
-from models.lora import Lora, add_lora, merge_lora
 from models.muon import Muon
 from models.seq2seq import decoder_inputs
 
@@ -48,6 +48,24 @@ class Task:
     source: Sequence[int]
     target: Sequence[int]
     given: int = 0
+
+
+@checked_dataclass
+class Lora:
+    """LoRA through peft (extra `peft`): small matrices beside every linear layer but the output layer (Hu et al. 2022).
+
+    They are trained while the weights are frozen, and merged with them when the model is saved. Embeddings stay frozen,
+    also those of new special tokens.
+
+    Attributes:
+        rank: of the product of two matrices.
+        alpha: the product is multiplied by alpha / rank.
+        dropout: of what the matrices read.
+    """
+
+    rank: Count = 16
+    alpha: Positive = 32.0
+    dropout: Share = 0.0
 
 
 @checked_dataclass
@@ -80,8 +98,7 @@ def seq2seq_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     """The inputs of an encoder-decoder model, and `labels` of the shape (rows, time)."""
     labels = pad([[NOT_LEARNED] * t.given + list(t.target[t.given :]) for t in tasks], NOT_LEARNED)
     return {
-        "input_ids": pad([t.source for t in tasks], model.config.pad_token_id),
-        "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
+        **pad_with_mask([t.source for t in tasks], model.config.pad_token_id),
         "decoder_input_ids": decoder_inputs(model, pad([t.target for t in tasks], model.config.pad_token_id)),
         "labels": labels,
     }
@@ -96,8 +113,7 @@ def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     read = [len(t.source) + t.given for t in tasks]
     labels = [[NOT_LEARNED] * (given - 1) + row[given:] for row, given in zip(rows, read, strict=True)]
     return {
-        "input_ids": pad([row[:-1] for row in rows], model.config.pad_token_id or 0),
-        "attention_mask": pad([[1] * (len(row) - 1) for row in rows], 0),
+        **pad_with_mask([row[:-1] for row in rows], model.config.pad_token_id),
         "labels": pad(labels, NOT_LEARNED),
     }
 
@@ -105,8 +121,7 @@ def causal_batch(model: Any, tasks: Sequence[Task]) -> Batch:
 def masked_batch(model: Any, tasks: Sequence[Task]) -> Batch:
     """The inputs of a masked model; a target is as long as its source, with NOT_LEARNED where there is no mask."""
     return {
-        "input_ids": pad([t.source for t in tasks], model.config.pad_token_id or 0),
-        "attention_mask": pad([[1] * len(t.source) for t in tasks], 0),
+        **pad_with_mask([t.source for t in tasks], model.config.pad_token_id),
         "labels": pad([t.target for t in tasks], NOT_LEARNED),
     }
 
@@ -211,6 +226,17 @@ def _is_hidden_matrix(name: str, parameter: torch.Tensor) -> bool:
     return parameter.ndim == 2 and not any(part in name for part in outer)
 
 
+def add_lora(model: Any, lora: Lora, seed: int) -> Any:
+    """Freezes the weights of `model` and adds the matrices to it; the result is the model to train."""
+    from peft import LoraConfig, get_peft_model  # an extra
+
+    config = LoraConfig(r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules="all-linear")  # pyright: ignore[reportArgumentType]
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.* is deprecated", category=FutureWarning)
+        torch.manual_seed(seed)
+        return get_peft_model(model, config)
+
+
 def train_language_model(
     lm: Trainable,
     train: Callable[[int], Sequence[Task]],
@@ -253,7 +279,7 @@ def train_language_model(
 
     def save(folder: Path) -> None:
         if schedule.lora is not None:
-            merge_lora(learner)
+            learner.merge_and_unload()
         lm.save_pretrained(folder)
 
     fit(

@@ -13,11 +13,13 @@ CutTruncation = Literal["error", "warn"]  # of a model that reads no windows
 Pair = tuple[Sequence[int], Sequence[int]]  # source and target, or context and continuation
 
 
-def refuse_cut(rule: str, dropped: Iterable[int]) -> None:
-    """Raises ExampleFaults for all examples that would lose tokens, by the rule that they break.
+def refuse_cut(truncation: Truncation, rule: str, dropped: Iterable[int]) -> None:
+    """With `error`, raises ExampleFaults for all examples that would lose tokens, by the rule that they break.
 
     `dropped` says for each example how many.
     """
+    if truncation != "error":
+        return
     faults = [(i, f"{rule} ({n} too many): set truncation=warn") for i, n in enumerate(dropped) if n]
     if faults:
         raise ExampleFaults(faults)

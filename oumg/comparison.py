@@ -18,6 +18,7 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 from numpy.typing import NDArray
 
 from core.example import Example
@@ -105,6 +106,11 @@ class OutputPair:
     segments: tuple[Segments, ...]
     lost: tuple[float, ...]
 
+    @property
+    def texts(self) -> tuple[Example, Example, Example, Example]:
+        """Two human texts, then the output of each system."""
+        return (*self.human, self.first, self.second)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -125,15 +131,36 @@ class JudgedPairs:
     """Logits of pairs by discriminators of several seeds.
 
     Attributes:
-        human: of the human texts, of shape (seeds, 2 pairs): both of the first pair, both of the second, and so on.
-        first, second: of the outputs, of shape (seeds, pairs).
+        logits: of shape (seeds, pairs, 4), in the order of `OutputPair.texts`.
         truncated: texts that lost tokens with some seed.
     """
 
-    human: NDArray[np.float64]
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
+    logits: Float[NDArray[np.float64], "seeds pairs 4"]
     truncated: int
+
+    @property
+    def human(self) -> Float[NDArray[np.float64], "seeds texts"]:
+        """Both human texts of the first pair, both of the second, and so on."""
+        return self.logits[..., :2].reshape(len(self.logits), -1)
+
+    @property
+    def first(self) -> Float[NDArray[np.float64], "seeds pairs"]:
+        """The outputs of the first system."""
+        return self.logits[..., 2]
+
+    @property
+    def second(self) -> Float[NDArray[np.float64], "seeds pairs"]:
+        """The outputs of the second system."""
+        return self.logits[..., 3]
+
+    def take(self, pairs: Sequence[int]) -> "JudgedPairs":
+        """Some of the pairs."""
+        return JudgedPairs(self.logits[:, pairs], self.truncated)
+
+    def logits_of(self, texts: Iterable[tuple[int, int]]) -> Float[NDArray[np.float64], "seeds texts"]:
+        """The logits of some texts, by the index of their pair and their place in it."""
+        pairs, places = zip(*texts, strict=True)
+        return self.logits[:, pairs, places]
 
 
 def read_comparison(human: Path | str, first: Path | str, second: Path | str, settings: PairSettings) -> Comparison:
@@ -202,7 +229,7 @@ def judge_pairs(pairs: Sequence[OutputPair], discriminators: Iterable[Discrimina
     judged = [discriminator.logits(list(place)) for discriminator in discriminators]
     logits = np.stack([found[at] for found, _ in judged]).reshape(len(judged), len(pairs), 4)
     truncated = np.any([dropped[at] > 0 for _, dropped in judged], axis=0)
-    return JudgedPairs(logits[..., :2].reshape(len(judged), -1), logits[..., 2], logits[..., 3], int(truncated.sum()))
+    return JudgedPairs(logits, int(truncated.sum()))
 
 
 def label_pairs(pairs: Sequence[OutputPair]) -> list[LabelledText]:

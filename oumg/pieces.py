@@ -8,9 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from data.chinese import split_chinese
-from data.words import RUNS_CJK_AND_MARKS
-from discriminators.segments import clean
+from data.words import RUNS_CJK_AND_MARKS, split_chinese
 
 TEMPLATE_SHARE = 0.95  # our choice: a beginning or an end that so many texts of one origin share is a template
 CHARACTER = re.compile(r"\S")
@@ -18,7 +16,7 @@ CHARACTER = re.compile(r"\S")
 
 def normalise_text(text: str) -> str:
     """The text in Unicode NFC, with one space for any white space and none at the ends."""
-    return clean(unicodedata.normalize("NFC", text))
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def split_pieces(text: str, tokens: str) -> list[str]:

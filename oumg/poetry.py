@@ -6,67 +6,49 @@ from typing import cast
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from transformers import LogitsProcessor, LogitsProcessorList
-from transformers import set_seed as set_transformers_seed
+from transformers import LogitsProcessor
 
 from core.faults import SettingFault
 from core.settings import Count, check
-from models.batching import halve_when_out_of_memory
-from oumg.form import MARKS, Form, Slot, SlotKind
+from models.sampling import sample_continuations, sample_in_batches
+from oumg.form import MARKS, Form
 from oumg.songnet import SongNet, generation_inputs
 
 
 class FormConstraint(LogitsProcessor):
-    """Forces a mark or the end where the form has one, and allows only characters elsewhere.
+    """Forces a mark or the end where the form has one, and elsewhere lets `content` choose among the characters.
 
     Args:
         songnet: the generator.
         forms: of each row given to `generate()`; several rows of one form (beams, return sequences) are consecutive.
         prompt: columns before the poem, left padding included.
+        content: the processor of the scores of characters.
     """
 
-    def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int) -> None:
+    def __init__(self, songnet: SongNet, forms: Sequence[Form], prompt: int, content: LogitsProcessor) -> None:
         self.prompt = prompt
+        self.content = content
         self.slots = [form.slots() for form in forms]
-        self.marks = {mark: songnet.vocabulary[mark] for mark in MARKS}
-        self.end = songnet.vocabulary["<end>"]
-        self.no_characters = torch.tensor(sorted({*songnet.tokenizer.all_special_ids, *self.marks.values()}))
+        self.vocabulary = songnet.vocabulary
+        marks = [songnet.vocabulary[mark] for mark in MARKS]
+        self.no_characters = torch.tensor(sorted({*songnet.tokenizer.all_special_ids, *marks}))
 
-    def next_slots(self, rows: int, width: int) -> list[Slot]:
-        """The next slot of each row."""
-        slots = [self.slots[row * len(self.slots) // rows] for row in range(rows)]
-        return [row[min(width - self.prompt, len(row) - 1)] for row in slots]
-
-    def __call__(
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
     ) -> Float[Tensor, "rows vocabulary"]:
-        scores = scores.clone()
-        scores[:, self.no_characters.to(scores.device)] = -torch.inf
-        for row, slot in enumerate(self.next_slots(*input_ids.shape)):
-            if slot.kind in (SlotKind.MARK, SlotKind.END):
-                forced = self.marks[slot.mark] if slot.kind == SlotKind.MARK else self.end
-                scores[row] = -torch.inf
-                scores[row, forced] = 0.0
-        return scores
-
-
-class ContentOnly(LogitsProcessor):
-    """Applies another processor to the rows whose next token is a character; marks stay as the form has them."""
-
-    def __init__(self, constraint: FormConstraint, processor: LogitsProcessor) -> None:
-        self.constraint = constraint
-        self.processor = processor
-
-    def __call__(
-        self, input_ids: Int[Tensor, "rows time"], scores: Float[Tensor, "rows vocabulary"]
-    ) -> Float[Tensor, "rows vocabulary"]:
-        slots = self.constraint.next_slots(*input_ids.shape)
-        content = torch.tensor([slot.left > 0 for slot in slots], device=scores.device)
-        if not content.any():
+        rows, width = input_ids.shape
+        forms = [self.slots[row * len(self.slots) // rows] for row in range(rows)]
+        slots = [form[min(width - self.prompt, len(form) - 1)] for form in forms]
+        scores = scores.index_fill(1, self.no_characters.to(scores.device), -torch.inf)
+        forced = {row: self.vocabulary[slot.mark or "<end>"] for row, slot in enumerate(slots) if slot.left == 0}
+        for row, token in forced.items():
+            scores[row] = -torch.inf
+            scores[row, token] = 0.0
+        if len(forced) == rows:
             return scores
-        return torch.where(
-            content[:, None], self.processor(cast(torch.LongTensor, input_ids), cast(torch.FloatTensor, scores)), scores
-        )
+        chosen = self.content(cast(torch.LongTensor, input_ids), cast(torch.FloatTensor, scores))
+        kept = torch.tensor([row in forced for row in range(rows)], device=scores.device)
+        return torch.where(kept[:, None], scores, chosen)
 
 
 class ShiftedRanks(LogitsProcessor):
@@ -128,21 +110,9 @@ def generate_poems(
         batch = [inputs[i] for i in rows]
         forms = [form for _, form in batch]
         arguments = generation_inputs(songnet, [songnet.prompt(tune, form) for tune, form in batch], forms)
-        width = arguments["input_ids"].shape[1]
-        constraint = FormConstraint(songnet, forms, width)
-        with torch.random.fork_rng():
-            set_transformers_seed(seed + rows[0])
-            written = songnet.model.generate(
-                **arguments,
-                max_new_tokens=max(map(len, forms)) + 1,
-                logits_processor=LogitsProcessorList([constraint, ContentOnly(constraint, content())]),
-                **{"do_sample": True, "top_k": 0, **generation},
-            )
-        return [songnet.decode(row[width:].tolist()) for row in written]
+        constraint = FormConstraint(songnet, forms, arguments["input_ids"].shape[1], content())
+        longest = max(map(len, forms)) + 1
+        found = sample_continuations(songnet, arguments, longest, seed + rows[0], [constraint], **generation)
+        return [songnet.decode(row) for row in found]
 
-    poems: list[str] = []
-    for start in range(0, len(inputs), batch_size):
-        batch = list(range(len(inputs)))[start : start + batch_size]
-        poems += halve_when_out_of_memory(write, batch)  # halves have other draws than the whole batch
-        advance(len(batch))
-    return poems
+    return sample_in_batches(write, len(inputs), batch_size, advance)

@@ -5,7 +5,8 @@ of the phrase are left (P, counting down). The prompt is the tune name and the w
 the first character on. The model is smaller than the original and is not pretrained.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,11 +21,11 @@ from torch import Tensor, nn
 from transformers import GenerationMixin, GPT2Config, GPT2Model, GPT2PreTrainedModel, PreTrainedTokenizerFast
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
+from core.example import Example
 from core.settings import Count, Share, checked_dataclass
-from models.batching import pad
 from models.causal import CausalLM
-from models.model import Float32Linear
-from models.tokens import decode_tokens
+from models.model import Float32Linear, decode_tokens
+from models.sampling import pad_prompts
 from models.training import Batch, Task, causal_batch
 from models.windows import Pair
 from oumg.form import MARKS, Form, Slot, SlotKind
@@ -36,12 +37,8 @@ LENGTHS = tuple(f"<{n}>" for n in range(1, LONGEST_PHRASE + 1))
 
 def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedTokenizerFast:
     """A tokenizer with a token for every character with `min_count` occurrences, every mark and every phrase length."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        for character in text:
-            counts[character] = counts.get(character, 0) + 1
-    kept = sorted(c for c, n in counts.items() if n >= min_count and c not in MARKS and not c.isspace())
-    vocabulary = {token: i for i, token in enumerate([*SPECIAL, *LENGTHS, *MARKS, *kept])}
+    tokens = [*SPECIAL, *LENGTHS, *MARKS, *frequent_characters(texts, min_count)]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     tokenizer.decoder = decoders.Fuse()  # no spaces between characters
@@ -55,6 +52,12 @@ def character_tokenizer(texts: Iterable[str], min_count: int = 1) -> PreTrainedT
         clean_up_tokenization_spaces=False,
         padding_side="left",
     )
+
+
+def frequent_characters(texts: Iterable[str], min_count: int = 1) -> list[str]:
+    """The characters with `min_count` occurrences, marks apart, in their order in Unicode."""
+    counts = Counter(character for text in texts for character in text)
+    return sorted(c for c, n in counts.items() if n >= min_count and c not in MARKS and not c.isspace())
 
 
 class SongNetConfig(GPT2Config):
@@ -134,21 +137,11 @@ class SongNet(CausalLM):
 
         Raises ValueError for a form with more or longer phrases than the model knows, and for a poem that does not fit.
         """
-        longest = max(length for length, _ in form.phrases)
         config = self.model.config
-        if longest > config.longest_phrase or len(form.phrases) > config.phrases:
-            raise ValueError(
-                f"the generator knows forms of at most {config.phrases} phrases of at most {config.longest_phrase} "
-                f"characters, but got {len(form.phrases)} phrases, the longest of {longest}"
-            )
+        if fault := find_misfit(tune, form, config.phrases, config.longest_phrase, config.n_positions):
+            raise ValueError(fault)
         plan = [token for length, mark in form.phrases for token in (f"<{length}>", mark)]
-        ids = [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
-        if len(ids) + len(form) + 1 > config.n_positions:
-            raise ValueError(
-                f"the generator reads {config.n_positions} tokens, but tune and form have {len(ids)} and the poem with "
-                f"its end {len(form) + 1}"
-            )
-        return ids
+        return [*self.encode(tune), *(self.vocabulary[token] for token in plan), self.vocabulary["<poem>"]]
 
     def encode(self, text: str) -> list[int]:
         """A token for every character; `<unk>` for one that the vocabulary lacks."""
@@ -188,6 +181,23 @@ class SongNet(CausalLM):
         return torch.tensor(rows)
 
 
+def find_misfit(tune: str, form: Form, phrases: int, longest_phrase: int, n_positions: int) -> str | None:
+    """Why a poem does not fit into a generator of this size together with its prompt; None where it does."""
+    longest = max(length for length, _ in form.phrases)
+    if longest > longest_phrase or len(form.phrases) > phrases:
+        return (
+            f"the generator knows forms of at most {phrases} phrases of at most {longest_phrase} characters, but got "
+            f"{len(form.phrases)} phrases, the longest of {longest}"
+        )
+    prompt = len(tune) + 2 * len(form.phrases) + 1
+    if prompt + len(form) + 1 > n_positions:
+        return (
+            f"the generator reads {n_positions} tokens, but tune and form have {prompt} and the poem with its end "
+            f"{len(form) + 1}"
+        )
+    return None
+
+
 def poem_nll(songnet: SongNet, poems: Sequence[tuple[str, str]]) -> Float[NDArray[np.float64], " poems"]:
     """The negative log-probability in nats of each (tune, poem) with its end, given tune and form.
 
@@ -210,17 +220,14 @@ def row_symbols(prompt: int, slots: Sequence[Slot], padding: int, width: int) ->
 
 def generation_inputs(songnet: SongNet, prompts: Sequence[Sequence[int]], forms: Sequence[Form]) -> dict[str, Tensor]:
     """The arguments of `generate()` for these prompts, padded on the left, with the symbols of the whole poems."""
-    longest = max(map(len, prompts))
-    total = longest + max(map(len, forms)) + 1
-    fill = songnet.vocabulary["<pad>"]
-    device = songnet.model.device
+    padded = pad_prompts(songnet, prompts)
+    width = padded["input_ids"].shape[1]
+    total = width + max(map(len, forms)) + 1
     rows = [
-        row_symbols(len(prompt), form.slots(), longest - len(prompt), total)
+        row_symbols(len(prompt), form.slots(), width - len(prompt), total)
         for prompt, form in zip(prompts, forms, strict=True)
     ]
-    ids = pad([list(reversed(prompt)) for prompt in prompts], fill, device).flip(1)
-    mask = pad([[1] * len(prompt) for prompt in prompts], 0, device).flip(1)
-    return {"input_ids": ids, "attention_mask": mask, "symbols": torch.tensor(rows, device=device)}
+    return {**padded, "symbols": torch.tensor(rows, device=songnet.device)}
 
 
 @checked_dataclass
@@ -244,12 +251,7 @@ class SongNetPlan:
 
     def fits(self, tune: str, form: Form) -> bool:
         """Whether a poem of this tune and form fits into the generator together with its prompt."""
-        prompt = len(tune) + 2 * len(form.phrases) + 1
-        return (
-            len(form.phrases) <= self.phrases
-            and max(length for length, _ in form.phrases) <= LONGEST_PHRASE
-            and prompt + len(form) + 1 <= self.n_positions
-        )
+        return find_misfit(tune, form, self.phrases, LONGEST_PHRASE, self.n_positions) is None
 
     def build(self, texts: Sequence[str], seed: int) -> SongNet:
         """The generator with random weights."""
@@ -271,3 +273,33 @@ class SongNetPlan:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return SongNet(SongNetModel(config), tokenizer)
+
+
+def tune_of(poem: Example) -> str:
+    """The tune name of a poem."""
+    if poem.prefix is None:
+        raise ValueError(f"a poem needs the name of its tune as its prefix, but {poem.id!r} has none")
+    return poem.prefix
+
+
+def spell_poems(poems: Sequence[Example]) -> list[str]:
+    """Tune and text of every poem."""
+    return [tune_of(poem) + poem.text for poem in poems]
+
+
+@dataclass(frozen=True)
+class Poems:
+    """A SongNet learns every poem after its tune and form."""
+
+    def build(self, model: SongNetPlan, poems: Sequence[Example], seed: int) -> SongNet:
+        """The generator before training."""
+        return model.build(spell_poems(poems), seed)
+
+    def tasks(self, songnet: SongNet, poems: Sequence[Example]) -> Callable[[int], Sequence[Task]]:
+        """The same tasks in every epoch."""
+        found = [songnet.task(tune_of(poem), poem.text) for poem in poems]
+        return lambda seed: found
+
+    def batch(self, songnet: SongNet, tasks: Sequence[Task]) -> Batch:
+        """The arguments of a training step."""
+        return songnet.training_batch(songnet.model, tasks)

@@ -239,13 +239,11 @@ def _deal_levels(world: World, n: int, rng: random.Random) -> dict[str, list[tup
     lengths = sorted(_word_count(sentences) for sentences in islice(long_enough, n * len(SYSTEMS)))
     fours = [rng.sample(lengths[i : i + len(SYSTEMS)], len(SYSTEMS)) for i in range(0, len(lengths), len(SYSTEMS))]
     dealt: dict[str, list[tuple[int, dict[str, int]]]] = {}
-    for which, system in enumerate(SYSTEMS):
-        levels: dict[str, list[int]] = {}
-        for aspect in WORST:
-            shares = (ABLE if aspect in SYSTEMS[system] else CARELESS)[aspect]
-            levels[aspect] = [level for _ in range(0, n, len(shares)) for level in rng.sample(shares, len(shares))]
-        rows = [(four[which], {aspect: levels[aspect][k] for aspect in WORST}) for k, four in enumerate(fours)]
-        dealt[system] = rng.sample(rows, n)
+    for column, (system, able) in zip(zip(*fours, strict=True), SYSTEMS.items(), strict=True):
+        shares = [(ABLE if aspect in able else CARELESS)[aspect] for aspect in WORST]
+        levels = [[level for _ in range(0, n, len(each)) for level in rng.sample(each, len(each))] for each in shares]
+        rows = zip(column, *levels, strict=False)  # the last eight levels may be more than the texts
+        dealt[system] = rng.sample([(length, dict(zip(WORST, row, strict=True))) for length, *row in rows], n)
     return dealt
 
 

@@ -9,6 +9,7 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from io import TextIOWrapper
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -16,14 +17,13 @@ from typing import Any
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, shown, suggestion
-from core.settings import Size, check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
 from data.builtin.reviews import REVIEWS
-from data.corpus import Corpus, RatedSet, read_own
+from data.corpus import Corpus, generate_corpus, read_own
 from data.download import GITHUB, PublicFile, require_file
 from data.files import located_examples
-from data.records import Identified, Text, read_records, require_none
+from data.records import Identified, Text, load_examples, require_none
 from data.splits import HELD_OUT_FRACTION, split_share
 
 TEXT = attrgetter("text")
@@ -38,7 +38,7 @@ GROUP_LABELS: Mapping[str, str] = {
 }
 
 
-class LabelledText(Identified):
+class LabelledLine(Identified):
     """A line of the files in `attributes/`."""
 
     text: Text
@@ -71,12 +71,8 @@ def builtin_news(
 def _generated_data(
     name: str, world: World, train: int, held_out: int, rated: int, verdicts: float, seed: int
 ) -> Corpus:
-    """Texts of a built-in world; without a rated set if `rated` is 0."""
-    check(Size, train=train, held_out=held_out, rated=rated)
-    rated_sets = (RatedSet(name, rated_texts(world, rated, seed), synthetic=True),) if rated else ()
-    known = {example.text for each in rated_sets for example in each.examples}
-    texts = generate_texts(world, train + held_out, seed, verdicts, known)
-    return Corpus(name, texts[:train], texts[train:], rated_sets, synthetic=True)
+    make, rate = partial(generate_texts, world, verdicts=verdicts), partial(rated_texts, world)
+    return generate_corpus(name, make, rate, TEXT, (train, held_out, rated), seed, in_order=True)
 
 
 def own_texts(
@@ -145,15 +141,14 @@ def load_labelled(root: Path | str, name: str, download: bool = False) -> tuple[
     """
     if name not in SETS:
         raise SettingFault(f"a set of labelled texts is one of {', '.join(SETS)}, but is {name!r}")
-    path = require_file(root, SETS[name].file, download)
     labels = SETS[name].labels
-    faults: list[str] = []
-    examples: list[Example] = []
-    for line, record in read_records(path, LabelledText, faults):
-        if record.label not in labels:
-            faults.append(fault(path, line, f'"label" must be one of {", ".join(labels)}, found {shown(record.label)}'))
-        examples.append(Example(record.id, text=record.text, label=record.label, group=record.group))
-    return require_none(examples, faults)
+
+    def to_examples(line: LabelledLine) -> list[Example] | str:
+        if line.label not in labels:
+            return f'"label" must be one of {", ".join(labels)}, found {shown(line.label)}'
+        return [Example(line.id, text=line.text, label=line.label, group=line.group)]
+
+    return load_examples(require_file(root, SETS[name].file, download), LabelledLine, to_examples)
 
 
 def read_rt_polarity(folder: Path) -> Iterator[dict[str, Any]]:

@@ -7,16 +7,17 @@ concepts and the sentence, in lower case and without a final full stop: the trai
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from core.example import Example
 from core.faults import read_all
-from core.settings import Count, Number, Size, check
+from core.settings import Count, Number, check
 from data.builtin.concepts import generate_concept_sentences, rated_concept_sentences
-from data.corpus import Corpus, RatedSet, refuse_shared
+from data.corpus import Corpus, RatedSet, generate_corpus, refuse_shared
 from data.download import GITHUB, PublicFile, require_file
-from data.records import Identified, NonEmpty, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, load_examples
 
 KINDS = ("index", "src_alpha", "tgt")  # of the original files
 LEVELS = {"good": ("", 1.0), "medium": ("_med", 0.5), "bad": ("_bad", 0.0)}  # part of the file name, raw label
@@ -49,10 +50,9 @@ class TrinitySentence(Identified):
 
 def builtin_concepts(train: int = 6000, held_out: int = 300, rated: int = 399, seed: int = 0) -> Corpus:
     """Generated concept sentences: no network, no files; their quality is known by construction."""
-    check(Size, train=train, held_out=held_out, rated=rated)
-    rated_sets = (RatedSet("builtin_concepts", rated_concept_sentences(rated, seed), synthetic=True),) if rated else ()
-    sentences = generate_concept_sentences(train + held_out, seed)
-    return Corpus("builtin_concepts", sentences[:train], sentences[train:], rated_sets, synthetic=True)
+    sizes, group = (train, held_out, rated), attrgetter("group")
+    make, rate = generate_concept_sentences, rated_concept_sentences
+    return generate_corpus("builtin_concepts", make, rate, group, sizes, seed, in_order=True)
 
 
 def commongen(root: Path | str, download: bool = False, train: int | None = None) -> Corpus:
@@ -86,38 +86,32 @@ def commongen(root: Path | str, download: bool = False, train: int | None = None
 
 def load_references(root: Path | str, file: PublicFile, download: bool = False) -> tuple[Example, ...]:
     """The references of every concept set of a file; `group` is the id of the set."""
-    path = require_file(root, file, download)
-    faults: list[str] = []
-    examples = [
-        _example(f"{record.id}-{k}", record.concepts, reference, group=record.id)
-        for _, record in read_records(path, ConceptSet, faults)
-        for k, reference in enumerate(record.references)
-    ]
-    return require_none(examples, faults)
+
+    def to_examples(record: ConceptSet) -> list[Example]:
+        numbered = enumerate(record.references)
+        return [_example(f"{record.id}-{k}", record.concepts, text, group=record.id) for k, text in numbered]
+
+    return load_examples(require_file(root, file, download), ConceptSet, to_examples)
 
 
 def load_trinity(root: Path | str, download: bool = False) -> tuple[RatedSet, RatedSet]:
     """The sentences of CommonGen-trinity under raw and under binarized labels, with the scores of G-Eval."""
-    path = require_file(root, TRINITY, download)
-    faults: list[str] = []
-    records = [record for _, record in read_records(path, TrinitySentence, faults)]
-    sentences = [_example(r.id, r.concepts, r.sentence, group=", ".join(sorted(r.concepts))) for r in records]
-    examples = require_none(sentences, faults)
-    published = {row: {r.id: float(getattr(r, key)) for r in records} for row, key in G_EVAL.items()}
-    labels = {"trinity_raw": "label_raw", "trinity_binarized": "label_binary"}
-    raw, binarized = (
-        RatedSet(
-            name,
-            tuple(
-                replace(e, ratings={"commonsense": float(getattr(r, key))})
-                for e, r in zip(examples, records, strict=True)
-            ),
-            synthetic=False,
-            published=published,
-        )
-        for name, key in labels.items()
+    published: dict[str, dict[str, float]] = {row: {} for row in G_EVAL}
+    binary: dict[str, float] = {}
+
+    def to_examples(record: TrinitySentence) -> list[Example]:
+        for row, key in G_EVAL.items():
+            published[row][record.id] = getattr(record, key)
+        binary[record.id] = record.label_binary
+        example = _example(record.id, record.concepts, record.sentence, group=", ".join(sorted(record.concepts)))
+        return [replace(example, ratings={"commonsense": record.label_raw})]
+
+    raw = load_examples(require_file(root, TRINITY, download), TrinitySentence, to_examples)
+    binarized = tuple(replace(example, ratings={"commonsense": binary[example.id]}) for example in raw)
+    return (
+        RatedSet("trinity_raw", raw, synthetic=False, published=published),
+        RatedSet("trinity_binarized", binarized, synthetic=False, published=published),
     )
-    return raw, binarized
 
 
 def _example(name: str, concepts: tuple[str, ...], sentence: str, group: str) -> Example:

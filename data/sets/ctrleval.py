@@ -3,7 +3,6 @@
 `root` is the folder that holds `ctrleval/`, or this folder itself.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from data.download import GITHUB, PublicFile, require_file
 from data.records import require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
 from data.splits import HELD_OUT_FRACTION, split_share
+from data.table_files import parse_finite
 from data.text_files import iterate_lines
 
 Part = Literal["sentiment", "topic"]
@@ -146,17 +146,9 @@ def _problems(cells: list[str], labels: tuple[str, ...]) -> list[str]:
     problems += [
         f"{aspect} must be a number from {LOWEST:g} to {HIGHEST:g}, found {shown(rating)}"
         for aspect, rating in zip(ASPECTS, ratings, strict=True)
-        if not LOWEST <= _number(rating) <= HIGHEST
+        if (number := parse_finite(rating)) is None or not LOWEST <= number <= HIGHEST
     ]
     return problems
-
-
-def _number(cell: str) -> float:
-    """The number, or NaN where there is none."""
-    try:
-        return float(cell)
-    except ValueError:
-        return math.nan
 
 
 def _runs(keys: list[tuple[str, str]]) -> list[tuple[int, int]]:

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from core.example import Example
-from core.faults import fault, read_all, shown
+from core.faults import read_all, shown
 from core.settings import Number, Several, check
 from core.settings import Text as Name
 from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, find_file, require_file
-from data.records import Identified, Record, Text, read_records, require_none
+from data.records import Identified, Record, Text, load_examples
 from data.sets.stories import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 
@@ -83,29 +83,26 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
     if systems is not None:
         check(Several[Name], systems=systems)
     path = find_file(root, FULL.name) or find_file(root, SAMPLE) or require_file(root, FULL, download)
-    faults: list[str] = []
-    examples: list[Example] = []
-    for line, article in read_records(path, Article, faults):
-        written = article.systems
-        if missing := [name for name in systems or () if name not in written]:
-            rule = f'"systems" must have {", ".join(systems or ())}'
-            faults.append(
-                fault(path, line, f"{rule}, but {', '.join(missing)} is missing among {shown(list(written))}")
+
+    def to_examples(article: Article) -> list[Example] | str:
+        wanted = list(article.systems) if systems is None else systems
+        if missing := ", ".join(name for name in wanted if name not in article.systems):
+            rule = f'"systems" must have {", ".join(wanted)}'
+            return f"{rule}, but {missing} is missing among {shown(list(article.systems))}"
+        return [
+            Example(
+                f"{article.id}-{system}",
+                text=article.systems[system].text,
+                context=article.source,
+                references=(article.reference,),
+                system=system,
+                group=article.id,
+                ratings={aspect: getattr(article.systems[system], aspect) for aspect in ("mean", *ASPECTS)},
             )
-        for system in written if systems is None else [name for name in systems if name in written]:
-            summary = written[system]
-            examples.append(
-                Example(
-                    f"{article.id}-{system}",
-                    text=summary.text,
-                    context=article.source,
-                    references=(article.reference,),
-                    system=system,
-                    group=article.id,
-                    ratings={aspect: getattr(summary, aspect) for aspect in ("mean", *ASPECTS)},
-                )
-            )
-    return RatedSet("newsroom", require_none(examples, faults), synthetic=False)
+            for system in wanted
+        ]
+
+    return RatedSet("newsroom", load_examples(path, Article, to_examples), synthetic=False)
 
 
 class PlainUnpickler(pickle.Unpickler):

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import fault, read_all, shown
+from core.faults import read_all, shown
 from core.settings import Number, Several, check, one_of
 from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, require_file
-from data.records import Identified, NonEmpty, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, load_examples
 from data.sets.stories import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 
@@ -69,27 +69,24 @@ def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> Rate
     `ratings["correctness"]` is as published: 0.2 to 1 for semeval_mhpg and narrativeqa_mhpg, 1 to 5 for the others.
     Answers to the same question have one `group`.
     """
-    path = require_file(root, BY_NAME[name], download)
-    faults: list[str] = []
-    examples: list[Example] = []
     groups: dict[str, str] = {}
-    for line, record in read_records(path, Answer, faults):
+
+    def to_examples(record: Answer) -> list[Example] | str:
         if not min(record.score_scale) <= record.score <= max(record.score_scale):
-            found = f"{shown(record.score)} outside {shown(record.score_scale)}"
-            faults.append(fault(path, line, f'"score" must be on its scale, found {found}'))
+            return f'"score" must be on its scale, found {shown(record.score)} outside {shown(record.score_scale)}'
         context = " ".join(part for part in (record.context, record.question) if part)
-        examples.append(
-            Example(
-                record.id,
-                text=record.candidate,
-                context=context,
-                references=record.references,
-                system=record.system,
-                group=groups.setdefault(context, record.id),
-                ratings={"correctness": record.score},
-            )
+        example = Example(
+            record.id,
+            text=record.candidate,
+            context=context,
+            references=record.references,
+            system=record.system,
+            group=groups.setdefault(context, record.id),
+            ratings={"correctness": record.score},
         )
-    return RatedSet(name, require_none(examples, faults), synthetic=False)
+        return [example]
+
+    return RatedSet(name, load_examples(require_file(root, BY_NAME[name], download), Answer, to_examples), False)
 
 
 def read_answers(

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import fault, shown
+from core.faults import shown
 from core.settings import Size, check
 from data.builtin.verse import generate_verse
 from data.corpus import Corpus
 from data.download import GITHUB, PublicFile, require_file
-from data.records import Identified, NonEmpty, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, load_examples
 from data.splits import HELD_OUT_FRACTION, split_by, split_share
 
 log = logging.getLogger(__name__)
@@ -65,20 +65,22 @@ def load_songci(root: Path | str, download: bool = False) -> tuple[Example, ...]
     another mark, because its form is then unclear.
     """
     path = require_file(root, FILE, download)
-    faults: list[str] = []
-    poems: list[Example] = []
     dropped = 0
-    for line, record in read_records(path, Poem, faults):
-        text = "".join(record.lines)
+
+    def to_examples(poem: Poem) -> list[Example] | str:
+        nonlocal dropped
+        text = "".join(poem.lines)
         if any(mark in text for mark in "\n\r\t "):
-            faults.append(fault(path, line, f'"lines" must hold no blanks, found {shown(text)}'))
-        elif text[-1] not in MARKS or any(a in MARKS and b in MARKS for a, b in zip("，" + text, text, strict=False)):
+            return f'"lines" must hold no blanks, found {shown(text)}'
+        if text[-1] not in MARKS or any(a in MARKS and b in MARKS for a, b in zip("，" + text, text, strict=False)):
             dropped += 1
-        else:
-            poems.append(Example(record.id, text=text, prefix=record.cipai, group=record.cipai))
+            return []
+        return [Example(poem.id, text=text, prefix=poem.cipai, group=poem.cipai)]
+
+    poems = load_examples(path, Poem, to_examples)
     if dropped:
         log.info("%s: left out %d poems whose form is unclear", path, dropped)
-    return require_none(poems, faults)
+    return poems
 
 
 def read_poems(folder: Path) -> Iterator[dict[str, Any]]:

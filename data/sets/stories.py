@@ -13,13 +13,13 @@ from typing import Any
 
 from core.example import Example
 from core.faults import fault, read_all, shown
-from core.settings import Number, Size, check
+from core.settings import Number
 from data.builtin.stories import generate_stories, rated_stories
-from data.corpus import Corpus, RatedSet, fold_text, refuse_shared
+from data.corpus import Corpus, RatedSet, fold_text, generate_corpus, refuse_shared
 from data.download import GITHUB, PublicFile, require_file
-from data.records import Identified, NonEmpty, Text, read_records, require_none
+from data.records import Identified, NonEmpty, Text, load_examples, require_none
 from data.sentences import split_at_marks
-from data.splits import HELD_OUT_FRACTION, split_by, split_share
+from data.splits import HELD_OUT_FRACTION, split_share
 from data.text_files import iterate_lines
 
 
@@ -40,12 +40,8 @@ def builtin_stories(train: int = 20000, held_out: int = 400, rated: int = 400, s
     `train` + `held_out` stories are generated; the stories of `held_out` contexts are held out (few contexts have a
     second story). No context of a rated ending is among them.
     """
-    check(Size, train=train, held_out=held_out, rated=rated)
-    rated_sets = (RatedSet("builtin_stories", rated_stories(rated, seed=seed), synthetic=True),) if rated else ()
-    known = {str(example.context) for each in rated_sets for example in each.examples}
-    generated = generate_stories(train + held_out, seed=seed, exclude=known)
-    parts = split_by(generated, attrgetter("context"), held_out, seed)
-    return Corpus("builtin_stories", *parts, rated_sets, synthetic=True)
+    sizes = train, held_out, rated
+    return generate_corpus("builtin_stories", generate_stories, rated_stories, attrgetter("context"), sizes, seed)
 
 
 def roc_stories(
@@ -79,25 +75,24 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
     `context` is the first sentence, the reference is the human continuation, and `ratings["overall"]` is the mean of
     the five ratings of 1 to 5.
     """
-    path = require_file(root, RATED, download)
-    faults: list[str] = []
-    examples: list[Example] = []
-    for line, record in read_records(path, Continuation, faults):
+
+    def to_examples(record: Continuation) -> list[Example] | str:
         if abs(fmean(record.ratings) - record.mean_rating) > 1e-6:
             found = f"{shown(record.mean_rating)} for {shown(record.ratings)}"
-            faults.append(fault(path, line, f'"mean_rating" must be the mean of "ratings", found {found}'))
-        examples.append(
-            Example(
-                record.id,
-                text=record.text,
-                context=record.prompt,
-                references=(record.reference,),
-                system=record.system,
-                group=record.id.removesuffix(f"-{record.system}"),
-                ratings={"overall": record.mean_rating},
-            )
+            return f'"mean_rating" must be the mean of "ratings", found {found}'
+        example = Example(
+            record.id,
+            text=record.text,
+            context=record.prompt,
+            references=(record.reference,),
+            system=record.system,
+            group=record.id.removesuffix(f"-{record.system}"),
+            ratings={"overall": record.mean_rating},
         )
-    return RatedSet("mans_roc", require_none(examples, faults), synthetic=False)
+        return [example]
+
+    examples = load_examples(require_file(root, RATED, download), Continuation, to_examples)
+    return RatedSet("mans_roc", examples, synthetic=False)
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:

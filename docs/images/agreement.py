@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib import rcParams
 
 from baselines.word_count import WordCount
-from data.sets.public_dialogues import load_dstc9, load_fed
+from data.sets.dialogues import load_dstc9, load_fed
 from experiments.report.plots import intervals
 from meta_eval.scored_set import ScoredSet
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from baselines.likelihood import likelihood_scores
+from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from cdm import discriminative, negatives
 from cdm.amr import Graphs
@@ -46,9 +46,7 @@ from experiments.cdm.plots import plot_momentum
 from experiments.cdm.tables import list_figures, list_warnings, rank_systems
 from experiments.contracts import Outcome, Run
 from experiments.presentation import present
-from experiments.training.discriminators import find_or_train_discriminator
-from experiments.training.language_models import find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 
 EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
@@ -150,8 +148,8 @@ class TrainedPair:
 def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
     """Amateur and expert, and their partial order on held-out dialogues."""
     train, (choosing, checking, _) = get_turns(data.train), split_held_out(data)
-    amateur = find_or_train_language_model(run, "amateur", plan.amateur, train, choosing)
-    expert = find_or_train_language_model(run, "expert", plan.expert, train, choosing)
+    amateur = find_or_train(run, "amateur", plan.amateur, train, choosing)
+    expert = find_or_train(run, "expert", plan.expert, train, choosing)
     pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype)
     with run.timed("partial order"):
         order = pair.compare(pair.tokenise(checking).tasks(run.seed))
@@ -212,9 +210,7 @@ def train_discriminators(
     learned = {"": sampled}
     learned |= {f"{rule}_": make_rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
     return {
-        f"{kind}{name}": find_or_train_discriminator(
-            run, f"discriminator_{kind}{name}", each, to_labelled(found), run.seed
-        )
+        f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, to_labelled(found))
         for kind, found in learned.items()
         for name, each in plan.discriminators.items()
     }
@@ -349,7 +345,7 @@ def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: 
     choosing, _, developing = split_held_out(data)
     if not developing:
         raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
-    third = find_or_train_language_model(run, "third", plan.model, get_turns(data.train), choosing)
+    third = find_or_train(run, "third", plan.model, get_turns(data.train), choosing)
     chosen = developing[: plan.dialogues]
 
     def build(folder: Path) -> None:

@@ -14,8 +14,7 @@ from cdm.sampling import Sampling
 from cdm.segments import Strategy
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, Number, Positive, Several, Size, check, checked_dataclass
-from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.language_models import LanguageModelPlan
+from experiments.training import DiscriminatorPlan, LanguageModelPlan
 
 
 @checked_dataclass

@@ -14,7 +14,7 @@ from data.corpus import Corpus
 from data.words import LETTERS
 from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Table
-from experiments.training.language_models import LanguageModelPlan
+from experiments.training import LanguageModelPlan
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 from meta_eval.scored_set import ScoredSet
 

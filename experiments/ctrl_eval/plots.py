@@ -7,67 +7,90 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.example import Example
-from ctrl_eval.metric import Evaluations
-from experiments.ctrl_eval.findings import Curve, QualityDrift
-from meta_eval.agreement import Agreement
+from ctrl_eval.metric import RELEVANCE, Evaluations
+from experiments.contracts import Table
+from experiments.ctrl_eval.tables import Analyses, Evaluated, Row, draw_biased_subsets
+from meta_eval.scored_set import ScoredSet
 
 
-def plot_quality_drift(drift: QualityDrift) -> Figure:
+def plot_analyses(
+    scored: ScoredSet, evaluated: Evaluated, tables: Mapping[str, Table], analyses: Analyses, seed: int
+) -> dict[str, Figure]:
+    """Figures 2 to 5 from the tables of `tabulate`, as far as the set has what they need."""
+    rows = {name: table.rows for name, table in tables.items()}
+    figures: dict[str, Figure] = {}
+    if "quality_drift" in rows:
+        parts = draw_biased_subsets(scored, analyses.aspect, seed)
+        ratings = [part.ratings(analyses.aspect) for part in parts]
+        figures["quality_drift"] = plot_quality_drift(rows["quality_drift"], ratings, analyses.aspect)
+    if "model_drift" in rows:
+        figures["model_drift"] = plot_model_drift(rows["model_drift"])
+    if "number_of_evaluators" in rows:
+        figures["number_of_evaluators"] = plot_number_of_evaluators(rows["number_of_evaluators"])
+        if relevance := evaluated["ctrleval"].get(RELEVANCE):
+            shown = scored.examples[analyses.example]
+            figures["evaluators"] = plot_evaluators(relevance[analyses.example], shown)
+    return figures
+
+
+def plot_quality_drift(rows: Sequence[Row], ratings: Sequence[np.ndarray], aspect: str) -> Figure:
     """Top: how many texts of each subset have each rating. Bottom: Pearson's r on the subset (CTRLEval, Figure 3)."""
     figure = Figure(figsize=(7, 6), layout="constrained")
     upper, lower = figure.subplots(2, 1)
-    levels = list(drift.counts)
-    width = 0.8 / len(next(iter(drift.counts.values())))
-    for j, counts in enumerate(zip(*drift.counts.values(), strict=True)):
+    levels = np.unique(np.concatenate(ratings))
+    width = 0.8 / len(ratings)
+    for j, of_subset in enumerate(ratings):
+        counts = [(of_subset == level).sum() for level in levels]
         upper.bar(np.arange(len(levels)) + (j - 1.5) * width, counts, width, label=f"subset {j}")
     upper.set_xticks(range(len(levels)), [f"{level:.2g}" for level in levels])
-    upper.set(xlabel=f"rating of {drift.aspect}", ylabel="texts", title="Quality drift")
+    upper.set(xlabel=f"rating of {aspect}", ylabel="texts", title="Quality drift")
     upper.legend(fontsize=8)
-    _plot_parts(lower, drift.agreements, drift.aspect)
+    _plot_parts(lower, rows, "subset")
     lower.set(xlabel="biased subset (0: mostly badly rated, 3: mostly well rated)")
     _put_legend_beside(lower)
     return figure
 
 
-def plot_model_drift(drift: Sequence[Agreement]) -> Figure:
+def plot_model_drift(rows: Sequence[Row]) -> Figure:
     """Pearson's r among the texts of each system, one panel per aspect, one bar per metric (CTRLEval, Figure 2)."""
-    aspects = list(dict.fromkeys(each.aspect for each in drift))
+    aspects = list(dict.fromkeys(row["aspect"] for row in rows))
     figure = Figure(figsize=(8, 3 * len(aspects)), layout="constrained")
     panels = figure.subplots(len(aspects), 1, squeeze=False)[:, 0]
     for panel, aspect in zip(panels, aspects, strict=True):
-        _plot_parts(panel, [each for each in drift if each.aspect == aspect], aspect)
+        _plot_parts(panel, [row for row in rows if row["aspect"] == aspect], "system")
     _put_legend_beside(panels[0])
     figure.suptitle("Model drift", fontsize=12)
     return figure
 
 
-def _plot_parts(axes: Axes, agreements: Sequence[Agreement], aspect: str) -> None:
-    """One group of bars per part, one bar with its 95 % interval per metric."""
-    parts, metrics = (list(dict.fromkeys(getattr(each, name) for each in agreements)) for name in ("set", "metric"))
+def _plot_parts(axes: Axes, rows: Sequence[Row], kind: str) -> None:
+    """One group of bars per part of one aspect, one bar with its 95 % interval per metric."""
+    parts, metrics = (list(dict.fromkeys(row[name] for row in rows)) for name in (kind, "metric"))
     width = 0.8 / len(metrics)
     for m, metric in enumerate(metrics):
-        found = [each.pearson for each in agreements if each.metric == metric]
+        found = [row["pearson"] for row in rows if row["metric"] == metric]
         values = np.array([each.value for each in found])
         lengths = np.array([[each.value - each.low, each.high - each.value] for each in found]).T.clip(min=0)
         places = np.arange(len(parts)) + (m - (len(metrics) - 1) / 2) * width
         axes.bar(places, values, width, yerr=lengths, error_kw={"linewidth": 0.6}, label=metric, color=f"C{m}")
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xticks(range(len(parts)), parts)
-    axes.set(ylabel=f"Pearson with\n{aspect}")
+    axes.set(ylabel=f"Pearson with\n{rows[0]['aspect']}")
 
 
 def _put_legend_beside(axes: Axes) -> None:
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def plot_number_of_evaluators(curves: Mapping[str, Curve]) -> Figure:
+def plot_number_of_evaluators(rows: Sequence[Row]) -> Figure:
     """Figure 4: mean and deviation of Pearson's r by the number of evaluators, one line per pattern function."""
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for metric, curve in curves.items():
-        means, deviations = np.array(list(curve.values())).T
-        axes.plot(list(curve), means, marker="o", label=metric)
-        axes.fill_between(list(curve), means - deviations, means + deviations, alpha=0.2)
+    for metric in dict.fromkeys(row["metric"] for row in rows):
+        curve = [(row["evaluators"], row["pearson"], row["deviation"]) for row in rows if row["metric"] == metric]
+        numbers, means, deviations = np.array(curve).T
+        axes.plot(numbers, means, marker="o", label=metric)
+        axes.fill_between(numbers, means - deviations, means + deviations, alpha=0.2)
     axes.set(
         xlabel="evaluators, drawn 20 times",
         ylabel="Pearson with attribute relevance",

@@ -1,42 +1,159 @@
 """Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.stats import rankdata
+
+from core.faults import InputFaults
+from core.settings import Count, Several, Size, Text, checked_dataclass
+from ctrl_eval.analysis import biased_subsets, number_of_evaluators
+from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
+from data.corpus import RatedSet
 from experiments.contracts import Table
-from experiments.ctrl_eval.findings import Case, CtrlEvalFindings
-from meta_eval.agreement import Agreement
+from meta_eval.agreement import agree
+from meta_eval.correlation import plain_pearson
+from meta_eval.scored_set import ScoredSet
+
+FEWEST = 16  # rated texts, four of each quartile: with fewer, no drift is shown
+Evaluated: TypeAlias = Mapping[str, Mapping[Aspect, Sequence[Evaluations]]]  # by pattern function and aspect
+Row: TypeAlias = Mapping[str, Any]
 
 
-def tabulate(found: CtrlEvalFindings) -> list[Table]:
-    """Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
-    name = found.scored.name
+@checked_dataclass
+class Analyses:
+    """Which of the paper's analyses are shown.
+
+    Attributes:
+        aspect: of quality drift (the paper: coherence).
+        numbers: how many evaluators are drawn at random for Figure 4.
+        example: the index of the text whose evaluators are shown (Figure 5).
+    """
+
+    aspect: Text = "coherence"
+    numbers: Several[Count] = (1, 2, 4, 8, 16, 24, 32)
+    example: Size = 0
+
+    def check(self, rated: Sequence[RatedSet]) -> None:
+        """Raises InputFaults for sets that lack the example to show."""
+        if short := [each for each in rated if len(each.examples) <= self.example]:
+            raise InputFaults(
+                f"analyses.example must be below the {len(each.examples)} texts of {each.name}, but is {self.example}"
+                for each in short
+            )
+
+
+def tabulate(scored: ScoredSet, evaluated: Evaluated, analyses: Analyses, seed: int) -> dict[str, Table]:
+    """The tables by the names of their plots; one without rows, because the set lacks what it needs, is left out."""
+    compared = scored.choose([metric for metric in scored.scores if not metric.startswith("ctrleval_")])
     r = "Pearson's r with its 95 % interval; n texts"
-    tables: list[Table] = []
-    if found.model_drift:
-        rows = [_part_row(each, "system") for each in found.model_drift]
-        tables.append(Table(f"Model drift on {name}", f"{r} of each system (Figure 2)", rows))
-    if found.quality_drift:
-        rows = [_part_row(each, "subset") for each in found.quality_drift.agreements]
-        what = f"{r} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)"
-        tables.append(Table(f"Quality drift on {name}", what, rows))
-    if found.number_of_evaluators:
-        rows = [
-            {"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation}
-            for metric, curve in found.number_of_evaluators.items()
-            for number, (mean, deviation) in curve.items()
-        ]
-        what = f"Pearson's r of attribute relevance, n = {len(found.scored)}: mean and deviation of 20 draws"
-        tables.append(Table(f"Number of evaluators on {name}", f"{what} (Figure 4)", rows))
-    if found.cases:
-        what = "the two texts of one input whose ratings differ most; (rank) among all texts (Figures 6 and 7)"
-        tables.append(Table(f"Cases of {name}", what, [_case_row(case) for case in found.cases]))
-    return tables
+    tables = {
+        "model_drift": Table(
+            f"Model drift on {scored.name}", f"{r} of each system (Figure 2)", list_agreement_by_system(compared)
+        ),
+        "quality_drift": Table(
+            f"Quality drift on {scored.name}",
+            f"{r} of each biased subset, 0: mostly badly rated, 3: mostly well rated (Figure 3)",
+            list_agreement_by_quality(compared, analyses.aspect, seed),
+        ),
+        "number_of_evaluators": Table(
+            f"Number of evaluators on {scored.name}",
+            f"Pearson's r of attribute relevance, n = {len(scored)}: mean and deviation of 20 draws (Figure 4)",
+            list_agreement_by_number(scored, evaluated, analyses.numbers, seed),
+        ),
+        "cases": Table(
+            f"Cases of {scored.name}",
+            "the two texts of one input whose ratings differ most; (rank) among all texts (Figures 6 and 7)",
+            [row for aspect in scored.aspects for row in list_cases(compared, aspect)],
+        ),
+    }
+    return {name: table for name, table in tables.items() if table.rows}
 
 
-def _part_row(found: Agreement, part: str) -> dict[str, object]:
-    return {"metric": found.metric, "aspect": found.aspect, part: found.set, "n": found.n, "pearson": found.pearson}
+def list_agreement_by_system(scored: ScoredSet) -> list[Row]:
+    """Agreement among the texts of each system, for every aspect (Figure 2).
+
+    Empty unless every text names its system, there are several systems, and enough texts are rated.
+    """
+    systems = list(scored.by_system())
+    aspects = [aspect for aspect in scored.aspects if len(scored.rated(aspect)) >= FEWEST]
+    return [row for aspect in aspects for row in _list_agreement("system", systems, aspect)]
 
 
-def _case_row(case: Case) -> dict[str, object]:
-    shown = {metric: f"{score:.4g} ({rank})" for metric, (score, rank) in case.scores.items()}
-    rating = f"{case.example.ratings[case.aspect]:.3g} ({case.rank})"
-    known = {"aspect": case.aspect, "id": case.example.id, "label": case.example.label or "", "rating": rating}
-    return {**known, **shown, "text": case.example.full_text}
+def draw_biased_subsets(scored: ScoredSet, aspect: str, seed: int) -> list[ScoredSet]:
+    """Four subsets, from mostly bad to mostly good texts (Figure 3); none for a set with few ratings."""
+    rated = scored.rated(aspect)
+    if len(rated) < FEWEST:
+        return []
+    subsets = biased_subsets(rated.ratings(aspect), seed)
+    return [rated.take(subset, str(j)) for j, subset in enumerate(subsets)]
+
+
+def list_agreement_by_quality(scored: ScoredSet, aspect: str, seed: int) -> list[Row]:
+    """Agreement on the biased subsets."""
+    return list(_list_agreement("subset", draw_biased_subsets(scored, aspect, seed), aspect))
+
+
+def _list_agreement(kind: str, parts: Sequence[ScoredSet], aspect: str) -> Iterator[Row]:
+    """A row per metric and part; `kind` names the column of the parts."""
+    for metric in parts[0].scores if parts else ():
+        for part in parts:
+            found = agree(part, metric, aspect)
+            yield {"metric": metric, "aspect": aspect, kind: part.name, "n": found.n, "pearson": found.pearson}
+
+
+def list_agreement_by_number(scored: ScoredSet, evaluated: Evaluated, numbers: Sequence[int], seed: int) -> list[Row]:
+    """Agreement of attribute relevance by the number of evaluators, all of them last (Figure 4)."""
+    at = np.flatnonzero(~np.isnan(scored.ratings(RELEVANCE))).tolist()
+    rows: list[Row] = []
+    for metric, found in evaluated.items() if at else ():
+        if relevance := found.get(RELEVANCE):
+            scores, weights = (np.stack([getattr(relevance[i], name) for i in at]) for name in ("scores", "weights"))
+            available = scores.shape[1]
+            drawn = sorted({number for number in numbers if number < available} | {available})
+            ratings = scored.ratings(RELEVANCE)[at]
+            curve = number_of_evaluators(scores, weights, ratings, drawn, plain_pearson, seed)
+            rows += [
+                {"metric": metric, "evaluators": number, "pearson": mean, "deviation": deviation}
+                for number, (mean, deviation) in curve.items()
+            ]
+    return rows
+
+
+def list_cases(scored: ScoredSet, aspect: str) -> list[Row]:
+    """The two texts of one group whose ratings differ most, the better one first (Figures 6 and 7).
+
+    No score decides which pair is shown. Empty where no group has two different ratings.
+    """
+    ratings = scored.ratings(aspect)
+    groups: dict[str, list[int]] = {}
+    for i in np.flatnonzero(~np.isnan(ratings)).tolist():
+        if group := scored.examples[i].group:
+            groups.setdefault(group, []).append(i)
+    pairs = [(max(g, key=ratings.__getitem__), min(g, key=ratings.__getitem__)) for g in groups.values()]
+    best, worst = max(pairs, key=lambda pair: ratings[pair[0]] - ratings[pair[1]], default=(0, 0))
+    if best == worst or ratings[best] == ratings[worst]:
+        return []
+    columns = {metric: scored.values(metric, aspect) for metric in scored.scores}
+    ranks, rating_ranks = {metric: best_first(values) for metric, values in columns.items()}, best_first(ratings)
+    return [
+        {
+            "aspect": aspect,
+            "id": scored.examples[i].id,
+            "label": scored.examples[i].label or "",
+            "rating": f"{ratings[i]:.3g} ({rating_ranks[i]})",
+            **{metric: f"{values[i]:.4g} ({ranks[metric][i]})" for metric, values in columns.items()},
+            "text": scored.examples[i].full_text,
+        }
+        for i in (best, worst)
+    ]
+
+
+def best_first(values: Sequence[float] | np.ndarray) -> list[int]:
+    """The rank of each value, 1 for the highest. Equal values share the better rank; NaN comes last.
+
+    >>> best_first([0.5, 2.0, 0.5])
+    [2, 1, 2]
+    """
+    return [int(rank) for rank in rankdata(-np.nan_to_num(values, nan=-np.inf), method="min")]

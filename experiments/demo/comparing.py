@@ -1,111 +1,77 @@
-"""Compare: two files of outputs for the same inputs, with intervals."""
+"""Compare: two files of outputs for the same inputs, with the table of `+exp=compare`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from core.example import Example
 from core.faults import ExampleFaults, InputFaults, fault
-from core.scores import Metric, Scores
+from core.scores import Metric
+from data.corpus import Located
 from data.files import located_examples
-from experiments.tools.compare import compare_pairs, lay_grid
+from experiments.contracts import Table
+from experiments.tools.compare import compare_pairs, comparison_table, lay_grid
 from meta_eval.scored_set import ScoredSet
-from meta_eval.systems import SystemComparison
+
+Outputs: TypeAlias = tuple[Path, Located]  # of one system: their file, and each with its line
 
 
-@dataclass(frozen=True)
-class SystemFile:
-    """The outputs of one system.
+def compare_files(first: Path, second: Path, metric: Metric, most: int) -> Table:
+    """Scores both files and compares them input by input: a row for each aspect, with the means of both.
 
-    Attributes:
-        name: of the system, from the name of the file.
-        path: the file.
-        lines: the line of each example.
-        examples: its outputs.
-    """
-
-    name: str
-    path: Path
-    lines: tuple[int, ...]
-    examples: tuple[Example, ...]
-
-
-@dataclass(frozen=True)
-class ComparedFiles:
-    """Two systems under one metric, aspect by aspect; a comparison is positive where the first is better."""
-
-    names: tuple[str, str]
-    means: dict[str, tuple[float, float]]
-    comparisons: dict[str, SystemComparison]
-
-
-def compare_files(first: Path, second: Path, metric: Metric, most: int) -> ComparedFiles:
-    """Scores both files and compares them input by input.
-
-    Two outputs belong together if they have the same group, or, in files without groups, the same place.
+    Two outputs belong together if they have the same group, or, in files without groups, the same place. Both files are
+    scored in one call: some metrics count words in all that they score.
 
     Raises InputFaults, by file and line, for a faulty file, for more than `most` outputs, and for files that do not
     answer the same inputs.
     """
-    systems = [read_system(path, most) for path in (first, second)]
-    if systems[0].name == systems[1].name:
-        systems[1] = replace(systems[1], name=f"{systems[1].name} (second)")
-    inputs = [inputs_of(system) for system in systems]
+    names = (first.stem, second.stem if second.stem != first.stem else f"{second.stem} (second)")
+    files = [read_outputs(path, most) for path in (first, second)]
+    inputs = [name_inputs(file) for file in files]
     if lacking := set(inputs[0]) ^ set(inputs[1]):
         shown = ", ".join(sorted(lacking)[:3])
         rule = f"both files must answer the same inputs, but {len(lacking)} are in one file only, such as {shown}"
         raise InputFaults([fault(second.name, 0, rule)])
-    examples = [
-        replace(example, system=system.name, group=group)
-        for system, groups in zip(systems, inputs, strict=True)
-        for example, group in zip(system.examples, groups, strict=True)
-    ]
-    scores = score_systems(metric, systems)
-    aspects = {aspect: replace(scores, values={aspect: values}) for aspect, values in scores.values.items()}
-    grid = lay_grid(ScoredSet("systems", tuple(examples), aspects))
-    names = (systems[0].name, systems[1].name)
-    return ComparedFiles(
-        names,
-        {aspect: (float(np.nanmean(a)), float(np.nanmean(b))) for aspect, (a, b) in grid.scores.items()},
-        {aspect: pairs[names] for aspect, pairs in compare_pairs(grid).items()},
+    located = [(path, line, example) for path, outputs in files for line, example in outputs]
+    try:
+        scores = metric.score([example for _, _, example in located])
+    except ExampleFaults as faults:
+        raise InputFaults(fault(located[i][0].name, located[i][1], what) for i, what in faults.at) from None
+    examples = tuple(
+        replace(example, system=name, group=group)
+        for name, (_, outputs), groups in zip(names, files, inputs, strict=True)
+        for (_, example), group in zip(outputs, groups, strict=True)
     )
+    aspects = {aspect: replace(scores, values={aspect: values}) for aspect, values in scores.values.items()}
+    grid = lay_grid(ScoredSet("systems", examples, aspects))
+    table, rows = comparison_table(compare_pairs(grid)), []
+    for row in table.rows:
+        means = map(float, np.nanmean(grid.scores[row["metric"]], axis=1))
+        rows.append({**row, **{f"mean of {name}": mean for name, mean in zip(names, means, strict=True)}})
+    return replace(table, rows=rows)
 
 
-def read_system(path: Path, most: int) -> SystemFile:
-    """The outputs in a file; raises as `compare_files` does."""
+def read_outputs(path: Path, most: int) -> Outputs:
+    """The file with its outputs and their lines; raises as `compare_files` does."""
     located = located_examples(path)
     if len(located) > most:
-        raise InputFaults(
-            [fault(path.name, 0, f"the page reads at most {most} outputs, found {len(located)}: use +exp=compare")]
-        )
-    lines, examples = zip(*located, strict=True)
-    return SystemFile(path.stem, path, lines, examples)
+        rule = f"the page reads at most {most} outputs, found {len(located)}: use +exp=compare"
+        raise InputFaults([fault(path.name, 0, rule)])
+    return path, located
 
 
-def inputs_of(system: SystemFile) -> list[str]:
+def name_inputs(outputs: Outputs) -> list[str]:
     """The input of each output. Raises InputFaults for two outputs of one input."""
-    groups = [example.group for example in system.examples]
+    path, located = outputs
+    groups = [example.group for _, example in located]
     if None in groups:
         return [str(place) for place in range(1, len(groups) + 1)]
     faults = [
-        fault(system.path.name, line, f"a system must have one output for each input, found another one for {group!r}")
-        for i, (line, group) in enumerate(zip(system.lines, groups, strict=True))
+        fault(path.name, line, f"a system must have one output for each input, found another one for {group!r}")
+        for i, ((line, _), group) in enumerate(zip(located, groups, strict=True))
         if group in groups[:i]
     ]
     if faults:
         raise InputFaults(faults)
     return [group for group in groups if group is not None]
-
-
-def score_systems(metric: Metric, systems: Sequence[SystemFile]) -> Scores:
-    """The scores of all systems in one call: some metrics count words in all that they score.
-
-    Raises InputFaults by file and line.
-    """
-    at = [(system, line) for system in systems for line in system.lines]
-    try:
-        return metric.score([example for system in systems for example in system.examples])
-    except ExampleFaults as faults:
-        raise InputFaults(fault(at[i][0].path.name, at[i][1], what) for i, what in faults.at) from None

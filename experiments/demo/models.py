@@ -5,13 +5,15 @@ from data.corpus import Corpus
 from experiments.cdm.experiment import get_negatives, get_pooler, train_discriminators, train_pair
 from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Outcome, Run
-from experiments.ctrl_eval.sentiment import find_or_count_frequencies
-from experiments.steering.models import load_generator, train_label_guide, train_label_judges
-from experiments.steering.parts import split_parts
-from experiments.training.discriminators import DiscriminatorPlan
-from experiments.training.guides import GuidePlan
-from experiments.training.language_models import LanguageModelPlan, find_or_train_language_model
-from experiments.training.trained import folders_of
+from experiments.ctrl_eval.experiment import find_or_count_frequencies
+from experiments.steering.models import (
+    SteeringPlan,
+    load_generator,
+    split_parts,
+    train_label_guide,
+    train_label_judges,
+)
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, find_or_train, folders_of
 
 
 def models(
@@ -42,14 +44,15 @@ def models(
     discriminators = train_discriminators(run, pair, get_negatives(run, pair, dialogues, cdm), dialogues, cdm)
     pooler = get_pooler(run, pair, dialogues, cdm.pooler, cdm.negatives)
     texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
-    backbone = find_or_train_language_model(run, "infiller", infiller, texts, held_out)
+    backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
-    fluent = find_or_train_language_model(run, "language_model", language_model, story_texts, held_out_stories)
-    parts = split_parts(reviews, share, run.seed)
-    writer = load_generator(run, generator, parts.generator, reviews, cdm.device)
-    guides = [train_label_guide(run, guide, writer.lm, label, parts.guide) for label in reviews.labels]
+    fluent = find_or_train(run, "language_model", language_model, story_texts, held_out_stories)
+    plan = SteeringPlan(generator, guide, judge, share, cdm.device)
+    parts = split_parts(reviews, plan, run.seed)
+    writer, lm = load_generator(run, plan, parts.generator, reviews)
+    guides = [train_label_guide(run, guide, lm, label, parts.guide) for label in reviews.labels]
     judges = train_label_judges(run, judge, reviews.labels, parts.judge).values()
-    trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, writer.trained, *guides, *judges)
+    trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, writer, *guides, *judges)
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),
         models={

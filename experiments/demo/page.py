@@ -1,25 +1,25 @@
 """The page of `+exp=demo` in gradio: three tabs over the plain functions of this room."""
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from core.example import Example
-from core.faults import InputFaults, SettingFault
-from core.scores import Metric
-from core.settings import Count, Text, checked_dataclass
-from experiments.demo.comparing import compare_files
-from experiments.demo.judging import judge, load_metrics
-from experiments.demo.steering import SideBySide, Steerer, SteeringRequest, write_side_by_side
-from experiments.demo.views import highlight, show_candidates, show_comparison, show_judgements
-from experiments.steering.steps import SHADES
+import gradio as gr
+from gradio import themes
 
+from core.faults import InputFaults, SettingFault
+from experiments.demo.comparing import compare_files
+from experiments.demo.demo import DemoModels, DemoSettings
+from experiments.demo.judging import check_length, choose_usual_metrics, judge, make_example
+from experiments.demo.serving import guard, refuse_unknown_function
+from experiments.demo.steering import SideBySide, SteeringRequest, write_side_by_side
+from experiments.demo.views import highlight, show_candidates, show_comparison, show_judgements
+from experiments.steering.tables import SHADES
+
+SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")
-EVERYWHERE = ("0.0.0.0", "::")
 STARTS = {  # what the Judge tab shows at first for each kind of input; like the texts that the tiny models learned
     "text": "In Prague my father and I ordered the Selby jacket for the first time. At first sight I found that "
     "the hood fits perfectly. Besides, the sleeves allow every movement, which is lovely. Do not miss the Selby!",
@@ -40,106 +40,27 @@ NO_MODELS = (
 )
 
 
-@checked_dataclass
-class DemoSettings:
-    """Where the page is served and what it accepts.
-
-    Attributes:
-        models: a folder of models.
-        host, port: where to listen; 127.0.0.1 is this machine alone.
-        hosts: further names and addresses by which other machines reach the page; no other is answered.
-        characters: of a text, at most.
-        new_tokens: of a continuation, at most.
-        outputs: of a file, at most.
-        people: requests that are answered at once; further ones wait.
-        waiting: requests that wait, at most.
-        device: of the models.
-    """
-
-    models: Text
-    host: Text = "127.0.0.1"
-    port: Count = 7860
-    hosts: Sequence[Text] = ()
-    characters: Count = 2000
-    new_tokens: Count = 60
-    outputs: Count = 2000
-    people: Count = 2
-    waiting: Count = 32
-    device: Text = "cpu"
-
-    def __post_init__(self) -> None:
-        if self.host in EVERYWHERE and not self.hosts:
-            raise ValueError(
-                f"demo.hosts must name how other machines reach the page with demo.host={self.host}, as in "
-                "demo.hosts=[lab.example,10.0.0.5]"
-            )
-
-    @property
-    def trusted_hosts(self) -> tuple[str, ...]:
-        """The names and addresses, beside those of this machine alone, by which the page may be asked."""
-        return (*self.hosts, *(() if self.host in EVERYWHERE else (self.host,)))
-
-
-@dataclass(frozen=True)
-class DemoModels:
-    """The models of the page.
-
-    Attributes:
-        folder: as the user gave it.
-        steerer: None without a generator and a guide.
-        metrics: by name.
-    """
-
-    folder: str
-    steerer: Steerer | None
-    metrics: Mapping[str, Metric]
-
-    @classmethod
-    def load(cls, settings: DemoSettings) -> "DemoModels":
-        """The models that the folder has."""
-        folder = Path(settings.models)
-        steerer = Steerer.from_pretrained(folder, settings.device)
-        return cls(settings.models, steerer, load_metrics(folder, settings.device))
-
-
-def import_gradio() -> Any:
-    """gradio, which must not call home. Raises SettingFault where it is not installed."""
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read at import
+@contextmanager
+def show_refusals() -> Iterator[None]:
+    """Shows faults of the input to the person; anything else is a failure of the program."""
     try:
-        import gradio
-    except ImportError as error:
-        raise SettingFault("+exp=demo needs gradio: pip install 'judging-generated-text[demo]'") from error
-    return gradio
+        yield
+    except (InputFaults, SettingFault) as fault:
+        raise gr.Error(escape(str(fault)), print_exception=False) from None
 
 
 def build_page(models: DemoModels, settings: DemoSettings) -> Any:
     """The page, a `gradio.Blocks` that is not served yet."""
-    gr = import_gradio()
-
-    @contextmanager
-    def refusals() -> Iterator[None]:
-        """Shows faults of the input to the person; anything else is a failure of the program."""
-        try:
-            yield
-        except (InputFaults, SettingFault) as fault:
-            raise gr.Error(escape(str(fault)), print_exception=False) from None
-
     with gr.Blocks(title="Judging generated text", analytics_enabled=False) as page:
         gr.Markdown("# Judging generated text")
-        with gr.Tab("Steer"):
-            _steer_tab(gr, models, settings, refusals)
-        with gr.Tab("Judge"):
-            _judge_tab(gr, models, settings, refusals)
-        with gr.Tab("Compare"):
-            _compare_tab(gr, models, settings, refusals)
+        for name, build_tab in (("Steer", build_steer_tab), ("Judge", build_judge_tab), ("Compare", build_compare_tab)):
+            with gr.Tab(name):
+                build_tab(models, settings)
     return page.queue(max_size=settings.waiting, default_concurrency_limit=settings.people)
 
 
 def serve_page(page: Any, settings: DemoSettings) -> str:
     """Serves the page in threads of its own; returns its address."""
-    gr = import_gradio()
-    from experiments.demo.serving import guard, refuse_unknown_function
-
     app, address, _ = page.launch(
         server_name=settings.host,
         server_port=settings.port,
@@ -150,7 +71,7 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         enable_monitoring=False,
         footer_links=[],
         max_file_size="5mb",
-        theme=gr.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        theme=themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         css_paths=STYLE,
         app_kwargs={"exception_handlers": {KeyError: refuse_unknown_function}},
     )
@@ -158,7 +79,8 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
     return address
 
 
-def _steer_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: Any) -> None:
+def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
+    """Continues a prompt with and without guidance."""
     steerer = models.steerer
     if steerer is None:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
@@ -175,28 +97,27 @@ def _steer_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
         tokens = gr.Slider(1, settings.new_tokens, min(30, settings.new_tokens), step=1, label="new tokens")
     with gr.Row():
         write, stop = gr.Button("Write", variant="primary"), gr.Button("Stop")
-    views: list[Any] = []
     with gr.Row():
-        for name in ("guided", "unguided"):
-            views.append(
-                gr.HighlightedText(
-                    label=name, color_map=SHADES, show_legend=name == "guided", show_inline_category=False
-                )
+        views = [
+            gr.HighlightedText(
+                label=side, color_map=dict(SHADES), show_legend=side == "guided", show_inline_category=False
             )
+            for side in SIDES
+        ]
     gr.Markdown("Click on a token to see its candidates. A colour says how far guidance moved the token.")
     shown = gr.HTML()
     state = gr.State(SideBySide())
 
     def on_write(prompt: str, label: str, strength: float, k: int, tokens: int, seed: int) -> Iterator[tuple[Any, ...]]:
-        with refusals():
+        with show_refusals():
             check_length(prompt, settings.characters, "prompt")
             request = SteeringRequest(prompt, label, float(strength), int(k), int(tokens), int(seed))
             for found in write_side_by_side(steerer, request):
-                sides = (highlight(prompt.strip(), side) for side in (found.guided, found.unguided))
+                sides = (highlight(prompt.strip(), getattr(found, side)) for side in SIDES)
                 yield (*sides, found, "")
 
-    def on_select(side: str) -> Any:
-        def show(found: SideBySide, label: str, event: gr.SelectData) -> str:  # pyright: ignore[reportInvalidTypeForm]
+    def on_select(side: str) -> Any:  # gradio passes the event by its annotation, which a partial would hide
+        def show(found: SideBySide, label: str, event: gr.SelectData) -> str:
             return show_candidates(found, side, event.index, label)
 
         return show
@@ -204,11 +125,12 @@ def _steer_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
     inputs, outputs = [prompt, label, strength, k, tokens, seed], [*views, state, shown]
     writing = gr.on([write.click, prompt.submit], on_write, inputs, outputs, show_progress="hidden")
     stop.click(None, cancels=[writing])
-    for view, side in zip(views, ("guided", "unguided"), strict=True):
+    for view, side in zip(views, SIDES, strict=True):
         view.select(on_select(side), [state, label], shown, show_progress="hidden")
 
 
-def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: Any) -> None:
+def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
+    """Scores one text by the chosen metrics."""
     kind = gr.Radio(list(STARTS), value="text", label="what to judge")
     text = gr.Textbox(
         STARTS["text"],
@@ -231,7 +153,7 @@ def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
         info="one on each line",
     )
     context = gr.Textbox("", label="context", lines=3, max_length=settings.characters, visible=False)
-    chosen = gr.CheckboxGroup(list(models.metrics), value=list(usual_metrics(models, "text")), label="metrics")
+    chosen = gr.CheckboxGroup(list(models.metrics), value=choose_usual_metrics(models.metrics, "text"), label="metrics")
     if len(models.metrics) <= 3:
         gr.Markdown(NO_MODELS.format(folder=models.folder))
     with gr.Row():
@@ -248,13 +170,13 @@ def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
             plain,
             gr.update(visible=compares),
             gr.update(visible=compares),
-            gr.update(value=list(usual_metrics(models, kind))),
+            gr.update(value=choose_usual_metrics(models.metrics, kind)),
         )
 
     def on_score(
         kind: str, text: str, prefix: str, label: str, references: str, context: str, chosen: list[str], before: Any
     ) -> tuple[str, dict[str, float]]:
-        with refusals():
+        with show_refusals():
             example = make_example(kind, text, prefix, label, references, context, settings.characters)
             if not chosen:
                 raise SettingFault("choose at least one metric")
@@ -271,7 +193,8 @@ def _judge_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: An
     text.input(on_input, [live, *fields], [shown, before], show_progress="hidden", trigger_mode="always_last")
 
 
-def _compare_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: Any) -> None:
+def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
+    """Compares two files of outputs."""
     gr.Markdown(COMPARED)
     with gr.Row():
         first, second = (
@@ -283,39 +206,9 @@ def _compare_tab(gr: Any, models: DemoModels, settings: DemoSettings, refusals: 
     shown = gr.HTML()
 
     def on_compare(first: str | None, second: str | None, metric: str) -> str:
-        with refusals():
+        with show_refusals():
             if first is None or second is None:
                 raise SettingFault("a comparison needs two files")
             return show_comparison(compare_files(Path(first), Path(second), models.metrics[metric], settings.outputs))
 
     button.click(on_compare, [first, second, metric], shown)
-
-
-def usual_metrics(models: DemoModels, kind: str) -> Iterator[str]:
-    """The metrics that are chosen at first for a kind of input."""
-    beginnings = {"text": ("CTRLEval", "judge"), "dialogue": ("CDM",), "text and references": ("MARS", "ROUGE", "BLEU")}
-    return (name for name in models.metrics if name.startswith(beginnings[kind]) or name == "word count")
-
-
-def make_example(
-    kind: str, text: str, prefix: str, label: str, references: str, context: str, characters: int
-) -> Example:
-    """The example that a person typed. Raises SettingFault for a blank text, and for one that is too long."""
-    for name, value in (("text", text), ("prefix", prefix), ("references", references), ("context", context)):
-        check_length(value, characters, name)
-    if not text.strip():
-        raise SettingFault("text must not be blank")
-    match kind:
-        case "dialogue":
-            return Example("page", turns=tuple(line.strip() for line in text.splitlines() if line.strip()))
-        case "text":
-            return Example("page", text=text.strip(), prefix=prefix.strip() or None, label=label.strip() or None)
-        case _:
-            lines = tuple(line.strip() for line in references.splitlines() if line.strip())
-            return Example("page", text=text.strip(), references=lines, context=context.strip() or None)
-
-
-def check_length(text: str, characters: int, name: str) -> None:
-    """Raises SettingFault for a text of more characters."""
-    if len(text) > characters:
-        raise SettingFault(f"{name} must have at most {characters} characters, but has {len(text)}")

@@ -10,10 +10,8 @@ from core.faults import InputFaults, SettingFault
 from core.settings import Count, NonNegative, Seed, checked_dataclass
 from discriminators.discriminator import Discriminator
 from discriminators.guides import CausalGuide
-from experiments.steering.generation import check_candidates
-from experiments.steering.prompts import encode_prompts
-from experiments.steering.steps import WrittenToken, write_tokens
-from experiments.training.guides import load_guide
+from experiments.steering.generation import WrittenToken, check_candidates, encode_prompts, write_tokens
+from experiments.training import load_guide
 from models.causal import CausalLM
 from oumg.guidance import Guidance
 
@@ -78,7 +76,7 @@ def write_side_by_side(steerer: Steerer, request: SteeringRequest) -> Iterator[S
     if request.label is None or request.label not in steerer.guides:
         raise InputFaults([f"label must be one of {', '.join(steerer.guides)}, but is {request.label!r}"])
     check_candidates([request.k], len(steerer.lm.tokenizer))
-    (row,) = encode_prompts(steerer.lm, [prompt], request.new_tokens)
+    row = encode_prompts(steerer.lm, [prompt], request.new_tokens)[prompt]
     guide, lm = steerer.guides[request.label], steerer.lm
     guidance = partial(Guidance, guide, lm.tokenizer, request.strength, request.k, "normalised", "text")
     write = partial(write_tokens, lm, row, request.new_tokens, request.k, request.seed)

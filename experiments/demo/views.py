@@ -6,11 +6,12 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from experiments.demo.comparing import ComparedFiles
+from experiments.contracts import Table
 from experiments.demo.judging import Judgement
 from experiments.demo.steering import SideBySide
 from experiments.report.tables import format_cell
-from experiments.steering.steps import WrittenToken, name_shade
+from experiments.steering.generation import WrittenToken
+from experiments.steering.tables import name_shade
 
 SHOWN = 16  # candidates in the table of a token
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")
@@ -28,7 +29,7 @@ def highlight(prompt: str, tokens: Sequence[WrittenToken]) -> list[tuple[str, st
 
 def show_candidates(found: SideBySide, side: str, place: int, label: str) -> str:
     """The candidates of a token by their probability after guidance; nothing for the prompt, which has the place 0."""
-    tokens = found.guided if side == "guided" else found.unguided
+    tokens = getattr(found, side)
     if not 1 <= place <= len(tokens):
         return ""
     token = tokens[place - 1]
@@ -71,12 +72,7 @@ def mix(share: float) -> str:
     return f"rgb({', '.join(str(round(255 + (colour - 255) * abs(share))) for colour in end)})"
 
 
-def show_comparison(found: ComparedFiles) -> str:
+def show_comparison(found: Table) -> str:
     """The comparison of two files, aspect by aspect."""
-    rows = [
-        {"aspect": aspect, "n": each.n, "means": found.means[aspect], "reason": each.reason, "p": each.randomisation_p}
-        | {"difference": format_cell(each.difference), "win_rate": format_cell(each.win_rate)}
-        | {"wins": each.wins, "ties": each.ties, "losses": each.losses}
-        for aspect, each in found.comparisons.items()
-    ]
-    return _pieces.comparison(found.names, rows)  # pyright: ignore[reportAttributeAccessIssue]
+    rows = [{name.replace("_", " "): format_cell(cell) for name, cell in row.items()} for row in found.rows]
+    return _pieces.comparison(found.caption, rows)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,37 +1,54 @@
-"""Plots of MARS: adversaries in place of texts (Table 4 as a figure)."""
+"""Plots of MARS: adversaries in place of texts (Table 4 as a figure), and what the settings do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.mars.findings import MarsFindings
+from meta_eval.scored_set import ScoredSet
 
 
-def plot_adversaries(found: MarsFindings) -> Figure:
+def plot_adversaries(originals: ScoredSet, adversaries: Mapping[str, ScoredSet]) -> Figure:
     """Pearson's correlation of every metric, without those of Table 5, with texts and with their adversaries."""
-    aspect = found.originals.aspects[0]
-    correlations = {
-        kind: {
-            metric: row.pearson.value
-            for metric, row in texts.by_metric(aspect).items()
-            if not metric.startswith("mars_to_")
-        }
-        for kind, texts in {"original": found.originals, **found.adversaries}.items()
-    }
+    aspect = originals.aspects[0]
+    agreement = {kind: texts.by_metric(aspect) for kind, texts in {"original": originals, **adversaries}.items()}
+    metrics = [metric for metric in originals.scores if not metric.startswith("mars_to_")]
+    places = np.arange(len(metrics))
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    metrics = list(correlations["original"])
-    places = np.arange(len(metrics))
-    for kind, marker in zip(correlations, ("o", "v", "s"), strict=False):
-        axes.scatter([correlations[kind][metric] for metric in metrics], places, marker=marker, label=kind)
+    for kind, marker in zip(agreement, ("o", "v", "s"), strict=False):
+        values = [agreement[kind][metric].pearson.value for metric in metrics]
+        axes.scatter(values, places, marker=marker, label=kind)
     for place, metric in zip(places, metrics, strict=True):
-        values = [correlations[kind][metric] for kind in correlations]
+        values = [rows[metric].pearson.value for rows in agreement.values()]
         axes.plot([min(values), max(values)], [place, place], color="grey", linewidth=0.6, zorder=0)
     axes.axvline(0, color="black", linewidth=0.6)
     axes.set_yticks(places, metrics, fontsize=8)
     axes.invert_yaxis()
     axes.set(
-        xlabel="Pearson with the ratings of the originals",
-        title=f"Adversaries in place of texts ({found.originals.name})",
+        xlabel="Pearson with the ratings of the originals", title=f"Adversaries in place of texts ({originals.name})"
     )
     axes.legend(fontsize=8)
+    return figure
+
+
+def plot_settings(name: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """A panel per setting: the agreement above, and below it what planning adds, both with 95 % intervals."""
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    figure = Figure(figsize=(2.6 * len(settings), 5), layout="constrained")
+    panels = figure.subplots(2, len(settings), sharey="row", squeeze=False)
+    for column, setting in zip(panels.T, settings, strict=True):
+        chosen = [row for row in rows if row["setting"] == setting]
+        for panel, shown in zip(column, ("agreement (spearman)", "planning gain"), strict=True):
+            values = np.array([row[shown].value for row in chosen])
+            ends = np.array([[row[shown].low, row[shown].high] for row in chosen]).T
+            panel.errorbar(range(len(chosen)), values, yerr=np.abs(ends - values), marker="o", capsize=3)
+            panel.set_xticks(range(len(chosen)), [f"{row['value']:g}" for row in chosen], fontsize=8)
+            panel.grid(axis="y", linewidth=0.3)
+        column[1].axhline(0, color="black", linewidth=0.6)
+        column[0].set_title(setting, fontsize=9)
+    panels[0][0].set_ylabel("Spearman with the ratings", fontsize=9)
+    panels[1][0].set_ylabel("gain by planning", fontsize=9)
+    figure.suptitle(f"Settings of MARS on {name} (development data)", fontsize=10)
     return figure

@@ -1,10 +1,24 @@
 """Tables of MARS beside the agreement with ratings: gains, within systems, by masking ratio, under adversaries."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from data.words import split_words
 from experiments.contracts import Table
-from experiments.mars.findings import MarsFindings, name_ratio_row
+from experiments.report.disagreements import find_disagreements
+from mars.masking import Blank
+from mars.metric import Compared
+from mars.references import AugmentedReference, mean_kl
+from meta_eval.agreement import agree
+from meta_eval.bootstrap import Estimate, estimate_ratio, number_groups
+from meta_eval.comparison import difference
+from meta_eval.correlation import pearson
+from meta_eval.scored_set import ScoredSet
 
 ALTERED = " altered: the share of the augmented references of mars with a blank; the others equal the human reference."
 LENGTH_CAPTION = (
@@ -30,82 +44,142 @@ ADVERSARY_CAPTION = (
     "Table 4 of MARS: Pearson's correlation with the ratings of the originals for adversaries in their place, and how "
     "much lower it is (fall). below: the share of adversaries that score below their originals."
 )
-
-
 SHOWN = 160  # characters of a text in a table
+Rows = Iterator[dict[str, Any]]
 
 
-def mars_tables(findings: Sequence[MarsFindings]) -> list[Table]:
+@dataclass(frozen=True)
+class MarsScores:
+    """The scores of one rated set.
+
+    Attributes:
+        originals: the rated texts.
+        adversaries: by kind (reorder, retrieve); they keep the ratings of the texts that they replace.
+        compared: the cosines of `mars` with the references of the originals.
+        ratios: the masking ratios of `mars`.
+        largest_ratios: those of Table 5.
+    """
+
+    originals: ScoredSet
+    adversaries: Mapping[str, ScoredSet]
+    compared: Sequence[Compared]
+    ratios: Sequence[float]
+    largest_ratios: Sequence[float] = ()
+
+    @cached_property
+    def references(self) -> list[AugmentedReference]:
+        """Each augmented reference once, however many texts are compared with it."""
+        found = {(r.context, r.reference, r.ratio): r for one in self.compared for row in one.references for r in row}
+        return list(found.values())
+
+    @cached_property
+    def altered(self) -> dict[float, float]:
+        """By masking ratio, the share of references with a blank; the others equal the human reference."""
+        found: dict[float, list[bool]] = {ratio: [] for ratio in sorted({*self.ratios, *self.largest_ratios})}
+        for reference in self.references:
+            found[reference.ratio].append(any(isinstance(part, Blank) for part in reference.template))
+        return {ratio: float(np.mean(has_blank)) if has_blank else np.nan for ratio, has_blank in found.items()}
+
+    @property
+    def share_altered(self) -> float:
+        """The mean of `altered` over the ratios of `mars` above 0; NaN without such a ratio."""
+        shares = [self.altered[ratio] for ratio in self.ratios if ratio > 0]
+        return float(np.mean(shares)) if shares else np.nan
+
+    @property
+    def kl(self) -> float | None:
+        """`mean_kl` of the references."""
+        return mean_kl(reference.augmented for reference in self.references)
+
+
+def make_tables(found: Sequence[MarsScores]) -> list[Table]:
     """Tables 2 to 6. Table 3 is the gains of mars and, for sets with systems, the agreement within them."""
-    falls = [row for found in findings for row in _fall_rows(found)]
+
+    def collect(list_rows: Callable[[MarsScores], Rows], sets: Sequence[MarsScores] = found) -> list[dict[str, Any]]:
+        return [{**row, "altered": row.get("altered", one.share_altered)} for one in sets for row in list_rows(one)]
+
+    falls = collect(lambda one: (row for kind in one.adversaries for row in list_falls(one, kind)))
+    within = {one.originals: collect(lambda one: list_agreement_by_system(one.originals), [one]) for one in found}
     return [
-        Table("Lengths", LENGTH_CAPTION, [_length_row(found) for found in findings]),
-        Table("Gains of mars", GAIN_CAPTION, [row for found in findings for row in _gain_rows(found)]),
-        *(make_system_table(found) for found in findings if found.within_systems),
-        Table("Masking ratios", RATIO_CAPTION, [row for found in findings for row in _ratio_rows(found)]),
+        Table("Lengths", LENGTH_CAPTION, collect(lambda one: iter([measure_lengths(one.originals)]))),
+        Table("Gains of mars", GAIN_CAPTION, collect(lambda one: list_gains(one.originals))),
+        *(
+            Table(f"Within systems: {texts.name}", SYSTEM_CAPTION.format(aspect=texts.aspects[0]), rows)
+            for texts, rows in within.items()
+            if rows
+        ),
+        Table("Masking ratios", RATIO_CAPTION, collect(list_ratios)),
         *([Table("Adversaries", ADVERSARY_CAPTION, falls)] if falls else []),
-        Table("Disagreements", DISAGREEMENT_CAPTION, [row for found in findings for row in _disagreement_rows(found)]),
+        Table("Disagreements", DISAGREEMENT_CAPTION, collect(lambda one: list_disagreements(one.originals))),
     ]
 
 
-def make_system_table(found: MarsFindings) -> Table:
-    """Table 3: a row for each metric and system."""
-    rows = [
-        {"metric": metric, "system": system, "n": one.n, "pearson": one.pearson, "spearman within": one.spearman}
-        | {"altered": found.share_altered}
-        for metric, by_system in found.within_systems.items()
-        for system, one in by_system.items()
-    ]
-    caption = SYSTEM_CAPTION.format(aspect=found.originals.aspects[0])
-    return Table(f"Within systems: {found.originals.name}", caption, rows)
+def measure_lengths(texts: ScoredSet) -> dict[str, Any]:
+    """The statistics of Table 2 that need no single ratings; NaN where no text has a context.
 
-
-def _length_row(found: MarsFindings) -> dict[str, Any]:
-    lengths = found.lengths
+    Words and marks count. Texts of one group answer one input.
+    """
+    inputs = {example.group or example.id: example for example in texts.examples}.values()
+    contexts = [len(split_words(e.context)) for e in inputs if e.context]
+    context = float(np.mean(contexts)) if contexts else np.nan
+    reference = float(np.mean([len(split_words(reference)) for e in inputs for reference in e.references]))
     return {
-        "set": found.originals.name,
-        "texts": lengths.texts,
-        "inputs": lengths.inputs,
-        "context words": lengths.context,
-        "reference words": lengths.reference,
-        "omega": lengths.omega,
-        "altered": found.share_altered,
+        "set": texts.name,
+        "texts": len(texts),
+        "inputs": len(inputs),
+        "context words": context,
+        "reference words": reference,
+        "omega": context / reference,
     }
 
 
-def _disagreement_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
-    for error in found.errors:
-        one = error.disagreement
-        yield {
-            "set": found.originals.name,
-            "id": one.example.id,
-            "context": _shorten(one.example.context or ""),
-            "reference": _shorten(" / ".join(one.example.references)),
-            "text": _shorten(one.example.full_text),
-            "rating": one.rating,
-            "mars": one.score,
-            "difference": one.score_rank - one.rating_rank,
-            "copied": "yes" if error.is_copied else "no",
-            "unknown": "yes" if error.has_unknown else "no",
-            "altered": found.share_altered,
-        }
+def list_gains(texts: ScoredSet) -> Rows:
+    """The gain of `mars` over every other row but those of Table 5."""
+    for other in texts.scores:
+        if other != "mars" and (other == name_ratio_row(0) or not other.startswith("mars_to_")):
+            cells = {"set": texts.name, "aspect": texts.aspects[0], "mars against": other}
+            yield {**cells, **measure_gain(texts, other)}
 
 
-def _shorten(text: str) -> str:
-    """The end of a long text, which is nearest to what follows it."""
-    return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
+def measure_gain(texts: ScoredSet, other: str) -> dict[str, Any]:
+    """How much better `mars` agrees with the ratings than another row, with paired bootstrap intervals.
+
+    `n` counts the texts that both score.
+    """
+    aspect = texts.aspects[0]
+    texts = texts.rated(aspect)
+    pair = texts.values("mars", aspect), texts.values(other, aspect), texts.ratings(aspect)
+    return {
+        "n": int(texts.scored("mars", other, aspect=aspect).sum()),
+        "pearson gain": difference(*pair, groups=texts.groups, statistic=pearson),
+        "spearman gain": difference(*pair, groups=texts.groups),
+    }
 
 
-def _gain_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
-    cells = {"set": found.originals.name, "aspect": found.originals.aspects[0]}
-    for other, gain in found.gains.items():
-        gains = {"pearson gain": gain.pearson, "spearman gain": gain.spearman}
-        yield {**cells, "mars against": other, "n": gain.n, **gains, "altered": found.share_altered}
+def list_agreement_by_system(texts: ScoredSet) -> Rows:
+    """The agreement with the ratings among the texts of each system, by metric and system (Table 3).
+
+    The paper calls this system-level. Nothing where the texts do not come from several systems.
+    """
+    aspect = texts.aspects[0]
+    systems = list(texts.rated(aspect).by_system())
+    for metric in texts.scores:
+        for system in systems:
+            one = agree(system, metric, aspect)
+            cells = {"metric": metric, "system": system.name, "n": one.n}
+            yield {**cells, "pearson": one.pearson, "spearman within": one.spearman}
 
 
-def _ratio_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
-    for largest, deviation in found.deviations.items():
-        row = found.originals.by_metric(found.originals.aspects[0])[name_ratio_row(largest)]
+def name_ratio_row(ratio: float) -> str:
+    """The row of Table 5 with this as the largest masking ratio."""
+    return f"mars_to_{round(100 * ratio)}"
+
+
+def list_ratios(found: MarsScores) -> Rows:
+    """A row for each largest masking ratio (Table 5)."""
+    rows = found.originals.by_metric(found.originals.aspects[0])
+    for largest in found.largest_ratios:
+        row = rows[name_ratio_row(largest)]
         yield {
             "set": row.set,
             "aspect": row.aspect,
@@ -114,22 +188,85 @@ def _ratio_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
             "n": row.n,
             "pearson": row.pearson,
             "spearman": row.spearman,
-            "mean deviation": deviation,
+            "mean deviation": measure_deviation(found.compared, [r for r in found.largest_ratios if r <= largest]),
             "altered": found.altered[largest],
         }
 
 
-def _fall_rows(found: MarsFindings) -> Iterator[dict[str, Any]]:
-    for kind, by_metric in found.falls.items():
-        for metric, fall in by_metric.items():
-            yield {
-                "set": found.originals.name,
-                "aspect": found.originals.aspects[0],
-                "adversary": kind,
-                "metric": metric,
-                "n": fall.n,
-                "pearson": fall.adversaries,
-                "fall": fall.fall,
-                "below": fall.below,
-                "altered": found.share_altered,
-            }
+def measure_deviation(compared: Sequence[Compared], ratios: Sequence[float]) -> float:
+    """The sample standard deviation of an example's cosines at these masking ratios, on average (Table 5).
+
+    The cosine with the human reference counts, as in the paper, which has a value at 20 % and none at 0 %. NaN for a
+    single masking ratio.
+    """
+    cosines = [[row[one.ratios.index(r)] for r in ratios] for one in compared for row in one.cosines]
+    spreads = [np.std(row, ddof=1) for row in cosines if len(row) > 1 and not np.isnan(row).any()]
+    return float(np.mean(spreads)) if spreads else np.nan
+
+
+def list_falls(found: MarsScores, kind: str) -> Rows:
+    """What adversaries of one kind do to each metric (Table 4)."""
+    cells = {"set": found.originals.name, "aspect": found.originals.aspects[0], "adversary": kind}
+    for metric in found.originals.scores:
+        yield {**cells, "metric": metric, **measure_fall(found.originals, found.adversaries[kind], metric)}
+
+
+def measure_fall(originals: ScoredSet, adversaries: ScoredSet, metric: str) -> dict[str, Any]:
+    """What adversaries do to a metric, with paired bootstrap intervals, on the `n` texts that it scores in both forms.
+
+    Pearson's correlation of the adversaries with the ratings of the originals, how much lower that is than the
+    correlation of the originals, and the share of adversaries that score below their originals.
+    """
+    aspect = originals.aspects[0]
+    agreement = adversaries.by_metric(aspect)[metric]
+    originals, adversaries = originals.rated(aspect), adversaries.rated(aspect)
+    a, b = originals.values(metric, aspect), adversaries.values(metric, aspect)
+    both, units = ~np.isnan(a + b), number_groups(len(a), originals.groups)
+    below = Estimate.undefined("no text is scored in both forms")
+    if both.any():
+        below = estimate_ratio((b < a).astype(float), both.astype(float), units, resamples=1000)
+    return {
+        "n": int(both.sum()),
+        "pearson": agreement.pearson,
+        "fall": difference(a, b, originals.ratings(aspect), groups=originals.groups, statistic=pearson),
+        "below": below,
+    }
+
+
+def list_disagreements(texts: ScoredSet, count: int = 6) -> Rows:
+    """The texts whose rank by `mars` differs most from their rank by rating, the largest difference first (Table 6).
+
+    copied: whether the text stands in the context (the paper's confusion errors). unknown: whether it has an unknown
+    token, `UNK` (the paper's out-of-vocabulary errors).
+    """
+    for one in find_disagreements(texts, "mars", texts.aspects[0], count):
+        text, context = one.example.full_text, one.example.context or ""
+        yield {
+            "set": texts.name,
+            "id": one.example.id,
+            "context": _cut_beginning(context),
+            "reference": _cut_beginning(" / ".join(one.example.references)),
+            "text": _cut_beginning(text),
+            "rating": one.rating,
+            "mars": one.score,
+            "difference": one.score_rank - one.rating_rank,
+            "copied": "yes" if text.strip() in context else "no",
+            "unknown": "yes" if re.search(r"\b[Uu][Nn][Kk]\b", text) else "no",
+        }
+
+
+def _cut_beginning(text: str) -> str:
+    """The end of a long text, which is nearest to what follows it."""
+    return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
+
+
+def measure_effect(found: MarsScores) -> dict[str, Any]:
+    """What MARS does with its settings: the KL of planning in nats, the agreement, and its gain by planning."""
+    gain = measure_gain(found.originals, "mars_without_planning")
+    return {
+        "KL": np.nan if found.kl is None else found.kl,
+        "n": gain["n"],
+        "agreement (spearman)": found.originals.by_metric(found.originals.aspects[0])["mars"].spearman,
+        "planning gain": gain["spearman gain"],
+        "altered": found.share_altered,
+    }

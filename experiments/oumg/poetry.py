@@ -1,31 +1,423 @@
-"""Poems of one generator with two decoders under discriminators: G1 against G2 (OUMG, Table 1)."""
+"""Poems of a small SongNet under discriminators: G1 against G2, guided against unguided ones (OUMG, section 4)."""
 
-from core.settings import Count, check
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from transformers import LogitsProcessor, TopKLogitsWarper
+
+from core.example import Example
+from core.faults import SettingFault
+from core.settings import Count, NonNegative, check, checked_dataclass
+from core.stages import fingerprint
+from data.corpus import Corpus
+from data.files import read_examples, write_examples
+from data.splits import split_by
+from discriminators.texts import LabelledText
+from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
-from experiments.oumg.poems import check_candidates, choose_poems, find_characters, shifted_ranks, top_k
-from experiments.oumg.study import PoemStudy
-from oumg.comparison import FEWEST_INPUTS
+from experiments.oumg.experiment import (
+    DiscriminatorGrid,
+    SystemFindings,
+    find_misjudged,
+    judge_systems,
+    score_origins,
+)
+from experiments.oumg.plots import plot_logits
+from experiments.presentation import present
+from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, load_guide, prefix_notes
+from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
+from oumg.comparison import FEWEST_INPUTS, PairSettings, TextSet, pair_texts
+from oumg.form import MARKS, Form
+from oumg.guidance import Guidance, GuidanceRule, adapt_guide
+from oumg.poetry import ShiftedRanks, generate_poems
+from oumg.songnet import SongNet, frequent_characters, poem_nll, spell_poems, tune_of
+from oumg.unknown import count_unknown_tokens
+
+VERSION = 1  # of generated poems; raise it whenever the same generator, forms and decoder would give other poems
+LARGEST_SHARE = 0.1  # of all poems in one input, beyond which an interval over inputs depends on that input
+PERPLEXITY = (
+    "perplexity: of a character of all guided poems, given tune and form, under the unguided generator and its whole "
+    "vocabulary; lower is likelier."
+)
 
 
-def oumg_poetry(run: Run, study: PoemStudy, g1_k: int = 32, g2_k: int = 32) -> Outcome:
+@checked_dataclass
+class PoemInputs:
+    """The human poems whose tunes and forms the generators get, and what counts as one input.
+
+    Attributes:
+        input: `tune`: all poems of a tune are one input, on one side of a split; `poem`: each poem is an input, for
+            data with too few tunes to split.
+        poems: `held_out`, or `train`: the poems that the generator learned (OUMG, section 4.1).
+        inputs: the number of poems; None for all.
+        per_tune: the most poems of one tune; None for all. One tune has a quarter of the Song Ci held out.
+    """
+
+    input: Literal["tune", "poem"]
+    poems: Literal["held_out", "train"] = "held_out"
+    inputs: Count | None = None
+    per_tune: Count | None = None
+
+
+@dataclass(frozen=True)
+class PoetPlan:
+    """A SongNet to train, and how it writes poems.
+
+    Attributes:
+        generator: its size and training.
+        checked: held-out poems for the held-out loss.
+        batch_size: poems generated at once; other sizes give other draws.
+        device: where it generates.
+    """
+
+    generator: LanguageModelPlan
+    checked: int = 300
+    batch_size: int = 64
+    device: str = "cpu"
+
+    def choose_fitting(self, poems: Sequence[Example]) -> list[Example]:
+        """The poems that fit into the generator together with their prompts."""
+        return [poem for poem in poems if self.generator.model.fits(tune_of(poem), Form.of(poem.text))]
+
+
+@checked_dataclass
+class PoemGuidance:
+    """How poems are guided.
+
+    Attributes:
+        kind: of the guide, for tables.
+        guide: how it is trained, on how many human and generated poems together.
+        k: likeliest characters to choose from, guided or not.
+        rule: `normalised` (Eq. 5) or `fudge`.
+        alpha: of Eq. 5, or lambda of FUDGE; 0 is unguided.
+    """
+
+    kind: str
+    guide: GuidePlan
+    k: Count
+    rule: GuidanceRule
+    alpha: NonNegative
+
+    @property
+    def strength(self) -> dict[str, str | float]:
+        """What the guided poems depend on beside the guide."""
+        return {"k": self.k, "rule": self.rule, "alpha": self.alpha}
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """How a generator chooses characters.
+
+    Attributes:
+        make: for a generator, makes the processor of each batch.
+        depends: the settings that its poems depend on.
+    """
+
+    make: Callable[[SongNet], Callable[[], LogitsProcessor]]
+    depends: Mapping[str, Any]
+
+
+def top_k(k: int) -> Decoder:
+    """The decoder of G1: one of the k likeliest characters."""
+    return Decoder(lambda songnet: partial(TopKLogitsWarper, k), {"top_k": k})
+
+
+def shifted_ranks(k: int) -> Decoder:
+    """The decoder of G2: one of the ranks 4k to 5k - 1."""
+    return Decoder(lambda songnet: partial(ShiftedRanks, k), {"shifted_ranks": k})
+
+
+def oumg_poetry(
+    run: Run,
+    data: Corpus,
+    poet: PoetPlan,
+    human: PoemInputs,
+    pairs: PairSettings,
+    discriminators: DiscriminatorGrid,
+    g1_k: int = 32,
+    g2_k: int = 32,
+    gallery: int = 8,
+) -> Outcome:
     """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
 
     Each has a k of its own; the paper's 32 for both. Raises SettingFault where the generator has too few characters for
     one of them, or there are too few poems.
+
+    Args:
+        run: from the runner.
+        data: poems to train the generator on, and held-out poems.
+        poet: the generator of both systems.
+        human: the human poems whose forms the systems get.
+        pairs: how poems are paired.
+        discriminators: kinds and seeds.
+        g1_k, g2_k: of the two systems.
+        gallery: poems in `gallery.txt`.
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
-    known = find_characters(study.data, study.generator)
-    human, notes = choose_poems(study.data, study.generator, study.human, known, FEWEST_INPUTS)
+    known = find_characters(poet, data)
+    people, notes = choose_poems(data, poet, human, known, FEWEST_INPUTS)
     check_candidates(g1_k, known, f"g1_k = {g1_k}")
     check_candidates(5 * g2_k, known, f"g2_k = {g2_k}: G2 chooses from the ranks 4k to 5k")
-    poet = study.train_poet(run)
-    g1 = poet.generate("G1", human, top_k(g1_k))
-    g2 = poet.generate("G2", human, shifted_ranks(g2_k))
-    again = poet.generate("G1 again", human, top_k(g1_k), draws=1)
-    found = study.find(run, poet.generator, {"human": human, "G1": g1, "G2": g2}, ("G1", "G2"))
-    control = study.compare(run, {"human": human, "G1": g1, "G1 again": again}, ("G1", "G1 again"))
-    rows = [*tables.relative_rows(found.compared), *tables.relative_rows(control)]
-    notes += tables.comparison_notes(found.compared) + tables.comparison_notes(control, "G1 against itself: ")
-    table = Table("G1 against G2, and against itself", tables.CAPTION, rows)
-    return study.present(run, found, table, notes, {"g1_k": g1_k, "g2_k": g2_k})
+    generator = train_songnet(run, poet, data)
+    write = partial(write_poems, run, poet, generator)
+    origins = {
+        "human": people,
+        "G1": write("G1", people, top_k(g1_k)),
+        "G2": write("G2", people, shifted_ranks(g2_k)),
+    }
+    again = {**origins, "G1 again": write("G1 again", people, top_k(g1_k), draws=1)}
+    found = judge_poems(run, origins, ("G1", "G2"), pairs, discriminators)
+    control = judge_poems(run, again, ("G1", "G1 again"), pairs, discriminators)
+    rows = [*tables.relative_rows(found), *tables.relative_rows(control)]
+    return present(
+        run,
+        score_origins(found, data.synthetic),
+        {"generator": generator, **found.models},
+        [Table("G1 against G2, and against itself", tables.CAPTION, rows), tabulate_forms(run, origins, data)],
+        [*notes, *tables.comparison_notes(found), *tables.comparison_notes(control, "G1 against itself: ")],
+        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
+        plots=plot_logits(found),
+        figures=tables.pair_counts(found),
+        files=[write_gallery(run, origins, gallery)],
+        shown=[find_misjudged(found, discriminators.device, data.synthetic)],
+        synthetic=data.synthetic,
+    )
+
+
+def guided_poetry(
+    run: Run,
+    data: Corpus,
+    poet: PoetPlan,
+    human: PoemInputs,
+    pairs: PairSettings,
+    discriminators: DiscriminatorGrid,
+    guidance: PoemGuidance,
+    gallery: int = 8,
+) -> Outcome:
+    """Guided against unguided poems of the same generator (Table 2).
+
+    The inputs are halved. For one half the generator writes the poems that the guide learns. For the other half it
+    writes unguided and guided poems; discriminators learn a part of this half and judge the rest. They share no text
+    and no input with the guide.
+
+    Raises SettingFault as `oumg_poetry` does; the arguments are as there.
+    """
+    known = find_characters(poet, data)
+    poems, notes = choose_poems(data, poet, human, known, 2 * FEWEST_INPUTS)
+    check_candidates(guidance.k, known, f"guide_k = {guidance.k}")
+    learned, people = halve_inputs(poems, run.seed)
+    generator = train_songnet(run, poet, data)
+    write = partial(write_poems, run, poet, generator)
+    songnet = SongNet.from_pretrained(generator.source, poet.device)
+    texts = label_poems(learned, write("machine", learned, top_k(guidance.k)))
+    guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
+    loaded = load_guide(guide.source, poet.device)
+    unguided = write("unguided", people, top_k(guidance.k))
+    guided = write("guided", people, guide_poems(guidance, guide, poet.device), draws=int(guidance.alpha > 0))
+    origins = {"human": people, "unguided": unguided, "guided": guided}
+    found = judge_poems(run, origins, ("guided", "unguided"), pairs, discriminators)
+    perplexity = estimate_poem_perplexity(songnet, guided, run.seed)
+    rows = [
+        {"guide": guidance.kind, **guidance.strength, **row, "perplexity": perplexity}
+        for row in tables.relative_rows(found)
+    ]
+    best = kept_point(guide.curve, guidance.guide.training.keep)
+    return present(
+        run,
+        score_origins(found, data.synthetic),
+        {"generator": generator, "guide": guide, **found.models},
+        [
+            Table("Guided against unguided", f"{tables.CAPTION} {PERPLEXITY}", rows),
+            tabulate_forms(run, origins, data),
+        ],
+        [*notes, *prefix_notes(guidance.guide), *tables.comparison_notes(found)],
+        settings={"data": data.name, **guidance.strength},
+        plots=plot_logits(found),
+        figures={
+            **tables.pair_counts(found),
+            **{f"guide held-out {name} (prefixes)": best[f"val/{name}"] for name in ("accuracy", "auc")},
+            "perplexity of the unguided poems": estimate_poem_perplexity(songnet, unguided, run.seed).value,
+            "characters of the guided poems that the guide does not know": count_unknown_tokens(
+                loaded, [poem.text for poem in guided]
+            ),
+        },
+        files=[write_gallery(run, origins, gallery)],
+        shown=[find_misjudged(found, discriminators.device, data.synthetic)],
+        synthetic=data.synthetic,
+    )
+
+
+def guide_poems(guidance: PoemGuidance, guide: Trained, device: str) -> Decoder:
+    """The decoder of a guide. Guided poems have draws of their own, except with alpha 0."""
+    loaded = load_guide(guide.source, device)
+
+    def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:
+        adapted = adapt_guide(loaded, songnet.tokenizer)
+        return partial(Guidance, adapted, songnet.tokenizer, guidance.alpha, guidance.k, guidance.rule)
+
+    return Decoder(make, {"guide": guide.identity, **guidance.strength})
+
+
+def judge_poems(
+    run: Run,
+    origins: Mapping[str, Sequence[Example]],
+    systems: tuple[str, str],
+    pairs: PairSettings,
+    discriminators: DiscriminatorGrid,
+) -> SystemFindings:
+    """Two of the origins under discriminators; the human poems of a pair have the form of its outputs."""
+    human, first, second = (TextSet.of(name, origins[name]) for name in ("human", *systems))
+    comparison = pair_texts(human, first, second, pairs, form_of=lambda poem: Form.of(poem.full_text))
+    return judge_systems(run, comparison, discriminators, prefix=f"{'_against_'.join(systems)}_".replace(" ", "_"))
+
+
+def tabulate_forms(run: Run, origins: Mapping[str, Sequence[Example]], data: Corpus) -> Table:
+    """How far the poems of each origin keep their forms."""
+    with run.timed("form scores"):
+        return Table("Form", tables.FORM_CAPTION, tables.form_rows(origins, data.train))
+
+
+def write_gallery(run: Run, origins: Mapping[str, Sequence[Example]], number: int) -> Path:
+    """Poems side by side, in a file of the run folder."""
+    file = run.folder / "gallery.txt"
+    if run.stages.first:
+        file.write_text(tables.format_gallery(origins, number), encoding="utf-8")
+    return file
+
+
+def write_poems(
+    run: Run,
+    poet: PoetPlan,
+    generator: Trained,
+    system: str,
+    poems: Sequence[Example],
+    decoder: Decoder,
+    draws: int = 0,
+) -> tuple[Example, ...]:
+    """A poem for the tune and form of each poem, in their order; they are kept as a stage.
+
+    Poems of similar length are generated together. Decoders with the same number of `draws` share their random draws.
+    """
+    seed = int(np.random.SeedSequence([run.seed, draws]).generate_state(1)[0] >> 1)  # numpy's are below 2**32
+    order = sorted(range(len(poems)), key=lambda i: len(poems[i].text))
+    inputs = [(tune_of(poems[i]), Form.of(poems[i].text)) for i in order]
+
+    def build(folder: Path) -> None:
+        songnet = SongNet.from_pretrained(generator.source, poet.device)
+        with run.progress(f"generating {system}", total=len(inputs)) as advance:
+            texts = generate_poems(songnet, inputs, decoder.make(songnet), seed, poet.batch_size, advance)
+        text_of = dict(zip(order, texts, strict=True))
+        write_examples(folder / "poems.jsonl", [replace(poem, text=text_of[i]) for i, poem in enumerate(poems)])
+
+    with run.timed(f"generating {system}"):
+        depends = {
+            "generator": generator.identity,
+            "after": fingerprint([[poem.id, poem.group, tune_of(poem), poem.text] for poem in poems]),
+            "decoder": dict(decoder.depends),
+            "seed": seed,
+            "batch_size": poet.batch_size,
+        }
+        folder = run.stages.get("poems", depends, build, version=VERSION)
+    return tuple(replace(poem, system=system) for poem in read_examples(folder / "poems.jsonl"))
+
+
+def train_songnet(run: Run, poet: PoetPlan, data: Corpus) -> Trained:
+    """The generator, which learns every poem that fits."""
+    held_out = poet.choose_fitting(data.held_out)[: poet.checked]
+    return find_or_train(run, "songnet", poet.generator, poet.choose_fitting(data.train), held_out)
+
+
+def find_characters(poet: PoetPlan, data: Corpus) -> set[str]:
+    """The characters that the generator will be able to write, marks apart."""
+    return {*frequent_characters(spell_poems(poet.choose_fitting(data.train)), poet.generator.model.min_count)}
+
+
+def check_candidates(needed: int, known: Collection[str], setting: str) -> None:
+    """Raises SettingFault if the generator knows too few characters; the message begins with `setting`."""
+    if needed > len(known):
+        raise SettingFault(f"{setting}, which needs {needed} characters, but the generator knows {len(known)}")
+
+
+def choose_poems(
+    data: Corpus, poet: PoetPlan, inputs: PoemInputs, known: Collection[str], fewest: int
+) -> tuple[tuple[Example, ...], list[str]]:
+    """The human poems whose forms the generators get, with their input as the group, and notes on them.
+
+    Poems with a character that the generator cannot write are left out: only human poems could hold it, so it would
+    give them away.
+
+    Raises SettingFault for fewer than `fewest` inputs, and for fewer poems than `inputs` asks for.
+    """
+    fitting = poet.choose_fitting(data.held_out if inputs.poems == "held_out" else data.train)
+    written = [poem for poem in fitting if {*poem.text} <= {*known, *MARKS}]
+    some = limit_tunes(written, inputs.per_tune)
+    if inputs.inputs is not None and inputs.inputs > len(some):
+        few = "" if inputs.per_tune is None else f", {inputs.per_tune} of a tune,"
+        raise SettingFault(
+            f"inputs must be at most the {len(some)} {inputs.poems} poems{few} that the generator can write, but is "
+            f"{inputs.inputs}: change the settings of data"
+        )
+    _, chosen = split_by(some, lambda poem: poem.id, inputs.inputs or len(some), seed=0)
+    poems = tuple(replace(p, group=p.id if inputs.input == "poem" else tune_of(p)) for p in chosen)
+    if (number := len({poem.group for poem in poems})) < fewest:
+        raise SettingFault(
+            f"at least {fewest} inputs are needed, but the {len(poems)} {inputs.poems} poems have {number} (each "
+            f"{inputs.input} is one): change the settings of data"
+        )
+    every = (*data.train, *data.held_out)
+    unfit, unspelled = len(every) - len(poet.choose_fitting(every)), len(fitting) - len(written)
+    notes = [f"{unfit} poems are left out: their forms do not fit into the generator"] if unfit else []
+    if unspelled:
+        notes.append(
+            f"{unspelled} of {len(fitting)} {inputs.poems} poems are left out: they hold a character that the "
+            "generator cannot write"
+        )
+    tunes = Counter(tune_of(poem) for poem in poems)
+    tune, most = tunes.most_common(1)[0]
+    if inputs.input == "tune" and most > LARGEST_SHARE * len(poems):
+        notes.append(f"{most} of the {len(poems)} poems are of one tune ({tune}), which is one input: see per_tune")
+    if unseen := set(tunes) - {tune_of(poem) for poem in data.train}:
+        notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")
+    return poems, notes
+
+
+def limit_tunes(poems: Sequence[Example], most: int | None) -> list[Example]:
+    """At most `most` poems of each tune, chosen at random, in the order of `poems`; None for all."""
+    of_tune: dict[str, list[Example]] = {}
+    for poem in poems:
+        of_tune.setdefault(tune_of(poem), []).append(poem)
+    kept: set[str] = set()
+    for same_tune in of_tune.values():
+        _, drawn = split_by(same_tune, lambda poem: poem.id, most or len(same_tune), seed=0)
+        kept |= {poem.id for poem in drawn}
+    return [poem for poem in poems if poem.id in kept]
+
+
+def estimate_poem_perplexity(songnet: SongNet, poems: Sequence[Example], seed: int) -> Estimate:
+    """The perplexity per character of poems under the unguided generator, with an interval over inputs."""
+    nll = poem_nll(songnet, [(tune_of(poem), poem.full_text) for poem in poems])
+    tokens = np.array([len(poem.full_text) + 1.0 for poem in poems])  # and the end
+    inputs = number_groups(len(poems), [str(poem.group) for poem in poems])
+    return estimate_perplexity(nll, tokens, inputs, seed=seed)
+
+
+def halve_inputs(poems: Sequence[Example], seed: int) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """The poems in two halves without common inputs; with an odd number of inputs the second has one more."""
+    number = len({poem.group for poem in poems})
+    second, first = split_by(poems, lambda poem: poem.group, number // 2, seed)
+    return first, second
+
+
+def label_poems(human: Sequence[Example], machine: Sequence[Example]) -> list[LabelledText]:
+    """The poems that the guide learns: human ones (1) and the generator's for the same inputs (0)."""
+    return [
+        LabelledText((poem.text,), label, str(poem.group))
+        for pair in zip(human, machine, strict=True)
+        for poem, label in zip(pair, (1, 0), strict=True)
+    ]

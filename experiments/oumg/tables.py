@@ -1,19 +1,23 @@
-"""How findings of comparisons are shown: rows of tables, scores of texts, plots and notes."""
+"""Tables of OUMG: relative scores, how poems keep their form, poems side by side, and notes on a comparison."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from functools import cache
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from core.example import Example
-from core.scores import Scores
-from core.signature import MODEL_LIBRARIES, signature
-from experiments.oumg.findings import KindFindings, SystemFindings
-from experiments.training.trained import Trained, folders_of
-from meta_eval.scored_set import ScoredSet
+from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from oumg.form import Form, split_lines
+from oumg.form_scores import keeps_form, phrase_lengths, rhyme_rate, tone_pattern, tone_rate
 from oumg.relative import SCORES
+from oumg.songnet import tune_of
+
+if TYPE_CHECKING:
+    from experiments.oumg.experiment import KindFindings, SystemFindings
 
 CAPTION = (
     "Discriminators learned human texts against outputs of both systems and score inputs that they have not seen. "
@@ -29,22 +33,29 @@ ANCHORED_CAPTION = (
     "hsr it puts several systems in one order. accuracy: of the discriminator, 0.5 is chance. Means over seeds, 95 % "
     "bootstrap intervals over inputs."
 )
+FORM_CAPTION = (
+    "How far poems keep the form that was asked for, shares in [0, 1], beside human poems. form kept: every length and "
+    "mark; phrase lengths: phrases with the right length; rhyme: line ends with the commonest final; tones: places "
+    "with the tone class that other human poems of this tune and form have there. Modern Mandarin. 95 % bootstrap "
+    "intervals over inputs."
+)
+TONE_POEMS = 30  # maximum number of human poems of a tune and form that its tone pattern is taken from
+FEWEST_TONE_POEMS = 5  # with fewer, tones are not scored
 
 
 def relative_rows(found: SystemFindings) -> list[dict[str, Any]]:
     """A row for each kind of discriminator and part of the pairs: every relative score, with its value by seed."""
-    cut = [sum(lost > 0 for lost in pair.lost) for pair in found.comparison.test]
     return [
         {
             "discriminator": kind,
             "system_1": found.names[0],
             "system_2": found.names[1],
             "pairs": part,
-            "texts_cut": sum(cut[i] for i in found.parts[part]),
+            "texts_cut": sum(lost > 0 for i in which for lost in found.comparison.test[i].lost),
             **_columns(each, part, {name: name for name in SCORES}),
         }
         for kind, each in found.kinds.items()
-        for part in found.parts
+        for part, which in found.parts.items()
     ]
 
 
@@ -73,72 +84,6 @@ def _columns(found: KindFindings, part: str, names: Mapping[str, str]) -> dict[s
     return {**columns, "seeds": list(found.discriminators), "by_seed": by_seed}
 
 
-def scored_sets(found: SystemFindings, synthetic: bool) -> list[ScoredSet]:
-    """The logits of the test texts of each origin, by kind and seed.
-
-    A human text of several pairs stands once for each way it was cut.
-    """
-    test = found.comparison.test
-    human = [example for pair in test for example in pair.human]
-    cuts = [tuple(segments) for pair in test for segments in pair.segments[:2]]
-    once = list({(e.id, cut): i for i, (e, cut) in enumerate(zip(human, cuts, strict=True))}.values())
-    origins: dict[str, tuple[list[Example], Any]] = {
-        "human": ([human[i] for i in once], lambda judged: judged.human[:, once]),
-        "g1": ([pair.first for pair in test], lambda judged: judged.first),
-        "g2": ([pair.second for pair in test], lambda judged: judged.second),
-    }
-    return [
-        ScoredSet(
-            name,
-            tuple(examples),
-            {
-                f"{kind}_seed_{seed}": Scores({"logit": logits}, logit_signature(trained))
-                for kind, each in found.kinds.items()
-                for (seed, trained), logits in zip(each.discriminators.items(), logits_of(each.judged), strict=True)
-            },
-            synthetic,
-        )
-        for name, (examples, logits_of) in origins.items()
-    ]
-
-
-def logit_signature(discriminator: Trained) -> str:
-    """The signature of a discriminator's logits."""
-    return signature("oumg_logit", libraries=MODEL_LIBRARIES, discriminator=discriminator.identity)
-
-
-def model_folders(found: SystemFindings) -> dict[str, Path]:
-    """The folders of the discriminators, as `Outcome.models` takes them."""
-    return folders_of({f"discriminator_{name}": trained for name, trained in found.discriminators.items()})
-
-
-def logit_plots(found: SystemFindings) -> dict[str, Figure]:
-    """By kind of discriminator: logits of human texts and both systems, and of each pair of outputs.
-
-    The left panel has the logits of all seeds, the right one means over seeds.
-    """
-    return {f"logits_{kind}": _logit_plot(each, found.names) for kind, each in found.kinds.items()}
-
-
-def _logit_plot(found: KindFindings, names: tuple[str, str]) -> Figure:
-    judged = found.judged
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    groups = {"human": judged.human, names[0]: judged.first, names[1]: judged.second}
-    bins = np.histogram_bin_edges(np.concatenate([logits.ravel() for logits in groups.values()]), 40).tolist()
-    for name, logits in groups.items():
-        left.hist(logits.ravel(), bins=bins, histtype="step", density=True, label=name)
-    left.axvline(0, color="grey", linewidth=0.8)
-    left.set(xlabel="logit (above 0: taken for human)", ylabel="density")
-    left.legend()
-    first, second = judged.first.mean(axis=0), judged.second.mean(axis=0)
-    right.plot(second, first, ".", alpha=0.5)
-    ends = (min(first.min(), second.min()), max(first.max(), second.max()))
-    right.plot(ends, ends, color="grey", linewidth=0.8)
-    right.set(xlabel=f"logit of {names[1]}", ylabel=f"logit of {names[0]}", title=f"above the line: {names[0]} wins")
-    return figure
-
-
 def comparison_notes(found: SystemFindings, about: str = "") -> list[str]:
     """Templates that were removed, discriminators that are not above chance, and texts that lost tokens."""
     notes = [
@@ -159,3 +104,81 @@ def comparison_notes(found: SystemFindings, about: str = "") -> list[str]:
 def pair_counts(found: SystemFindings) -> dict[str, float]:
     """The numbers of pairs."""
     return {"pairs to learn from": len(found.comparison.train), "pairs to judge": len(found.comparison.test)}
+
+
+def form_rows(origins: Mapping[str, Sequence[Example]], known: Sequence[Example]) -> list[dict[str, Any]]:
+    """A row for each origin: means of the form scores of its poems, over the poems where they are defined.
+
+    Args:
+        origins: `human` poems, whose forms were asked for, and the poems of systems in the same order.
+        known: more human poems for the tone patterns of tunes and forms. A poem, and the poems generated from its
+            form, are scored with a pattern that excludes it.
+    """
+    human = origins["human"]
+    forms = [Form.of(poem.text) for poem in human]
+    patterns = find_tone_patterns(human, known)
+    inputs = number_groups(len(human), [str(poem.group) for poem in human])
+
+    def mean(name: str, scores: Sequence[float]) -> Estimate:
+        values = np.array(scores, dtype=np.float64)
+        defined = ~np.isnan(values)
+        if not defined.any():
+            return Estimate.undefined(f"no poem has a score of {name}")
+        kept = values[defined]
+        means = bootstrap(lambda weights: {name: weights @ kept / weights.sum(axis=1)}, inputs[defined], resamples=2000)
+        return means[name]
+
+    rows: list[dict[str, Any]] = []
+    for origin, poems in origins.items():
+        texts = [poem.text for poem in poems]
+        scores = {
+            "form_kept": list(map(keeps_form, texts, forms)),
+            "phrase_lengths": list(map(phrase_lengths, texts, forms)),
+            "rhyme": list(map(rhyme_rate, texts)),
+            "tones": list(map(tone_rate, texts, patterns)),
+        }
+        rows.append({"texts": origin, "n": len(poems), **{name: mean(name, found) for name, found in scores.items()}})
+    return rows
+
+
+def find_tone_patterns(human: Sequence[Example], known: Sequence[Example]) -> list[Sequence[str | None]]:
+    """The tone pattern of each human poem's tune and form in other human poems; empty with too few of them."""
+    pattern_of = cache(tone_pattern)
+    kinds = [(tune_of(poem), Form.of(poem.text)) for poem in human]
+    alike: dict[tuple[str, Form], list[Example]] = {}
+    for poem in (*known, *human):
+        alike.setdefault((tune_of(poem), Form.of(poem.text)), []).append(poem)
+    patterns: list[Sequence[str | None]] = []
+    for poem, kind in zip(human, kinds, strict=True):
+        others = [other.text for other in alike[kind][: TONE_POEMS + 1] if other.id != poem.id][:TONE_POEMS]
+        patterns.append(pattern_of(tuple(others)) if len(others) >= FEWEST_TONE_POEMS else ())
+    return patterns
+
+
+def format_gallery(origins: Mapping[str, Sequence[Example]], number: int) -> str:
+    """The first human poem of each of `number` tunes beside the poems that the systems generated from its form."""
+    first: dict[str, int] = {}
+    for i, poem in enumerate(origins["human"]):
+        first.setdefault(tune_of(poem), i)
+    return "\n".join(
+        f"{tune}\n\n{side_by_side({origin: poems[i].text for origin, poems in origins.items()})}\n"
+        for tune, i in list(first.items())[:number]
+    )
+
+
+def side_by_side(poems: Mapping[str, str]) -> str:
+    """Poems in columns under their names, line by line; a Chinese character is as wide as two letters.
+
+    >>> print(side_by_side({"G1": "月。明月。", "G2": "春花。"}))
+    G1      G2
+    月。　  春花。
+    明月。
+    """
+    broken = {name: split_lines(text) for name, text in poems.items()}
+    widths = {name: max(-(-len(name) // 2), *map(len, lines)) for name, lines in broken.items()}
+    names = "  ".join(name.ljust(2 * width) for name, width in widths.items())
+    rows = (
+        "  ".join(line.ljust(width, "　") for line, width in zip(row, widths.values(), strict=True))
+        for row in zip_longest(*broken.values(), fillvalue="")
+    )
+    return "\n".join(row.rstrip() for row in (names, *rows))

@@ -4,18 +4,21 @@ Agreement with ratings: a column holds one metric. A metric whose name depends o
 names. Other findings: two columns of the jobs' tables, one against the other.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from matplotlib.figure import Figure
 
-from experiments.report.plots import trade_off
+from experiments.report.plots import draw_line, trade_off
+from experiments.report.tables import CORRELATIONS
 from meta_eval.bootstrap import Estimate
 
-MARKERS, LINES = "os^D", ("-", "--", ":", "-.")
+STYLES = (("o", "-"), ("s", "--"), ("^", ":"), ("D", "-."))  # markers and lines
+COLOURS = 10
 
-Columns = Mapping[str, Sequence[str]]  # the names of a metric in results.json by column
+Columns: TypeAlias = Mapping[str, Sequence[str]]  # the names of a metric in results.json by column
 
 
 def joint_rows(
@@ -27,23 +30,13 @@ def joint_rows(
     """
     rows: list[dict[str, Any]] = []
     for job in jobs:
-        found = [row for row in job.get("table", ()) if "spearman" in row]
+        found = [row for row in job.get("table", ()) if row["table"] in CORRELATIONS]
         names = columns or {row["metric"]: [row["metric"]] for row in found}
         for place in dict.fromkeys((row["set"], row["aspect"]) for row in found):
             here = {row["metric"]: row for row in found if (row["set"], row["aspect"]) == place}
             cells = {column: next((here[m] for m in metrics if m in here), None) for column, metrics in names.items()}
-            rows.append(
-                {
-                    "set": place[0],
-                    "aspect": place[1],
-                    **{key: job["settings"].get(key, "") for key in varied},
-                    **{
-                        column: _estimate(row["spearman"], row["spearman_interval"])
-                        for column, row in cells.items()
-                        if row is not None
-                    },
-                }
-            )
+            correlations = {column: _estimate(row, "spearman") for column, row in cells.items() if row is not None}
+            rows.append({"set": place[0], "aspect": place[1], **_settings(job, varied), **correlations})
     return rows
 
 
@@ -54,25 +47,18 @@ def trade_off_rows(
 
     Jobs without such a row have none.
     """
-    firsts = (
-        (job, row)
-        for job in jobs
-        for row in [next((row for row in job.get("table", ()) if {*columns} <= {*row}), None)]
-        if row is not None
-    )
+    firsts = ((job, [row for row in job.get("table", ()) if {*columns} <= {*row}][:1]) for job in jobs)
     return [
-        {
-            **{key: job["settings"].get(key, "") for key in varied},
-            **{name: _estimate(row[name], row.get(f"{name}_interval", (None, None))) for name in columns},
-        }
-        for job, row in firsts
+        {**_settings(job, varied), **{name: _estimate(row, name) for name in columns}}
+        for job, first in firsts
+        for row in first
     ]
 
 
 def plot_trade_off(rows: Sequence[Mapping[str, Any]], varied: Sequence[str], columns: Sequence[str]) -> Figure:
     """The second column against the first, a point for each row of `trade_off_rows`."""
     x, y = columns
-    points = [(", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in varied), row[x], row[y]) for row in rows]
+    points = [(_name_choice(row, varied), row[x], row[y]) for row in rows]
     return trade_off({"": points}, x.replace("_", " "), y.replace("_", " "))
 
 
@@ -84,35 +70,28 @@ def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figu
     places = list(dict.fromkeys((row["set"], row["aspect"]) for row in rows))
     first, *others = varied
     levels = sorted({str(row[first]) for row in rows}, key=_in_order)
+    choices = list(dict.fromkeys(_name_choice(row, others) for row in rows))
+    columns = list(dict.fromkeys(name for row in rows for name, cell in row.items() if isinstance(cell, Estimate)))
     figure = Figure(figsize=(10, 4.2 * len(places)), layout="constrained")
     for panel, place in zip(figure.subplots(len(places), squeeze=False)[:, 0], places, strict=True):
-        lines: dict[tuple[str, str], list[tuple[int, Estimate]]] = {}
-        for row in rows:
-            if (row["set"], row["aspect"]) == place:
-                choice = ", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in others)
-                for column, cell in row.items():
-                    if isinstance(cell, Estimate):
-                        lines.setdefault((column, choice), []).append((levels.index(str(row[first])), cell))
-        columns = list(dict.fromkeys(column for column, _ in lines))
-        choices = list(dict.fromkeys(choice for _, choice in lines))
-        for i, ((column, choice), points) in enumerate(lines.items()):
-            points.sort(key=lambda point: point[0])
-            x = [at + (i / len(lines) - 0.5) * 0.2 for at, _ in points]
-            y = [estimate.value for _, estimate in points]
-            errors = [[e.value - e.low for _, e in points], [e.high - e.value for _, e in points]]
-            hue = columns.index(column)
-            style = (hue // 10 + choices.index(choice)) % len(MARKERS)  # there are ten colours
-            panel.errorbar(
-                x,
-                y,
-                yerr=errors,
-                capsize=2,
-                linewidth=1,
-                color=f"C{hue % 10}",
-                marker=MARKERS[style],
-                linestyle=LINES[style],
-                label=f"{column}, {choice}" if choice else column,
-            )
+        here = [row for row in rows if (row["set"], row["aspect"]) == place]
+        for i, (column, choice) in enumerate(itertools.product(columns, choices)):
+            line = [row for row in here if column in row and _name_choice(row, others) == choice]
+            line.sort(key=lambda row: levels.index(str(row[first])))
+            shift = (i / len(columns) / len(choices) - 0.5) * 0.2  # keeps intervals apart
+            hue, style = columns.index(column), choices.index(choice)
+            marker, dashes = STYLES[(hue // COLOURS + style) % len(STYLES)]
+            if line:
+                draw_line(
+                    panel,
+                    [levels.index(str(row[first])) + shift for row in line],
+                    [row[column] for row in line],
+                    linewidth=1,
+                    color=f"C{hue % COLOURS}",
+                    marker=marker,
+                    linestyle=dashes,
+                    label=f"{column}, {choice}" if choice else column,
+                )
         panel.set_xticks(range(len(levels)), levels)
         panel.set(xlabel=first, ylabel="Spearman (95 % interval)", title=" · ".join(place))
         panel.axhline(0, color="black", linewidth=0.6)
@@ -120,9 +99,18 @@ def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figu
     return figure
 
 
-def _estimate(value: float | None, interval: Sequence[float | None]) -> Estimate:
-    number, low, high = (math.nan if each is None else each for each in (value, *interval))
-    return Estimate(number, low, high)
+def _settings(job: Mapping[str, Any], varied: Sequence[str]) -> dict[str, str]:
+    return {key: job["settings"].get(key, "") for key in varied}
+
+
+def _name_choice(row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return ", ".join(f"{key.rsplit('.', 1)[-1]} {row[key]}" for key in keys)
+
+
+def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
+    cells = (row[name], *row.get(f"{name}_interval", (None, None)))
+    value, low, high = (math.nan if cell is None else cell for cell in cells)
+    return Estimate(value, low, high)
 
 
 def _in_order(level: str) -> tuple[float, str]:

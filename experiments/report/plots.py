@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -43,16 +44,21 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
     return figure
 
 
+def draw_line(axes: Axes, x: Sequence[float], estimates: Sequence[Estimate], **style: Any) -> None:
+    """A line through the estimates with their intervals."""
+    values = [estimate.value for estimate in estimates]
+    ends = np.array([(estimate.low, estimate.high) for estimate in estimates]).T
+    axes.errorbar(x, values, np.abs(ends - values), capsize=2, **style)
+
+
 def trade_off(lines: Mapping[str, Sequence[tuple[str, Estimate, Estimate]]], x: str, y: str) -> Figure:
     """`y` against `x`: a line for each name, its points with their labels and the intervals of `y`."""
     figure = Figure(figsize=(6, 4.5), layout="constrained")
     axes = figure.subplots()
     for name, points in lines.items():
-        across, up = ([estimate.value for estimate in column] for column in list(zip(*points, strict=True))[1:])
-        ends = np.array([(point[2].low, point[2].high) for point in points]).T
-        axes.errorbar(across, up, np.abs(ends - up), marker="o", capsize=2, label=name or None)
-        for label, at, value in points:
-            axes.annotate(label, (at.value, value.value), xytext=(4, 4), textcoords="offset points")
+        draw_line(axes, [at.value for _, at, _ in points], [up for _, _, up in points], marker="o", label=name or None)
+        for label, at, up in points:
+            axes.annotate(label, (at.value, up.value), xytext=(4, 4), textcoords="offset points")
     axes.set(xlabel=x, ylabel=y)
     if any(lines):
         axes.legend()

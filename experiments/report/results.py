@@ -5,6 +5,7 @@ Every file is written under a temporary name and renamed. `results.json` comes l
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from core.faults import SettingFault
 from core.stages import FILES, fingerprint
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
-from experiments.report.tables import agreement_cells, group_rows, json_cells
+from experiments.report.tables import csv_field, flat_cells, json_cells, list_rows, to_latex, to_markdown
 
 LIBRARIES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "numpy", "scipy", "hydra-core", "wandb")
 LONGEST_NAME = 200  # bytes
@@ -80,8 +81,9 @@ def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
             "synthetic": is_synthetic(outcome),
             "notes": list(outcome.notes),
             "table": [
-                *(json_cells(agreement_cells(row)) for rows in group_rows(outcome.rows).values() for row in rows),
-                *(json_cells(row) for table in outcome.tables for row in table.rows),
+                {**json_cells(row), "table": name}
+                for name, rows in list_rows(outcome.rows, outcome.tables)
+                for row in rows
             ],
             "figures": dict(outcome.figures),
             "files": [str(file) for file in outcome.files],
@@ -205,13 +207,10 @@ def is_cleared(path: Path, folder: Path) -> bool:
 
 def write_models(outcome: Outcome, folder: Path) -> None:
     """Copies the model folders into `models/`, as hard links if the file system supports them."""
-    if not outcome.models:
-        return
-    aside = folder / ".models.partial"
-    shutil.rmtree(aside, ignore_errors=True)
-    for name, source in outcome.models.items():
-        shutil.copytree(source, aside / name, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
-    replace_folder(aside, folder / "models")
+    if outcome.models:
+        with replace_folder(folder / "models") as aside:
+            for name, source in outcome.models.items():
+                shutil.copytree(source, aside / name, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
 
 
 def file_name(name: str, ending: str) -> str:
@@ -234,13 +233,30 @@ def write_plots(outcome: Outcome, folder: Path) -> None:
 
     from experiments.report.plots import save_figure
 
-    aside = folder / ".plots.partial"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    for name, figure in outcome.plots.items():
-        save_figure(figure, aside / file_name(name, ".png"))
-        pyplot.close(figure)
-    replace_folder(aside, folder / "plots")
+    with replace_folder(folder / "plots") as aside:
+        for name, figure in outcome.plots.items():
+            save_figure(figure, aside / file_name(name, ".png"))
+            pyplot.close(figure)
+
+
+def write_tables(outcome: Outcome, folder: Path) -> None:
+    """Writes every table of the outcome as `tables/NAME.csv`, `.md` and `.tex`."""
+    named = {
+        re.sub(r"\W+", "_", name.lower()).strip("_"): rows
+        for name, rows in list_rows(outcome.rows, outcome.tables)
+        if rows
+    }
+    if not named:
+        return
+    with replace_folder(folder / "tables") as aside:
+        for name, rows in named.items():
+            with (aside / file_name(name, ".csv")).open("w", encoding="utf-8", newline="") as file:
+                flat = [flat_cells(row) for row in rows]
+                writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
+                writer.writerow({name: csv_field(name) for name in flat[0]})
+                writer.writerows({name: csv_field(cell) for name, cell in row.items()} for row in flat)
+            (aside / file_name(name, ".md")).write_text(to_markdown(rows), encoding="utf-8")
+            (aside / file_name(name, ".tex")).write_text(to_latex(rows), encoding="utf-8")
 
 
 def write_scores(outcome: Outcome, folder: Path) -> None:
@@ -258,8 +274,13 @@ def write_json(content: Any, path: Path) -> None:
         file.write(json.dumps(to_json(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def replace_folder(aside: Path, final: Path) -> None:
-    """Gives a finished folder its name; an older folder of that name is deleted."""
+@contextmanager
+def replace_folder(final: Path) -> Iterator[Path]:
+    """A new folder to fill, which then gets its final name; an older folder of that name is deleted."""
+    aside = final.with_name(f".{final.name}.partial")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    yield aside
     if final.exists():
         shutil.rmtree(final)
     aside.rename(final)

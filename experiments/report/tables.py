@@ -1,4 +1,4 @@
-"""Tables: formats rows and cells for the terminal, the page, results.json and W&B.
+"""Tables: formats rows and cells for the terminal, the page, results.json, W&B, Markdown, LaTeX and CSV.
 
 A cell is a text, a number, or an estimate, which is shown with its interval. Other values (a list, a mapping) go into
 results.json only.
@@ -7,13 +7,14 @@ results.json only.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import Any, TypeAlias
 
-from rich import box
+from rich import box, markup
 from rich.cells import cell_len
-from rich.markup import escape
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
@@ -23,8 +24,16 @@ from meta_eval.bootstrap import Estimate
 
 LONGEST_CELL = 60  # characters of a text on the terminal
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
+AGREEMENT = "agreement"  # the key `table` of its rows, and the name of its files
+HUMAN_AGREEMENT = "Agreement with human ratings"  # the table of +exp=meta_eval
+CORRELATIONS = (AGREEMENT, HUMAN_AGREEMENT)  # their rows have a Spearman for a metric, a set and an aspect
+LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")  # a field that starts so is a formula for spreadsheets
+MARKDOWN = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore inside a word is text
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
-AGREEMENT_CELLS += ("word_count_spearman", "spearman_given_length", "unscored", "truncated", "synthetic")
+AGREEMENT_CELLS += ("word_count_spearman", "beyond_cues", "unscored", "truncated", "synthetic")
 
 
 def agreement_cells(row: Agreement) -> dict[str, Any]:
@@ -34,7 +43,14 @@ def agreement_cells(row: Agreement) -> dict[str, Any]:
 
 def literal(text: str) -> str:
     """The text for a console, which shows rich's marks and control characters and does not obey them."""
-    return escape(printable(text))
+    return markup.escape(printable(text))
+
+
+def list_rows(rows: Sequence[Agreement], tables: Sequence[Table]) -> Iterator[tuple[str, Rows]]:
+    """Every table with its name: the ranked agreement with ratings, then the others by their titles."""
+    yield AGREEMENT, [agreement_cells(row) for group in group_rows(rows).values() for row in group]
+    for table in tables:
+        yield table.title, table.rows
 
 
 def json_cells(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,7 +208,7 @@ def agreement_tables(rows: Sequence[Agreement], width: int) -> Iterator[Terminal
     """
     for (name, aspect), group in group_rows(rows).items():
         mark = " (synthetic: not rated by people)" if group[0].synthetic else ""
-        columns = [column for column in AGREEMENT if column.from_width <= width]
+        columns = [column for column in COLUMNS if column.from_width <= width]
         columns = [column for column in columns if not column.if_any or any(column.cell(row) for row in group)]
         table = terminal_table([], [], f"{name} · {aspect}{mark}")
         table.add_column("metric", no_wrap=True)
@@ -215,16 +231,69 @@ class _Column:
     if_any: bool = False
 
 
-AGREEMENT = (
+COLUMNS = (
     _Column("n", lambda row: str(row.n), 90),
     _Column("Spearman", lambda row: f"[bold]{format_number(row.spearman.value)}[/]"),
     _Column("95 %", lambda row: format_interval(row.spearman) or "–"),
-    _Column("Pearson", lambda row: format_number(row.pearson.value)),
-    _Column("95 %", lambda row: format_interval(row.pearson) or "–", 140),
-    _Column("Kendall", lambda row: format_number(row.kendall.value), 100),
-    _Column("95 %", lambda row: format_interval(row.kendall) or "–", 140),
-    _Column("length", lambda row: format_number(row.word_count_spearman), 80),  # Spearman with the number of words
-    _Column("given length", lambda row: format_number(row.spearman_given_length), 160),
+    _Column("beyond cues", lambda row: format_number(row.beyond_cues.value), 80),
+    _Column("95 %", lambda row: format_interval(row.beyond_cues) or "–", 100),
+    _Column("Pearson", lambda row: format_number(row.pearson.value), 120),
+    _Column("95 %", lambda row: format_interval(row.pearson) or "–", 160),
+    _Column("Kendall", lambda row: format_number(row.kendall.value), 130),
+    _Column("95 %", lambda row: format_interval(row.kendall) or "–", 160),
+    _Column("length", lambda row: format_number(row.word_count_spearman), 140),  # Spearman with the number of words
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
     _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),
 )
+
+
+def to_markdown(rows: Rows, linked: str | None = None) -> str:
+    """The shown columns as a Markdown table, estimates with their intervals; a cell that a row lacks is empty.
+
+    A cell of the column `linked` becomes a link to the page of this name, `CELL.md`.
+
+    >>> to_markdown([{"metric": "ours", "n": 3}]).splitlines()
+    ['| metric | n |', '| --- | --- |', '| ours | 3 |']
+    """
+    names = list(dict.fromkeys(name for row in rows for name in shown_columns([row])))
+    lines = [[markdown_text(name) for name in names], ["---"] * len(names)]
+    for row in rows:
+        texts = {name: markdown_text(row.get(name, "")) for name in names}
+        lines.append([f"[{text}]({text}.md)" if name == linked else text for name, text in texts.items()])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def to_latex(rows: Rows) -> str:
+    """The shown columns as a LaTeX tabular (package booktabs), estimates with their intervals.
+
+    >>> to_latex([{"metric": "a_b", "n": 3}]).splitlines()[3:5]
+    ['\\\\midrule', 'a\\\\_b & 3 \\\\\\\\']
+    """
+    names = shown_columns(rows)
+    lines = [[row[name] for name in names] for row in rows]
+    head, *body = [" & ".join(map(_latex_cell, line)) + r" \\" for line in [names, *lines]]
+    columns = "l" + "r" * (len(names) - 1)
+    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    parts = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end]
+    return "\n".join(parts) + "\n"
+
+
+def markdown_text(cell: Any) -> str:
+    """The cell as text that renders as it stands: without HTML, links and pictures."""
+    text = _one_line(cell)
+    return MARKDOWN.sub(r"\\\g<0>", escape(text, quote=False)) if isinstance(cell, str) else text
+
+
+def csv_field(cell: str | float) -> str | float:
+    """The cell; a spreadsheet takes a text after an apostrophe for a text, also if it looks like a formula."""
+    if not isinstance(cell, str):
+        return cell
+    return f"'{printable(cell)}" if FORMULA.match(cell) else printable(cell)
+
+
+def _one_line(cell: Any) -> str:
+    return " ".join(format_cell(cell).split())
+
+
+def _latex_cell(cell: Any) -> str:
+    return "".join(LATEX.get(character, character) for character in _one_line(cell))

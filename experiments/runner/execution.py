@@ -20,11 +20,11 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from core.faults import InputFaults, MissingModel, SettingFault
-from core.settings import Count, Seed, check
+from core.settings import Count, Seed, check, one_of
 from core.stages import Stages
 from data.text_files import set_longest_line
 from experiments.contracts import Outcome, Run
-from experiments.report import exports, page, results, tables
+from experiments.report import page, results, tables
 from experiments.report.results import Circumstances
 from experiments.runner import terminal
 from experiments.runner.configuration import check_targets, complete_experiment, leaves
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from experiments.runner.tracking import Tracking
 
 FINE, FAILED, BAD_INPUT = 0, 1, 2
+CUES = ("ridge", "none")
 COPIES = ("experiment.", "engine.")  # these groups repeat settings of other groups
 
 log = logging.getLogger(__name__)
@@ -141,6 +142,7 @@ def _run(
         loggers=tracking.loggers,
         progress=terminal.progress,
         precision=str(config.trainer.precision),
+        cues=config.cues != "none",
     )
     exit_code = FAILED
     tracking.open(folder, config.name, redacted)
@@ -183,6 +185,7 @@ def _build(config: DictConfig, plain: Mapping[str, Any], folder: Path, allow: Co
     """Checks the settings and builds the experiment, which reads the input and raises its faults, and the tracking."""
     check(Seed, seed=config.seed)
     check(Count, longest_line=config.longest_line)
+    check(one_of(CUES), cues=config.cues)
     set_longest_line(config.longest_line)
     check_trusted(plain, allow)
     results.check_folder(folder)
@@ -208,7 +211,7 @@ def _deliver(
     results.write_plots(outcome, folder)
     results.write_models(outcome, folder)
     results.write_scores(outcome, folder)
-    exports.write_tables(outcome, folder)
+    results.write_tables(outcome, folder)
     page.write_report(outcome, circumstances, folder)
     content = results.results(outcome, circumstances)
     results.write_json(content, folder / "results.json")

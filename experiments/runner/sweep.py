@@ -23,16 +23,15 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.exports import to_markdown
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
 from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
-from experiments.report.tables import literal, shown_columns, terminal_table
+from experiments.report.tables import CORRELATIONS, literal, shown_columns, terminal_table, to_markdown
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
 from experiments.runner.redaction import redact_leaves
-from experiments.runner.streams import open_streams
+from experiments.runner.terminal import open_streams
 from experiments.runner.tracking import is_first_process
 from experiments.runner.trust import names_in, reading_environment
 
@@ -195,8 +194,8 @@ def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of one job in the table of jobs."""
     findings = [
         {**{name: row[name] for name in ("set", "aspect", "metric")}, "Spearman": _value(row["spearman"])}
-        if "spearman" in row
-        else {name: row[name] for name in shown_columns([row])}
+        if row["table"] in CORRELATIONS
+        else {name: row[name] for name in shown_columns([row]) if name != "table"}
         for row in job.get("table", ())
     ]
     figures = [{"metric": name, "value": _value(value)} for name, value in job.get("figures", {}).items()]

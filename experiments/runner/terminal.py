@@ -1,19 +1,25 @@
-"""Terminal: progress bars and consoles. Results go to standard output, everything else to standard error."""
+"""Terminal: standard streams, consoles and progress bars.
+
+Results go to standard output, everything else to standard error. A finished run does not fail because nobody reads what
+it prints.
+"""
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from core.faults import printable
 from experiments.runner.redaction import redact
-from experiments.runner.streams import drop
 
 WIDTH_OF_A_FILE = 100_000  # characters: a table has all columns where the output is not a terminal
 
@@ -62,3 +68,46 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
             bar.advance(task, steps)
 
         yield advance
+
+
+class StandardStream(io.TextIOWrapper):
+    """Standard output or standard error. What nobody reads any more (`| head -1`) is dropped."""
+
+    def write(self, text: str, /) -> int:
+        """Writes a text, or drops it."""
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            drop(self)
+            return len(text)
+
+    def flush(self) -> None:
+        """Writes what is left, or drops it."""
+        try:
+            super().flush()
+        except BrokenPipeError:
+            drop(self)
+
+
+def drop(stream: IO[str]) -> None:
+    """Sends what is left in a stream, and all that follows, nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def open_streams() -> None:
+    """Opens standard streams that are closed (`>&-`), as if they led nowhere, and makes the others `StandardStream`s.
+
+    A character that the encoding lacks is then written as an escape.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number; a file of the run would take it otherwise
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif number and (stream := getattr(sys, name)) is getattr(sys, f"__{name}__"):
+            lines = stream.line_buffering
+            setattr(sys, name, StandardStream(stream.buffer, stream.encoding, "backslashreplace", line_buffering=lines))

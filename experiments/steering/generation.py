@@ -1,20 +1,116 @@
-"""Continuations of prompts by a causal language model, with and without guidance, and what guidance costs."""
+"""Continuations of prompts by a causal language model, with and without guidance, all at once or token by token."""
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
+from scipy.special import expit
 from torch import Tensor
-from transformers import LogitsProcessorList
 
+from core.example import Example
 from core.faults import InputFaults
-from models.batching import halve_when_out_of_memory
+from core.settings import Count, Seed, Several, Text, checked_dataclass
+from data.corpus import Corpus
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from models.causal import CausalLM
-from oumg.guidance import Guidance
+from models.model import decode_tokens, plain_token_ids
+from models.sampling import pad_prompts, sample_continuations, sample_in_batches
+from oumg.guidance import Guidance, GuidanceRule, GuidedStep
+from oumg.pieces import normalise_text, split_pieces
 
-MakeGuidance = Callable[[], Guidance]
+GuideModel = CausalGuide | Discriminator
+MakeGuidance = Callable[..., Guidance]
+INCOMPLETE = "\ufffd"  # stands for the first bytes of a character whose other bytes are in the next token
+
+
+@checked_dataclass
+class TextSampling:
+    """How texts are sampled.
+
+    Attributes:
+        inputs: maximum number of prompts.
+        samples: texts of each prompt, seed, label, strength and k.
+        new_tokens: maximum number of new tokens of a text.
+        batch_size: texts generated at once.
+        seeds: of the draws.
+        prompts: None for the prefixes of the data, or the first words of its held-out texts.
+        prompt_words: the words of such a prompt, where the data has no prefixes.
+    """
+
+    inputs: Count
+    samples: Count
+    new_tokens: Count
+    batch_size: Count
+    seeds: Several[Seed]
+    prompts: Several[Text] | None = None
+    prompt_words: Count = 3
+
+
+def choose_prompts(data: Corpus, sampling: TextSampling) -> tuple[list[str], list[str]]:
+    """The prompts, and a note where they are the first words of held-out texts.
+
+    They come from the first of these sources that has any: `sampling.prompts`, the different prefixes of the rated
+    texts, the prefixes of the held-out texts, the first words of the held-out texts. Held-out texts are taken at
+    regular distances, because data may be sorted by label.
+
+    Raises InputFaults where there are none.
+    """
+    rated = [example for each in data.rated for example in each.examples]
+    if found := list(dict.fromkeys(prompt.strip() for prompt in sampling.prompts or ())) or list_prefixes(rated):
+        return found[: sampling.inputs], []
+    prefixes = list_prefixes(data.held_out)
+    found = prefixes or first_words(data.held_out, sampling.prompt_words)
+    if not found:
+        raise InputFaults(
+            [f"{data.name} has no held-out texts to take prompts from: set sampling.prompts to a list of texts"]
+        )
+    number = min(sampling.inputs, len(found))
+    note = (
+        f"{data.name} has no prefixes, so the prompts are the first {sampling.prompt_words} words of held-out texts of "
+        "all labels, and some may show a label themselves; sampling.prompts sets others"
+    )
+    return [found[i * len(found) // number] for i in range(number)], [] if prefixes else [note]
+
+
+def list_prefixes(examples: Sequence[Example]) -> list[str]:
+    """The different prefixes of examples."""
+    return list(dict.fromkeys(e.prefix.strip() for e in examples if e.prefix and e.prefix.strip()))
+
+
+def first_words(examples: Sequence[Example], words: int) -> list[str]:
+    """The different first words of texts that have more words; a CJK character is a word.
+
+    >>> first_words([Example("a", text="The food was cold."), Example("b", text="Cold food")], words=2)
+    ['The food']
+    """
+    rows = [split_pieces(normalise_text(example.full_text), "words") for example in examples]
+    return list(dict.fromkeys("".join(row[:words]).strip() for row in rows if len(row) > words))
+
+
+def encode_prompts(lm: CausalLM, prompts: Sequence[str], new_tokens: int) -> dict[str, list[int]]:
+    """By prompt the start token and its tokens.
+
+    Raises InputFaults for prompts that leave the model no room for the new tokens.
+    """
+    rows = {
+        prompt: [lm.start, *ids] for prompt, ids in zip(prompts, plain_token_ids(lm.tokenizer, prompts), strict=True)
+    }
+    faults = [
+        f"the generator reads {lm.longest} tokens, but this prompt has {len(row)} and {new_tokens} are to follow: "
+        f"{prompt!r}"
+        for prompt, row in rows.items()
+        if len(row) + new_tokens > lm.longest
+    ]
+    if faults:
+        raise InputFaults(faults)
+    return rows
 
 
 def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
@@ -23,37 +119,37 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
         raise InputFaults([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
 
 
+def make_guidance(lm: CausalLM, guide: GuideModel, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
+    """Makes the guidance of each batch; the guide reads the prompt too."""
+    return partial(Guidance, guide, lm.tokenizer, strength, k, rule, reads="text")
+
+
 def continue_prompts(
     lm: CausalLM,
     prompts: Sequence[Sequence[int]],
-    samples: int,
-    new_tokens: int,
-    batch_size: int,
-    seed: int,
+    sampling: TextSampling,
     k: int,
     guidance: MakeGuidance | None = None,
 ) -> list[list[int]]:
-    """The new tokens of each prompt, `samples` draws of each in turn, up to and with the end token.
+    """The new tokens of each prompt, seed after seed and prompt after prompt, up to and with the end token.
 
     Without guidance the generator samples from its k likeliest tokens. The same seed gives the same draws; with a
-    strength of 0 the tokens are those without guidance. A batch that does not fit into memory is halved, which gives
-    other draws.
+    strength of 0 the tokens are those without guidance.
     """
 
-    def draw(batch: list[int]) -> list[list[int]]:
-        with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
-            torch.manual_seed(int(np.random.default_rng((seed, batch[0])).integers(2**62)))
-            chosen = None if guidance is None else guidance()
-            rows = _generate(lm, [prompts[i] for i in batch], k, chosen, samples, max_new_tokens=new_tokens)
-        return [_until_end(row, lm.tokenizer.eos_token_id) for row in rows.tolist()]
+    def sample(seed: int, batch: list[int]) -> list[list[int]]:
+        return sample_continuations(
+            lm,
+            pad_prompts(lm, [prompts[i] for i in batch]),
+            sampling.new_tokens,
+            int(np.random.default_rng((seed, batch[0])).integers(2**62)),
+            [] if guidance is None else [guidance()],
+            top_k=k if guidance is None else 0,  # guidance keeps k tokens itself
+            num_return_sequences=sampling.samples,
+        )
 
-    size = max(1, batch_size // samples)
-    batches = [list(range(len(prompts)))[start : start + size] for start in range(0, len(prompts), size)]
-    return [row for batch in batches for row in halve_when_out_of_memory(draw, batch)]
-
-
-def _until_end(row: list[int], end: object) -> list[int]:
-    return next((row[: i + 1] for i, token in enumerate(row) if token == end), row)
+    size = max(1, sampling.batch_size // sampling.samples)
+    return [row for seed in sampling.seeds for row in sample_in_batches(partial(sample, seed), len(prompts), size)]
 
 
 def measure_overhead(
@@ -66,45 +162,116 @@ def measure_overhead(
 ) -> float:
     """The time of guided over unguided `generate()`, with the same prompts, k and number of tokens; 1 means no cost.
 
-    Building the guidance is not timed.
-
-    Both run in turn. The fastest run of each counts, as the one least disturbed by other work of the machine.
+    Building the guidance is not timed. Both run in turn. The fastest run of each counts, as the one least disturbed by
+    other work of the machine.
     """
+    inputs = pad_prompts(lm, prompts)
     seconds: dict[bool, list[float]] = {False: [], True: []}
     for guided in [False, True] * (repeats + 1):  # the first of each warms up
-        chosen = guidance() if guided else None
+        processors = [guidance()] if guided else []
         begun = time.perf_counter()
-        _generate(lm, prompts, k, chosen, 1, max_new_tokens=new_tokens, min_new_tokens=new_tokens).cpu()
+        sample_continuations(lm, inputs, new_tokens, 0, processors, top_k=0 if guided else k, min_new_tokens=new_tokens)
         seconds[guided].append(time.perf_counter() - begun)
     return min(seconds[True][1:]) / min(seconds[False][1:])
 
 
-@torch.no_grad()
-def _generate(
+@dataclass(frozen=True)
+class Candidate:
+    """One of the k likeliest next tokens.
+
+    Attributes:
+        text: what it spells.
+        before, after: its probability among the k, without and with guidance.
+        attribute: the guide's probability that a text which goes on like this has the label; None without guidance.
+    """
+
+    text: str
+    before: float
+    after: float
+    attribute: float | None
+
+
+@dataclass(frozen=True)
+class WrittenToken:
+    """A token of a text that a language model writes.
+
+    Attributes:
+        text: what it adds to the text; the end token adds nothing.
+        chosen: the index of its candidate.
+        moved: how far guidance moved its log-probability among the candidates, in nats; above 0 if it became likelier.
+        candidates: the likeliest without guidance first.
+    """
+
+    text: str
+    chosen: int
+    moved: float
+    candidates: tuple[Candidate, ...]
+
+
+def write_tokens(
     lm: CausalLM,
-    prompts: Sequence[Sequence[int]],
+    prompt: Sequence[int],
+    new_tokens: int,
     k: int,
-    guidance: Guidance | None,
-    samples: int,
-    **length: int,
-) -> Int[Tensor, "rows time"]:
-    """The tokens after the prompts, padded on the right."""
-    padding = lm.tokenizer.pad_token_id if lm.tokenizer.pad_token_id is not None else lm.start
-    width = max(map(len, prompts))
-    ids = torch.tensor([[padding] * (width - len(row)) + list(row) for row in prompts], device=lm.device)
-    mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in prompts], device=lm.device)
-    rows = lm.model.generate(
-        input_ids=ids,
-        attention_mask=mask,
-        logits_processor=LogitsProcessorList([] if guidance is None else [guidance]),
-        do_sample=True,
-        top_k=k if guidance is None else 0,  # guidance keeps k tokens itself
-        top_p=1.0,
-        temperature=1.0,
-        repetition_penalty=1.0,
-        num_return_sequences=samples,
-        pad_token_id=padding,
-        eos_token_id=lm.tokenizer.eos_token_id,
-        **length,
+    seed: int,
+    guidance: MakeGuidance | None = None,
+) -> Iterator[WrittenToken]:
+    """Samples up to `new_tokens` tokens after the prompt from the k likeliest, up to and with the end token.
+
+    Tokens are generated lazily. The draws of a seed do not depend on other texts that are written at the
+    same time.
+
+    Args:
+        lm: the generator.
+        prompt: its tokens, the start token included.
+        new_tokens: maximum number of tokens.
+        k: candidates.
+        seed: of the draws.
+        guidance: called with `watch`, makes guidance with k candidates and a strength above 0 that reports its steps
+            there; None for the generator alone.
+    """
+    steps: list[GuidedStep] = []
+    made = None if guidance is None else guidance(watch=steps.append)
+    draws = torch.Generator().manual_seed(seed)
+    ids, cache = torch.tensor([list(prompt)], device=lm.device), None
+    text = decode_tokens(lm.tokenizer, prompt).rstrip(INCOMPLETE)
+    for _ in range(new_tokens):
+        scores, cache = _next_scores(lm, ids, cache)
+        if made is None:
+            before, candidates = scores.topk(k)
+            step = GuidedStep(candidates, before, torch.full_like(before, torch.nan), before)
+        else:
+            made(ids, scores)
+            step = steps.pop()
+        chosen = int(torch.multinomial(step.after[0].softmax(-1).cpu(), 1, generator=draws))
+        token = step.candidates[:, chosen : chosen + 1]
+        ids = torch.cat([ids, token], dim=1)
+        longer = decode_tokens(lm.tokenizer, ids[0].tolist()).rstrip(INCOMPLETE)
+        yield describe_step(lm, step, chosen, longer[len(text) :])
+        text = longer
+        if int(token) == lm.tokenizer.eos_token_id:
+            return
+
+
+@torch.inference_mode()
+def _next_scores(lm: CausalLM, ids: Int[Tensor, "1 time"], cache: Any) -> tuple[Float[Tensor, "1 vocabulary"], Any]:
+    """The scores of the next token, and the cache of the tokens read."""
+    read = ids if cache is None else ids[:, -1:]
+    found = lm.model(input_ids=read, past_key_values=cache, use_cache=True)
+    return found.logits[:, -1].float(), found.past_key_values
+
+
+def describe_step(lm: CausalLM, step: GuidedStep, chosen: int, text: str) -> WrittenToken:
+    """The token of a step of one row whose candidate `chosen` was drawn and adds `text`."""
+    before, after = step.before[0].log_softmax(-1), step.after[0].log_softmax(-1)
+    judged = step.judged[0].tolist()
+    candidates = tuple(
+        Candidate(
+            decode_tokens(lm.tokenizer, [token], keep_special=True),
+            float(before[place].exp()),
+            float(after[place].exp()),
+            None if math.isnan(judged[place]) else float(expit(judged[place])),
+        )
+        for place, token in enumerate(step.candidates[0].tolist())
     )
-    return rows[:, width:]
+    return WrittenToken(text, chosen, float(after[chosen] - before[chosen]), candidates)

@@ -1,28 +1,153 @@
-"""The models of guided decoding: a generator, a guide for each label, and judges trained on other texts and seeds."""
+"""The models of guided decoding and the texts that they learn: a generator, a guide for each label, and judges."""
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from core.example import Example
+from core.faults import InputFaults
 from data.corpus import Corpus
+from data.splits import split_share
 from discriminators.discriminator import Discriminator
+from discriminators.texts import LabelledText
 from experiments.contracts import Run
-from experiments.steering.parts import label_texts, name_file
-from experiments.training.discriminators import DiscriminatorPlan, find_or_train_discriminator
-from experiments.training.guides import GuidePlan, find_or_train_guide
-from experiments.training.language_models import LanguageModelPlan, Pretrained, find_or_train_language_model
-from experiments.training.trained import Trained
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Pretrained, Trained, find_or_train
 from models.causal import CausalLM
+
+FEWEST = 10  # different texts of a label for its guide, and for its judge
+LONGEST_NAME = 40  # characters of a label in the name of a folder
 
 
 @dataclass(frozen=True)
-class TextGenerator:
-    """A trained generator and the loaded model."""
+class SteeringPlan:
+    """The models of guided decoding; the generator, the guides and the judges learn different texts.
 
-    trained: Trained
-    lm: CausalLM
+    Attributes:
+        generator: a causal language model by hub name or folder, or one to train here.
+        guide: of each label.
+        judge: of each label.
+        share: of the training texts for a generator that is trained here.
+        device: where models generate and judge.
+        dtype: of the weights of the generator; guides and judges are small and stay in float32.
+    """
+
+    generator: LanguageModelPlan | Pretrained | str
+    guide: GuidePlan
+    judge: DiscriminatorPlan
+    share: float = 0.5
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    @property
+    def trains_generator(self) -> bool:
+        """Whether the generator is trained here."""
+        return isinstance(self.generator, LanguageModelPlan)
+
+
+@dataclass(frozen=True)
+class TextParts:
+    """The training texts of each model; no text is in two parts."""
+
+    generator: tuple[Example, ...] = ()
+    guide: tuple[Example, ...] = ()
+    judge: tuple[Example, ...] = ()
+
+
+def split_parts(data: Corpus, plan: SteeringPlan, seed: int) -> TextParts:
+    """A share of the training texts for a generator to train here; guides and judges halve the others.
+
+    Raises InputFaults without training texts, and where guides or judges would get fewer than ten different texts of a
+    label.
+    """
+    if not data.train:
+        raise InputFaults([f"guides and judges learn labelled texts, but {data.name} has none: choose other data"])
+
+    text = attrgetter("full_text")
+    rest, generator = split_share(data.train, text, plan.share if plan.trains_generator else 0.0, seed)
+    guide, judge = split_share(rest, text, 0.5, seed + 1)
+    found = TextParts(generator, guide, judge)
+    if faults := [fault for label in data.labels if (fault := _too_few(data, found, label))]:
+        raise InputFaults(faults)
+    return found
+
+
+def _too_few(data: Corpus, found: TextParts, label: str) -> str | None:
+    """The fault of a label with too few texts for its guide or its judge."""
+    whole, generator, guide, judge = (
+        len({e.full_text for e in part if e.label == label})
+        for part in (data.train, found.generator, found.guide, found.judge)
+    )
+    if min(guide, judge) >= FEWEST:
+        return None
+    return (
+        f"guides and judges each need at least {FEWEST} different texts of a label, but of the {whole} of {label!r} to "
+        f"train on {guide} are for guides, {judge} for judges and {generator} for the generator: give more texts of "
+        "it, leave the label out of the file, or lower model.share"
+    )
+
+
+def label_texts(examples: Sequence[Example], label: str, most: int | None, seed: int) -> list[LabelledText]:
+    """Different texts of the label (1) and as many of the others (0), drawn at random, `most` in all; None for all.
+
+    Each group pairs one text of the label with one of the others, so every split has both classes.
+    """
+    drawn = [examples[i] for i in np.random.default_rng(seed).permutation(len(examples))]
+    sides = [list({e.full_text: e for e in drawn if (e.label == label) == wanted}.values()) for wanted in (True, False)]
+    count = min(len(examples) if most is None else most // 2, *map(len, sides))
+    return [
+        LabelledText((e.full_text,), int(e.label == label), f"{label} {number}")
+        for side in sides
+        for number, e in enumerate(side[:count])
+    ]
+
+
+def name_file(label: str) -> str:
+    """A label as part of a folder name. A label with other characters gets a hash, so that names stay different.
+
+    Only ASCII letters, digits, `_` and `-` stay, because settings and W&B accept no others without quotation marks.
+
+    >>> name_file("positive"), name_file("sci/tech"), name_file("sci tech"), name_file("体育")
+    ('positive', 'sci_tech-428caa', 'sci_tech-42947f', '__-ef7be5')
+    """
+    safe = re.sub(r"[^A-Za-z0-9_-]", "_", label)[:LONGEST_NAME]
+    return safe if safe == label else f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
+
+
+def load_generator(run: Run, plan: SteeringPlan, texts: Sequence[Example], data: Corpus) -> tuple[Trained, CausalLM]:
+    """A pretrained generator, or one that learns these texts without their labels; and the loaded model."""
+    learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
+    generator = Pretrained(plan.generator) if isinstance(plan.generator, str) else plan.generator
+    trained = find_or_train(run, "generator", generator, learned, held_out)
+    return trained, CausalLM.from_pretrained(trained.source, plan.device, plan.dtype)
+
+
+def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
+    """The guide to a label, the label against the others.
+
+    It is trained on prefixes of whole texts, so let it read the prompt too.
+    """
+    learned = label_texts(texts, label, plan.texts, run.seed)
+    return find_or_train(run, f"guide_{name_file(label)}", plan, learned, tokenizer=lm.tokenizer)
+
+
+def train_label_judges(
+    run: Run, plan: DiscriminatorPlan, labels: Sequence[str], texts: Sequence[Example]
+) -> dict[str, Trained]:
+    """The judge of each label, the label against the others; with two labels only that of the second.
+
+    Their seed differs from that of the guides.
+    """
+    seed = run.seed + 1
+    return {
+        label: find_or_train(
+            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed=seed
+        )
+        for label in (labels[1:] if len(labels) == 2 else labels)
+    }
 
 
 @dataclass(frozen=True)
@@ -43,53 +168,3 @@ class LabelJudges:
         if len(self.labels) == 2:
             return [self.labels[int(logit > 0)] for logit in logits[self.labels[1]]]
         return [self.labels[int(i)] for i in np.stack([logits[label] for label in self.labels]).argmax(axis=0)]
-
-
-def plan_generator(plan: LanguageModelPlan | Pretrained, name: str | None) -> LanguageModelPlan | Pretrained:
-    """The causal language model of this hub name or folder; the plan where `name` is None."""
-    return plan if name is None else Pretrained(name)
-
-
-def generator_share(plan: LanguageModelPlan | Pretrained, share: float) -> float:
-    """The share of the training texts for the generator: 0 for a pretrained one."""
-    return 0.0 if isinstance(plan, Pretrained) else share
-
-
-def load_generator(
-    run: Run,
-    plan: LanguageModelPlan | Pretrained,
-    texts: Sequence[Example],
-    data: Corpus,
-    device: str,
-    dtype: str = "float32",
-) -> TextGenerator:
-    """A pretrained generator, or one that learns these texts without their labels."""
-    learned, held_out = ([example.full_text for example in each] for each in (texts, data.held_out))
-    trained = find_or_train_language_model(run, "generator", plan, learned, held_out)
-    return TextGenerator(trained, CausalLM.from_pretrained(trained.source, device, dtype))
-
-
-def train_label_guide(run: Run, plan: GuidePlan, lm: CausalLM, label: str, texts: Sequence[Example]) -> Trained:
-    """The guide to a label, the label against the others.
-
-    It learns whole texts and should read the prompt too. Then the prefixes that it scores begin like those it learned,
-    whatever the prompt, and no text has to be cut where a prompt would end.
-    """
-    learned = label_texts(texts, label, plan.texts, run.seed)
-    return find_or_train_guide(run, f"guide_{name_file(label)}", plan, learned, lm.tokenizer)
-
-
-def train_label_judges(
-    run: Run, plan: DiscriminatorPlan, labels: Sequence[str], texts: Sequence[Example]
-) -> dict[str, Trained]:
-    """The judge of each label, the label against the others; with two labels only that of the second.
-
-    Their seed differs from that of the guides.
-    """
-    seed = run.seed + 1
-    return {
-        label: find_or_train_discriminator(
-            run, f"judge_{name_file(label)}", plan, label_texts(texts, label, plan.texts, seed), seed
-        )
-        for label in (labels[1:] if len(labels) == 2 else labels)
-    }

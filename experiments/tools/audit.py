@@ -26,9 +26,9 @@ from data.damage import DAMAGES
 from data.scored import ScoredFile
 from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run, Table
-from experiments.report.exports import markdown_text, to_markdown
-from experiments.tools.meta_eval_tables import length_table
+from experiments.report.tables import markdown_text, to_markdown
 from experiments.tools.metric_audit import AspectAudit, MetricAudit, audit_metric
+from experiments.tools.tables import length_table, tabulate
 from meta_eval.bootstrap import Estimate
 
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
@@ -171,17 +171,16 @@ def audit_tables(found: MetricAudit) -> list[Table]:
 
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of correlations between scores and properties of the texts."""
-    rows = [
-        {"aspect": aspect, "property": name, "n": each.n, "spearman": each.spearman}
-        | {"reason": each.spearman.reason or ""}
-        for aspect, audited in found.items()
-        for name, each in audited.properties.items()
-    ]
     caption = (
         "Spearman's rho of scores with properties of the texts. repetition: share of words that already occurred in "
         "the text; overlap with context: share of words that also occur in the context; position: place in the file."
     )
-    return Table("What the scores depend on", caption, rows)
+    named = [
+        ({"aspect": aspect, "property": name}, each)
+        for aspect, audited in found.items()
+        for name, each in audited.properties.items()
+    ]
+    return tabulate("What the scores depend on", caption, named, ("n", "spearman"))
 
 
 def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
@@ -211,17 +210,16 @@ def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -
 
 def edit_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of changes of the scores under harmless edits."""
-    rows = [
-        {"aspect": aspect, "edit": name, "n": each.n, "shift": each.shift, "size": each.size}
-        | {"changed": each.changed, "reason": each.shift.reason or ""}
-        for aspect, audited in found.items()
-        for name, each in audited.edits.items()
-    ]
     caption = (
         "Edits that should not change scores. shift: mean change; size: mean absolute change; both in standard "
         "deviations of the scores before the edit. changed: share of scores that changed at all. 0 is best."
     )
-    return Table("Harmless edits", caption, rows)
+    named = [
+        ({"aspect": aspect, "edit": name}, each)
+        for aspect, audited in found.items()
+        for name, each in audited.edits.items()
+    ]
+    return tabulate("Harmless edits", caption, named, ("n", "shift", "size", "changed"))
 
 
 def plot_falls(audited: AspectAudit, strengths: Sequence[float]) -> Figure:

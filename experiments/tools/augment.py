@@ -10,9 +10,8 @@ from core.faults import ExampleFaults
 from data.files import located_examples
 from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run
-from mars.cloze import Fill, mean_kl, to_json_numbers
 from mars.metric import MARS
-from mars.references import AugmentedReference, RefusedReference
+from mars.references import AugmentedReference, Fill, RefusedReference, mean_kl, to_json_numbers
 
 
 def augment(run: Run, examples: Sequence[Example], given: str, output: Path, metric: MARS) -> Outcome:
@@ -53,7 +52,7 @@ def list_lines(row: Sequence[AugmentedReference] | RefusedReference) -> Iterator
         yield {
             "reference": one.reference,
             "ratio": one.ratio,
-            "template": one.shown,
+            "template": one.template_text,
             "text": one.augmented.text,
             "fills": [_describe_fill(fill) for fill in one.augmented.fills],
             "kl": _round_digits(one.augmented.kl),

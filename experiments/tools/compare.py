@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,7 +19,7 @@ from experiments.report.tables import collect_reasons
 from experiments.tools.metric_scores import check_scored, score_file, show_resampling, show_signatures
 from meta_eval.correlation import Floats
 from meta_eval.intervals import FEWEST_UNITS, Resampling
-from meta_eval.prediction_powered import FEWEST_PREFERENCES, Powered, powered_mean, powered_win_rate
+from meta_eval.prediction_powered import FEWEST_PREFERENCES, PoweredEstimate, powered_mean, powered_win_rate
 from meta_eval.scored_set import ScoredSet
 from meta_eval.significance import holm
 from meta_eval.systems import MOST_ENUMERATED, SystemComparison, compare_systems
@@ -124,17 +123,11 @@ def find_unlike_inputs(file: ScoredFile) -> Iterator[tuple[int, str]]:
 def lay_grid(scored: ScoredSet) -> Grid:
     """Scores and ratings as matrices; every example names its system and its input."""
     systems, inputs = (tuple(dict.fromkeys(names or ())) for names in (scored.systems, scored.groups))
-
-    def matrix(values: Floats) -> Floats:
-        table = np.full((len(systems), len(inputs)), math.nan)
-        table[scored.layout.systems, scored.layout.inputs] = values
-        return table
-
     return Grid(
         systems,
         inputs,
-        {name: matrix(scored.values(name, "")) for name in scored.scores},
-        {aspect: matrix(scored.ratings(aspect)) for aspect in scored.aspects},
+        {name: scored.layout.to_grid(scored.values(name, "")) for name in scored.scores},
+        {aspect: scored.layout.to_grid(scored.ratings(aspect)) for aspect in scored.aspects},
     )
 
 
@@ -153,14 +146,14 @@ def compare_pairs(
     }
 
 
-def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, Powered]:
+def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, PoweredEstimate]:
     """The mean rating of each system from its rated part and all its scores."""
     return {
         system: powered_mean(grid.ratings[aspect][i], grid.scores[name][i]) for i, system in enumerate(grid.systems)
     }
 
 
-def estimate_win_rates(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], Powered]:
+def estimate_win_rates(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], PoweredEstimate]:
     """How often people rate the first system of a pair higher, from the inputs where both are rated."""
     found = {}
     for i, j in combinations(range(len(grid.systems)), 2):
@@ -193,7 +186,7 @@ def comparison_table(found: Mapping[str, Mapping[tuple[str, str], SystemComparis
     return Table("Systems on the same inputs", caption, rows)
 
 
-def powered_table(found: Mapping[tuple[str, str], Mapping[str, Powered]]) -> Table:
+def powered_table(found: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]) -> Table:
     """The table of human means from few ratings."""
     rows = [
         {"aspect": aspect, "metric": name, "system": system} | _powered(each, "mean")
@@ -207,7 +200,7 @@ def powered_table(found: Mapping[tuple[str, str], Mapping[str, Powered]]) -> Tab
     return Table("Human means from few ratings", caption, rows)
 
 
-def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]) -> Table:
+def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]) -> Table:
     """The table of human win rates from few ratings."""
     rows = [
         {"aspect": aspect, "metric": name, "system_a": a, "system_b": b} | _powered(each, "win_rate")
@@ -222,7 +215,7 @@ def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], Powered]]
     return Table("Human win rates from few ratings", caption, rows)
 
 
-def _powered(each: Powered, what: str) -> dict[str, Any]:
+def _powered(each: PoweredEstimate, what: str) -> dict[str, Any]:
     return {
         "rated": each.rated,
         "unrated": each.unrated,

@@ -22,8 +22,8 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
-from data.files import json_line, score_records
-from data.scored import iterate_unscored
+from data.files import json_line
+from data.scored import iterate_unscored, score_records
 from data.text_files import longest_line, readable_path, set_longest_line
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from data.documents import DocumentFrequencies
 from experiments.contracts import Outcome, Run
-from mars.documents import save_documents
+from mars.masking import save_documents
 
 
 def idf(run: Run, output: Path, documents: DocumentFrequencies) -> Outcome:

@@ -81,7 +81,7 @@ def audit_metric(
 
     The scores of perturbed texts are kept in a cache: after a kill, the same audit continues.
     """
-    resampling = Resampling(method="percentile", resamples=resamples, seed=run.seed)
+    resampling = Resampling(interval="percentile", resamples=resamples, seed=run.seed)
     examples = draw(rated.examples, texts, run.seed)
     began = run.timings.get("scoring", 0.0)
     with run.timed("scoring"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
 from data.scored import ScoredFile
@@ -38,21 +36,14 @@ def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -
 
 def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredSet:
     """The file with its scores, then those of the metrics that it runs. Raises InputFaults by file and line."""
-    found = {
-        name: Scores(
-            {"score": values},
-            file.signatures.get(name, f"{name}|scores in {file.path.name}"),
-            ["the file has no score" if missing else None for missing in np.isnan(values)],
-        )
-        for name, values in file.scores.items()
-    }
+    found = dict(file.scores)
     for name, metric in metrics.items():
         with run.timed(f"scoring {name}"):
             try:
                 found[name] = metric.score(file.examples)
             except ExampleFaults as faults:
                 raise faults.located(file.path, file.lines) from None
-    return ScoredSet(file.path.name, file.examples, found)
+    return ScoredSet(file.name, file.examples, found)
 
 
 def show_signatures(scores: Mapping[str, Scores]) -> str:
@@ -63,6 +54,6 @@ def show_signatures(scores: Mapping[str, Scores]) -> str:
 def show_resampling(resampling: Resampling) -> str:
     """The settings of intervals, as a part of the signature of a run."""
     return (
-        f"over={resampling.over}|interval={resampling.method}|confidence={resampling.confidence:g}"
+        f"over={resampling.over}|interval={resampling.interval}|confidence={resampling.confidence:g}"
         f"|resamples={resampling.resamples}|seed={resampling.seed}"
     )

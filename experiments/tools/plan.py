@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from core.faults import SettingFault
+from core.settings import Count, Fraction, Positive, Several, checked_dataclass
 from data.scored import read_scored
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run
+from experiments.tools.tables import tabulate
 from meta_eval.planning import (
-    Needed,
+    SampleSize,
     Spread,
     correlation_with_raters,
     estimate_spread,
@@ -61,66 +64,68 @@ def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, sy
     return estimate_spread(differences)
 
 
-def plan(
-    run: Run,
-    correlation: float,
-    between_metrics: float,
-    between_raters: float,
-    spread: Spread,
-    differences: Sequence[float],
-    raters: Sequence[int],
-    power: float,
-    level: float,
-) -> Outcome:
-    """Computes how many inputs or systems a study needs to detect each difference of two metrics or two systems.
+@checked_dataclass
+class Assumptions:
+    """What a study shall detect, and what is known before.
 
-    Args:
-        correlation: of the better metric with one rater's ratings; `differences` are subtracted from it.
-        between_metrics: the correlation of the two metrics with each other.
-        between_raters: the correlation of two raters.
-        spread: of the difference of two systems' ratings, assumed or estimated from a pilot.
-        raters: the numbers of raters per output to plan for.
-
-    Raises SettingFault for an assumption out of range.
+    Attributes:
+        correlation: of the better metric with one rater's ratings.
+        between_metrics, between_raters: the correlation of the two metrics, and of two raters.
+        differences: of correlations, and of mean ratings, to detect.
+        raters: numbers of raters per output.
+        power, level: of the two-sided tests.
     """
-    for name, value in (("correlation", correlation), ("between_metrics", between_metrics)):
-        _check(name, value, -1, 1)
-    for name, value in (("between_raters", between_raters), ("power", power), ("level", level)):
-        _check(name, value, 0, 1)
-    for name, values in (("differences", differences), ("raters", raters)):
-        if not values or min(values) <= 0:
-            raise SettingFault(f"{name} must be numbers above 0, but is {list(values)}")
+
+    correlation: Annotated[float, Field(gt=-1, lt=1)]
+    between_metrics: Annotated[float, Field(gt=-1, lt=1)]
+    between_raters: Fraction
+    differences: Several[Positive]
+    raters: Several[Count]
+    power: Fraction
+    level: Fraction
+
+
+def plan(run: Run, assumptions: Assumptions, spread: Spread) -> Outcome:
+    """The numbers of inputs that Williams' test and the paired t-test need, for each difference and number of raters.
+
+    Raises SettingFault for a spread out of range.
+    """
     one, other = spread.inputs, 0.0 if spread.raters is None else spread.raters
     if min(one, other) < 0 or one + other == 0:
         raise SettingFault(f"spreads must be 0 or more and not both 0, but are {one:g} and {other:g}")
+    power, level = assumptions.power, assumptions.level
     wanted = f"power {power:g} at a level of {level:g}, two-sided"
+    columns = ("n", "power", "reason")
     with run.timed("power"):
-        metrics = Table(
+        metrics = tabulate(
             "Inputs needed to compare two metrics",
             f"n: examples that Williams' test needs for {wanted}; for system-level correlations, systems. "
             "metric_a, metric_b: the expected correlations with the mean of this many raters.",
             [
-                {"difference": d, "raters": k}
-                | metrics_needed(correlation, d, between_metrics, between_raters, k, power, level, run.seed)
-                for d in differences
-                for k in raters
+                size_for_metrics(assumptions, difference, raters, run.seed)
+                for difference in assumptions.differences
+                for raters in assumptions.raters
             ],
+            columns,
         )
-        systems = Table(
+        systems = tabulate(
             "Inputs needed to compare two systems",
             f"n: inputs that the paired t-test needs for {wanted}. difference: of mean ratings. spread: standard "
             f"deviation of the difference on one input; {describe_spread(spread)}.",
             [
-                {"difference": d, "raters": k, "spread": spread.of_mean(k)}
-                | _needed(n_to_tell_systems(d, spread.of_mean(k), power=power, level=level))
-                for d in differences
-                for k in ([1] if spread.raters is None else raters)
+                (
+                    {"difference": d, "raters": k, "spread": spread.of_mean(k)},
+                    n_to_tell_systems(d, spread.of_mean(k), power=power, level=level),
+                )
+                for d in assumptions.differences
+                for k in ([1] if spread.raters is None else assumptions.raters)
             ],
+            columns,
         )
     of_raters = "unknown" if spread.raters is None else f"{spread.raters:g}"
     return Outcome(
-        signature=f"plan|correlation={correlation:g}|between_metrics={between_metrics:g}"
-        f"|between_raters={between_raters:g}|spread={spread.inputs:g},{of_raters}|seed={run.seed}",
+        signature=f"plan|correlation={assumptions.correlation:g}|between_metrics={assumptions.between_metrics:g}"
+        f"|between_raters={assumptions.between_raters:g}|spread={spread.inputs:g},{of_raters}|seed={run.seed}",
         tables=[metrics, systems],
         notes=[] if spread.raters is not None else [UNKNOWN_RATERS],
     )
@@ -133,30 +138,17 @@ def describe_spread(spread: Spread) -> str:
     return f"it combines {spread.inputs:.3g} between inputs and {spread.raters:.3g} for one rater"
 
 
-def metrics_needed(
-    correlation: float,
-    d: float,
-    between_metrics: float,
-    between_raters: float,
-    raters: int,
-    power: float,
-    level: float,
-    seed: int,
-) -> dict[str, Any]:
-    """One row: the correlations with the mean of `raters` raters, and the n that detects their difference."""
-    a, b = (correlation_with_raters(r, 1, raters, between_raters) for r in (correlation, correlation - d))
+def size_for_metrics(
+    assumptions: Assumptions, difference: float, raters: int, seed: int
+) -> tuple[dict[str, Any], SampleSize]:
+    """The cells that name a row, with the correlations with the mean of `raters` raters, and the n that it needs."""
+    r, between = assumptions.correlation, assumptions.between_raters
+    a, b = (correlation_with_raters(each, 1, raters, between) for each in (r, r - difference))
     if max(abs(a), abs(b)) > 1:
-        reason = f"a correlation of {correlation:g} with one rater is impossible if raters correlate {between_raters:g}"
-        needed = Needed(math.nan, math.nan, reason)
+        reason = f"a correlation of {r:g} with one rater is impossible if raters correlate {between:g}"
+        needed = SampleSize(math.nan, math.nan, reason)
     else:
-        needed = n_to_tell_metrics(a, b, between_metrics, power=power, level=level, seed=seed)
-    return {"metric_a": a, "metric_b": b} | _needed(needed)
-
-
-def _needed(needed: Needed) -> dict[str, Any]:
-    return {"n": needed.n, "power": needed.power, "reason": needed.reason or ""}
-
-
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if not low < value < high:
-        raise SettingFault(f"{name} must lie between {low} and {high}, but is {value:g}")
+        needed = n_to_tell_metrics(
+            a, b, assumptions.between_metrics, power=assumptions.power, level=assumptions.level, seed=seed
+        )
+    return {"difference": difference, "raters": raters, "metric_a": a, "metric_b": b}, needed

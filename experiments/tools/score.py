@@ -25,9 +25,8 @@ from core.scores import required_fields
 from core.selection import find_lack
 from core.settings import Count, check
 from core.stages import file_sha256
-from data.parquet_files import import_pyarrow
-from data.score_files import ENDINGS, write_score_rows
-from data.scored import iterate_unscored
+from data.scored import ENDINGS, iterate_unscored, write_score_rows
+from data.table_files import import_pyarrow
 from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically, readable_path
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.engines import Chunk, Engine
@@ -40,13 +39,13 @@ FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def output_file(path: str, given: str, endings: Sequence[str], standard: bool = False) -> Path:
+def output_file(path: str, given: str, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it.
 
     Args:
         path: the output.
         given: the input.
-        endings: those that the name of the output may have.
+        endings: those that the name of the output may have; by default those of a file of scores.
         standard: whether `-` stands for standard output.
 
     Raises InputFaults for another ending, for what is not a regular file (a folder, a link, a device), for the input
@@ -67,11 +66,6 @@ def output_file(path: str, given: str, endings: Sequence[str], standard: bool = 
     if file.suffix.lower() == ".parquet":
         import_pyarrow(file)
     return file
-
-
-def score_output(path: str, given: str) -> Path:
-    """`output_file` for a file of scores."""
-    return output_file(path, given, ENDINGS, standard=True)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from baselines.likelihood import likelihood_scores
+from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from core.example import Example, count_words
 from core.scores import NO_TOKENS, Scores

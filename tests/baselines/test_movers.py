@@ -16,8 +16,7 @@ from baselines.sentence_mover import UNKNOWN, SentenceMover, earth_movers_distan
 from core.example import Example
 from core.faults import ExampleFaults
 from data.documents import smoothed_idf
-from models.embedders import WordVectors
-from models.encoders import load_encoder
+from models.encoders import WordVectors, load_encoder
 
 
 @pytest.fixture(scope="module")

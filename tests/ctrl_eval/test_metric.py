@@ -16,7 +16,7 @@ from core.faults import ExampleFaults, InputFaults
 from ctrl_eval.ensemble import aggregate
 from ctrl_eval.frequency import WordFrequencies, load_frequencies
 from ctrl_eval.metric import ASPECTS, CTRLEval
-from ctrl_eval.prompts import Prompts
+from ctrl_eval.prompts import Prompts, load_prompts
 from models.infilling import BART, LEFT_TO_RIGHT, T5, Infiller, encode_infills
 from models.model import ConditionalLM
 from models.seq2seq import Seq2SeqLM
@@ -55,14 +55,13 @@ def released(golden: dict[str, Any], shared_data: Path, **settings: Any) -> CTRL
     )
 
 
-@pytest.mark.parametrize("token_budget", [300, 16_384])
 def test_the_released_program_gives_the_same(
-    golden: dict[str, Any], golden_examples: list[Example], shared_data: Path, token_budget: int
+    golden: dict[str, Any], golden_examples: list[Example], shared_data: Path
 ) -> None:
     files = shared_data / "ctrleval/prompt"
     named = {"prompts": files / "prompt_senti.txt", "verbalizers": files / "verbal_senti.txt"}
-    prompts = named if token_budget == 300 else {"prompts": "sentiment"}
-    metric = released(golden, shared_data, token_budget=token_budget, **prompts)
+    metric = released(golden, shared_data, token_budget=300, **named)
+    assert metric.prompts == load_prompts("sentiment")
     found = metric.score(golden_examples)
     assert "|iwf=released_afffe2376a0e517b|" in found.signature
     for aspect in ASPECTS:

@@ -11,7 +11,7 @@ import pytest
 
 from data.download import DownloadFault, PublicFile, explain_download, fetch
 from data.prepare import PREPARE, PUBLIC_FILES, SETS
-from data.sets.public_dialogues import CDM, PERSONA_CHAT
+from data.sets.dialogues import CDM, PERSONA_CHAT
 
 BODY = b"Hi!</UTT>Hello.</UTT>0.5\n" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()

@@ -3,18 +3,16 @@
 import csv
 import json
 import pickle
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from core.example import Example
-from data.prepare import PREPARE, prepare
+from data.prepare import PREPARE, main, prepare
 from data.sets.attributes import load_labelled
+from data.sets.dialogues import load_dialogues, load_dstc9, load_fed
 from data.sets.newsroom import load_newsroom
-from data.sets.public_dialogues import load_daily_dialog, load_dstc9, load_fed, load_persona_chat, load_topical_chat
 from data.sets.qa_ratings import qa_ratings
 from data.sets.songci import load_songci
 from data.sets.stories import roc_stories
@@ -157,24 +155,26 @@ def test_dialogues_and_published_scores(tmp_path: Path) -> None:
     prepare("fed/deam_scores.tsv", tmp_path / "fed")
     prepare("dstc9/deam_scores.tsv", tmp_path / "dstc9")
 
-    topical = load_topical_chat(tmp_path)
+    topical = load_dialogues(tmp_path, "topical_chat")
     assert len(topical) == 1078 + 4
     assert topical[-1].turns == ("Hi! You?", "Ünder.")
-    assert [e.turns[0] for e in load_persona_chat(tmp_path)] == [f"a{i}" for i in range(1078, 2078)]
-    assert [e.turns for e in load_daily_dialog(tmp_path)] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
+    assert [e.turns[0] for e in load_dialogues(tmp_path, "persona_chat")] == [f"a{i}" for i in range(1078, 2078)]
+    assert [e.turns for e in load_dialogues(tmp_path, "daily_dialog")] == [("Hi .", "Hello !"), ("So ?", "Yes .")] * 2
     assert load_fed(tmp_path).published == {"deam": {"fed-000": 0.5, "fed-001": 1.5e-05}}
     assert load_dstc9(tmp_path).published == {"deam": {"dstc9-0000": 0.25}}
 
 
-def test_the_command_says_where_a_missing_original_is(tmp_path: Path) -> None:
+def test_the_command_says_where_a_missing_original_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "fed"
-    command = [sys.executable, "-m", "data.prepare", "fed/deam_scores.tsv", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 2
-    assert run.stderr.startswith(f"{folder}/fed_test_overall_orig_preds.txt: no such file. Name the folder")
-    assert f"curl -L --create-dirs -o '{folder}/fed_test_overall_orig_preds.txt' 'https://" in run.stderr
+    monkeypatch.setattr("sys.argv", ["prepare", "fed/deam_scores.tsv", str(folder)])
+    assert main() == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"{folder}/fed_test_overall_orig_preds.txt: no such file. Name the folder")
+    assert f"curl -L --create-dirs -o '{folder}/fed_test_overall_orig_preds.txt' 'https://" in message
     assert not list(folder.iterdir())
     write(folder / "fed_test_overall_orig_preds.txt", "f g</UTT>0.5")
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert run.stdout == f"wrote {folder}/deam_scores.tsv\n"
+    assert main() == 0
+    assert capsys.readouterr().out == f"wrote {folder}/deam_scores.tsv\n"
     assert (folder / "deam_scores.tsv").read_text() == "line\tdeam_score\n0\t0.5\n"

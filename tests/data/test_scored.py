@@ -1,15 +1,17 @@
-"""Scored files: scores in lines, in columns and in files beside them; several raters; every fault by file and line."""
+"""Scores in files: those of `+exp=score` in every form, and examples with scores and several raters; all faults."""
 
+import gzip
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from core.faults import InputFaults
 from data.files import read_examples
-from data.scored import read_scored
+from data.scored import ENDINGS, read_score_rows, read_scored, write_score_rows
 
 
 def write(path: Path, lines: list) -> Path:
@@ -34,17 +36,19 @@ def test_scores_in_lines(tmp_path: Path) -> None:
     found = read_scored(path)
     assert [example.id for example in found.examples] == ["a", "b"]
     assert found.lines == (1, 2)
-    np.testing.assert_array_equal(found.scores["bleu"], [0.5, math.nan])
-    np.testing.assert_array_equal(found.scores["mars/fluency"], [1.0, math.nan])
-    assert (found.signatures, found.raters) == ({}, {})
+    np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
+    np.testing.assert_array_equal(found.values("mars/fluency", ""), [1.0, math.nan])
+    assert found.scores["bleu"].signature == "bleu|scores in in.jsonl"
+    assert found.raters == {}
 
 
 def test_scores_in_columns(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("id,text,rating:fluency,scores.bleu,scores.deam\na,x,3,0.5,\nb,y,4,,2\n")
+    path.write_text("id,text,rating:fluency,scores.bleu,scores.deam,scores.none\na,x,3,0.5,,\nb,y,4,,2,\n")
     found = read_scored(path)
-    np.testing.assert_array_equal(found.scores["bleu"], [0.5, math.nan])
-    np.testing.assert_array_equal(found.scores["deam"], [math.nan, 2.0])
+    np.testing.assert_array_equal(found.values("bleu", ""), [0.5, math.nan])
+    np.testing.assert_array_equal(found.values("deam", ""), [math.nan, 2.0])
+    assert np.isnan(found.values("none", "")).all()  # as null in JSONL
     assert found.examples[1].ratings == {"fluency": 4.0}
 
 
@@ -74,8 +78,9 @@ def test_outputs_of_score_are_joined_by_id(tmp_path: Path) -> None:
     two = write(tmp_path / "two.jsonl", [{"id": i, "scores": {"p": 1, "q": 2}} for i in "ab"])
     found = read_scored(path, {"ours": one, "theirs": two})
     assert list(found.scores) == ["ours", "theirs/p", "theirs/q"]
-    np.testing.assert_array_equal(found.scores["ours"], [math.nan, 2.0])
-    assert found.signatures == {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
+    np.testing.assert_array_equal(found.values("ours", ""), [math.nan, 2.0])
+    signatures = {"ours": "bleu|v1", "theirs/p": "file two.jsonl", "theirs/q": "file two.jsonl"}
+    assert {name: scores.signature for name, scores in found.scores.items()} == signatures
 
 
 def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
@@ -85,8 +90,8 @@ def test_one_metric_may_have_a_file_per_system(tmp_path: Path) -> None:
     for file in (one, two):
         Path(f"{file}.meta.json").write_text('{"signature": "m|v1"}')
     found = read_scored(path, {"ours": [one, two]})
-    np.testing.assert_array_equal(found.scores["ours"], [1.0, 1.0, 2.0])
-    assert found.signatures == {"ours": "m|v1"}
+    np.testing.assert_array_equal(found.values("ours", ""), [1.0, 1.0, 2.0])
+    assert found.scores["ours"].signature == "m|v1"
 
     Path(f"{two}.meta.json").write_text('{"signature": "m|v2"}')
     assert faults_of(path, scores={"ours": [one, two]}) == [
@@ -157,3 +162,70 @@ def test_examples_to_train_on_have_no_scores(tmp_path: Path) -> None:
     path.write_text("id,text,scores.bleu\na,x,1\n")
     with pytest.raises(InputFaults, match=r"in.csv:2: keys must be among .*, found \"scores\""):
         read_examples(path)
+
+
+# ---- files of `+exp=score` ----
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a,\r1", "scores": {"coherence": 0.1, "x/y": -3.0}, "dropped_tokens": 0, "explanation": {"tokens": [1]}},
+    {"id": "=b\n", "scores": {"coherence": None, "x/y": 1e-300}, "dropped_tokens": 7, "reason": 'too "long"'},
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_rows_are_read_back_as_they_were(rows: Path, tmp_path: Path, ending: str) -> None:
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / f"out{ending}"
+    write_score_rows(rows, path, ["coherence", "x/y"])
+    faults: list[str] = []
+    found = [row for _, row in read_score_rows(path, faults)]
+    assert faults == []
+    assert [row.id for row in found] == [row["id"] for row in ROWS]
+    known = [{aspect: score for aspect, score in row["scores"].items() if score is not None} for row in ROWS]
+    assert [{a: score for a, score in row.scores.items() if score is not None} for row in found] == known
+
+
+def test_a_csv_file_has_a_column_per_aspect(rows: Path, tmp_path: Path) -> None:
+    write_score_rows(rows, tmp_path / "out.csv", ["coherence", "x/y"])
+    assert (tmp_path / "out.csv").read_bytes().decode() == (
+        "id,scores.coherence,scores.x/y,dropped_tokens,reason,explanation\n"
+        '"a,\r1","0.1","-3.0","0","","{""tokens"": [1]}"\n'
+        '"=b\n",,1e-300,7,"too ""long""",\n'
+    )
+    write_score_rows(rows, tmp_path / "out.csv.gz", ["coherence", "x/y"])
+    assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == (tmp_path / "out.csv").read_bytes()
+
+
+def test_a_jsonl_file_has_the_rows_as_they_are(rows: Path, tmp_path: Path) -> None:
+    write_score_rows(rows, tmp_path / "out.jsonl", ["coherence", "x/y"])
+    assert (tmp_path / "out.jsonl").read_bytes() == rows.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("id,score\na,1\n", '1: the header needs a column "id" and a column "scores.ASPECT", found ["id", "score"]'),
+        ("id,scores.q\na,x\n", '2: "q" of "scores" must be a valid number, found "x"'),
+        ("id,scores.q\na,1\na,2\n", '3: ids must be unique, but "a" is the id of line 2 too'),
+    ],
+)
+def test_faults_of_a_csv_file(tmp_path: Path, content: str, expected: str) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(content)
+    faults: list[str] = []
+    read_score_rows(path, faults)
+    assert faults == [f"{path}:{expected}"]
+
+
+def test_another_ending_is_refused(rows: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputFaults, match=r'must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"'):
+        write_score_rows(rows, tmp_path / "out.txt", ["coherence"])
+    assert not (tmp_path / "out.txt").exists()

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import nltk
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.faults import SettingFault
 from data.sentences import make_splitter, split_at_marks, split_english
 
 
-@given(st.text(max_size=200))
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=60))
 def test_english_sentences_lose_nothing_but_white_space(text: str) -> None:
     assert "".join("".join(split_english(text)).split()) == "".join(text.split())
 

@@ -1,11 +1,15 @@
 """Words: each rule on nasty texts; MARS's rule on every script, contractions, hyphens, numbers and pictures."""
 
+import marshal
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import data.words
 from core.example import count_words
 from data.words import (
     BLEU_SAFE,
@@ -84,7 +88,7 @@ def test_only_white_space_lies_between_words(text: str) -> None:
 
 
 @given(st.text(max_size=40) | st.text(alphabet="aZé0-'’.,/ n t s\u0301\u200d👍🏽🇫字[]", max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_only_white_space_lies_between_words_of_any_text(text: str) -> None:
     check_offsets(text)
 
@@ -111,7 +115,7 @@ def test_what_is_punctuation() -> None:
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="ab7'-. 字א,", max_size=6), st.text(alphabet="ab7'-. \u0301字א,", min_size=1, max_size=6))
 def test_a_text_that_begins_no_word_inside_leaves_the_words_before_it(before: str, after: str) -> None:
     """Unless it goes on with a mark, which may be a part of an abbreviation or repeat the mark before it."""
@@ -247,3 +251,10 @@ def test_raw_and_tokenised_text_get_one_spelling() -> None:
 def test_spelling_twice_changes_nothing_more(text: str) -> None:
     once = normal_spelling(text)
     assert normal_spelling(once) == once
+
+
+def test_a_cache_in_the_temporary_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"我": 1, "们喜": 10**9, "欢诗": 10**9, "歌": 1}, 2 * 10**9)))
+    data.words._segmenter.cache_clear()
+    assert data.words.split_chinese("我们喜欢诗歌") == ["我们", "喜欢", "诗歌"]

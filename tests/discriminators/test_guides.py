@@ -37,9 +37,8 @@ from discriminators.guides import (
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier
-from models.model import plain_token_ids
+from models.model import decode_tokens, plain_token_ids
 from models.tiny import train_tokenizer
-from models.tokens import decode_tokens
 from oumg.form import Form
 from oumg.guidance import Guidance
 from oumg.poetry import generate_poems

@@ -89,7 +89,7 @@ class PoemRuns:
 
     def check_song_ci(self, run_here: Callable[..., int], data: Path, folder: Path, inputs: int, *command: str) -> None:
         """Runs a command on a small part of the Song Ci: poems of one tune are one input, and every form is kept."""
-        few = ("data.held_out_fraction=0.95", f"inputs={inputs}", "model.generator.checked=20")
+        few = ("data.held_out_fraction=0.95", f"inputs={inputs}", "model.checked=20")
         where = ("data=songci", f"data.root={data}", f"outputs={folder}", f"run_dir={folder}/run")
         assert run_here(*command, *few, *where) == 0
         relative, forms = self.tables(folder / "run")

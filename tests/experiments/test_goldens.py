@@ -18,8 +18,8 @@ import pytest
 
 from core.example import Example
 from data.files import write_examples
-from tests.experiments.ctrl_eval.test_sentiment import TOY as CTRL_EVAL
-from tests.experiments.mars.test_story import TOY as MARS
+from tests.experiments.ctrl_eval.test_experiment import TOY as CTRL_EVAL
+from tests.experiments.mars.test_experiment import TOY as MARS
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("goldens.json")

@@ -13,11 +13,10 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from benchmarks.bench_paper_models import MODELS
+from benchmarks.shapes import build_random
 from core.example import Example
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
-from models.tiny import initialise_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of libraries that read folders without a card
 
@@ -52,9 +51,7 @@ def models(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         written = folder / name.replace(" ", "_").replace(",", "")
         if not written.exists():
             vocabulary, layers = VOCABULARIES[name]
-            kind, configure = MODELS[name]
-            model = initialise_model(kind.from_config, configure(layers), seed=0)
-            model.to(torch.bfloat16).save_pretrained(written)
+            build_random(name, layers).to(torch.bfloat16).save_pretrained(written)
             tokenizer = AutoTokenizer.from_pretrained(str(source / vocabulary))
             (like_llama(tokenizer) if "Llama" in name else tokenizer).save_pretrained(written)
         return written
@@ -288,7 +285,7 @@ VERSE = (
     *("data=songci", "data.held_out_fraction=0.5"),
     *(
         "model.generator.schedule.epochs=1",
-        "model.generator.checked=10",
+        "model.checked=10",
         "seeds=[0]",
         "kinds=[bilstm,bert]",
         "gallery=2",

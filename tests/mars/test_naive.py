@@ -3,9 +3,9 @@
 import pytest
 
 from core.faults import ExampleFaults
-from mars.cloze import Job
 from mars.masking import Blank, Kept
 from mars.naive import NaiveAugmenter
+from mars.references import Job
 from models.masked import MaskedLM, most_likely_at_masks
 from models.tiny import TinyBert
 

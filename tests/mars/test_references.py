@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from core.faults import ExampleFaults
-from mars.cloze import Augmented, Fill, Job
 from mars.masking import Blank, Kept
-from mars.references import load_or_augment
+from mars.references import Augmented, Fill, Job, load_or_augment
 
 
 class Counting:

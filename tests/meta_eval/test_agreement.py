@@ -237,8 +237,6 @@ def test_bad_arrays(arguments, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"confidence": 95}, "confidence must lie between 0 and 1, but is 95"),
-        ({"resamples": 0}, "resamples must be at least 1, but is 0"),
         ({"groups": ["a", "b"]}, r"one name per example \(3\), but has 2"),
         ({"groups": ["a", None, "b"]}, r"each example needs a name in inputs, but inputs\[1\] is None"),
     ],

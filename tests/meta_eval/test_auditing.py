@@ -66,7 +66,7 @@ def test_without_ratings_the_plain_correlation_decides():
     assert audit_length(set_["counts"], set_["lengths"]).counts_words
     clean = audit_length(set_["clean"], set_["lengths"])
     assert not clean.counts_words
-    assert clean.with_ratings.reason == "a correlation needs at least 3 examples, but there are 0"
+    assert clean.with_ratings.reason == "a correlation needs at least 3 scored examples, but there are 0"
     fewer_words = audit_length(-set_["counts"], set_["lengths"])
     assert fewer_words.counts_words
     assert fewer_words.with_length.value < -0.9
@@ -169,7 +169,7 @@ def test_audits_without_spread_have_a_reason():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: audit_length([1, 2], [1], [1, 2]), r"one shape \(n,\), but have \(2,\), \(1,\), \(2,\)"),
+        (lambda: audit_length([1, 2], [1], [1, 2]), r"one shape \(n,\), but have \(2,\) and \(1,\) and \(2,\)"),
         (lambda: audit_length([1, math.inf], [1, 2], [1, 2]), "must be finite"),
         (lambda: audit_damage([1, 2], [1, 2]), r"shapes \(n,\) and \(strengths, n\), but have \(2,\) and \(2,\)"),
         (lambda: audit_damage([1, math.inf], [[1, 2]]), "must be finite"),

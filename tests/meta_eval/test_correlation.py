@@ -66,7 +66,7 @@ def test_kendall_is_the_same_in_blocks(monkeypatch):
     x, y = rng.integers(0, 9, 50).astype(float), rng.normal(size=50)
     weights = rng.integers(0, 3, (7, 50)).astype(float)
     whole = kendall(x, y, weights)
-    monkeypatch.setattr("meta_eval.correlation.SIGN_BLOCK", 150)  # three columns at a time
+    monkeypatch.setattr("meta_eval.correlation.PAIR_BLOCK", 150)  # three columns at a time
     np.testing.assert_array_equal(kendall(x, y, weights), whole)
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.correlation import kendall, pearson, spearman
+from meta_eval.correlation import kendall, pairwise_accuracy, pearson, spearman
 from meta_eval.grouping import Layout, group, lay_out, system_means, undefined_groups
-from meta_eval.pairs import pairwise_accuracy
 
 # systems a, b, c on inputs 1, 2; a third input has equal ratings
 SYSTEMS = list("abcabcabc")

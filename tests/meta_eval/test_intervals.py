@@ -52,7 +52,7 @@ def test_bca_equals_scipys(statistic):
         method="BCa",
         rng=np.random.default_rng(3),
     ).confidence_interval
-    found = grouped_estimate(statistic, x, y, lay_out(40), resampling=Resampling(method="bca", resamples=300, seed=3))
+    found = grouped_estimate(statistic, x, y, lay_out(40), resampling=Resampling(interval="bca", resamples=300, seed=3))
     assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-9), pytest.approx(expected.high, abs=1e-9))
 
 
@@ -96,9 +96,9 @@ def test_over_both_is_wider_than_over_either():
 
 def test_batches_do_not_change_the_interval(monkeypatch):
     x, y = rated(30, 2)
-    whole = grouped_estimate(kendall, x, y, lay_out(30), resampling=Resampling(method="bca"))
+    whole = grouped_estimate(kendall, x, y, lay_out(30), resampling=Resampling(interval="bca"))
     monkeypatch.setattr("meta_eval.intervals.BATCH", 30 * 7)
-    assert grouped_estimate(kendall, x, y, lay_out(30), resampling=Resampling(method="bca")) == whole
+    assert grouped_estimate(kendall, x, y, lay_out(30), resampling=Resampling(interval="bca")) == whole
 
 
 def test_scores_that_are_missing_are_left_out_with_their_systems():
@@ -259,9 +259,9 @@ def test_the_values_on_resamples_are_returned():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"confidence": 95}, "confidence must lie between 0 and 1, but is 95"),
-        ({"resamples": 0}, "resamples must be at least 1, but is 0"),
-        ({"method": "bca", "over": "both"}, "BCa intervals need over=inputs or over=systems"),
+        ({"confidence": 95}, "confidence must be less than 1, but is 95"),
+        ({"resamples": 0}, "resamples must be greater than or equal to 1, but is 0"),
+        ({"interval": "bca", "over": "both"}, "BCa intervals need over=inputs or over=systems"),
     ],
 )
 def test_bad_settings(settings, message):

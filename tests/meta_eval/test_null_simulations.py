@@ -125,7 +125,7 @@ def test_intervals_of_correlations(method, n):
         y, seed = r * x + math.sqrt(1 - r * r) * noise, int(rng.integers(1 << 30))
         for statistic, truth in truths.items():
             found = grouped_estimate(
-                statistic, x, y, lay_out(n), resampling=Resampling(method=method, resamples=499, seed=seed)
+                statistic, x, y, lay_out(n), resampling=Resampling(interval=method, resamples=499, seed=seed)
             )
             covered[statistic] += found.low <= truth <= found.high
     print(f"{method} n={n}: { ({s.__name__: count / rounds for s, count in covered.items()}) }")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from meta_eval.pairs import calibrate_ties, kendall_c, pairwise_accuracy
+from meta_eval.correlation import calibrate_ties, kendall_c, pairwise_accuracy
 
 
 def plain(statistic, x, y, **settings) -> float:
@@ -80,7 +80,7 @@ def test_calibration_of_many_examples_draws_some(monkeypatch):
     y = rng.integers(0, 3, 400).astype(float)
     x = y + 0.2 * rng.normal(size=400)
     whole = calibrate_ties(x, y)
-    monkeypatch.setattr("meta_eval.pairs.LARGEST_CALIBRATION", 200)
+    monkeypatch.setattr("meta_eval.correlation.LARGEST_CALIBRATION", 200)
     assert calibrate_ties(x, y) == pytest.approx(whole, abs=0.1)
     assert calibrate_ties(x, y, seed=1) == calibrate_ties(x, y, seed=1)
 
@@ -104,7 +104,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=50), rng.integers(0, 3, 50).astype(float)
     whole = plain(pairwise_accuracy, x, y), plain(kendall_c, x, y)
-    monkeypatch.setattr("meta_eval.pairs.PAIR_BLOCK", 150)
+    monkeypatch.setattr("meta_eval.correlation.PAIR_BLOCK", 150)
     assert (plain(pairwise_accuracy, x, y), plain(kendall_c, x, y)) == whole
 
 

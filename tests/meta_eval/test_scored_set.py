@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import stats
 from core.example import Example
 from core.scores import Scores
 from data.corpus import RatedSet
-from meta_eval.agreement import Agreement
+from meta_eval.agreement import NOT_MEASURED, Agreement, note_cues
 from meta_eval.scored_set import ScoredSet
 
 
@@ -38,9 +39,8 @@ def test_a_row_has_the_correlations_of_the_scored_and_rated_examples() -> None:
     assert row.kendall.value == pytest.approx(0.8) == pytest.approx(stats.kendalltau(x, y)[0])
     assert row.spearman.reason == "an interval over inputs needs at least 30 of them, but there are 5"
     lengths = [1, 2, 4, 5, 6]
-    xy, xz, yz = (float(np.asarray(stats.spearmanr(*pair))[0]) for pair in ((x, y), (x, lengths), (y, lengths)))
-    assert row.word_count_spearman == pytest.approx(xz)
-    assert row.spearman_given_length == pytest.approx((xy - xz * yz) / ((1 - xz**2) * (1 - yz**2)) ** 0.5)
+    assert row.word_count_spearman == pytest.approx(stats.spearmanr(x, lengths)[0])
+    assert "cues need at least" in (row.beyond_cues.reason or "")
 
 
 def test_one_score_meets_every_rated_aspect_and_several_meet_their_namesakes() -> None:
@@ -100,3 +100,54 @@ def test_parts_of_a_set_keep_scores_ratings_and_reasons() -> None:
     assert whole.split_aspects().values("two/r", "q").tolist() == [0, 0, 0]
     assert np.isnan(whole.ratings("other")).all()
     assert whole.choose(["one"]).scores == {}
+
+
+def make_long_and_good(n: int = 200) -> ScoredSet:
+    """Texts that are rated by their length and by a quality that no cue shows, and three metrics of them."""
+    rng = np.random.default_rng(0)
+    words, quality = rng.integers(5, 60, n), rng.standard_normal(n)
+    texts = [" ".join(rng.choice(["red", "green", "blue", "cat", "dog", "sun", "moon", "is"], k)) for k in words]
+    examples = tuple(
+        Example(str(i), text, ratings={"q": float(words[i] / 20 + quality[i])}) for i, text in enumerate(texts)
+    )
+    metrics = {
+        "length": words + rng.standard_normal(n) * 8,
+        "quality": quality + rng.standard_normal(n),
+        "noise": rng.standard_normal(n),
+    }
+    return ScoredSet("toys", examples, {name: Scores({"s": values}, name) for name, values in metrics.items()})
+
+
+def test_agreement_beyond_cues_is_that_of_what_no_cue_shows() -> None:
+    found = make_long_and_good().add_cheap_cues().by_metric("q")
+    assert found["length"].spearman.low > 0.2
+    assert found["length"].beyond_cues.low < 0 < found["length"].beyond_cues.high
+    assert 0.5 < found["quality"].beyond_cues.value < 0.9
+    assert found["quality"].beyond_cues.low > found["quality"].spearman.value
+    assert found["cheap_cues"].spearman.low > 0.4
+    assert found["cheap_cues"].beyond_cues.reason == "these are the cues"
+    assert note_cues([*found.values()]) == [
+        "toys: no agreement beyond cheap cues (length, repetition, overlap) is shown for length (q)"
+    ]
+
+
+def test_sets_without_cues_have_no_row_of_them() -> None:
+    scored = make_long_and_good()
+    few = scored.take(range(20))
+    assert few.add_cheap_cues() is few
+    same = replace(scored, examples=tuple(replace(e, text="word") for e in scored.examples))
+    assert same.add_cheap_cues() is same
+    unrated = replace(scored, examples=tuple(replace(e, ratings={}) for e in scored.examples))
+    assert unrated.add_cheap_cues() is unrated
+    off = replace(scored, has_cues=False).by_metric("q")
+    assert {row.beyond_cues.reason for row in off.values()} == {NOT_MEASURED.reason}
+
+
+def test_unrated_examples_have_no_part_in_cheap_cues() -> None:
+    scored = make_long_and_good()
+    part = replace(
+        scored, examples=tuple(e if i < 150 else replace(e, ratings={}) for i, e in enumerate(scored.examples))
+    )
+    values = part.add_cheap_cues().values("cheap_cues", "q")
+    assert np.flatnonzero(np.isnan(values)).tolist() == list(range(150, 200))
+    np.testing.assert_array_equal(values[:150], scored.take(range(150)).add_cheap_cues().values("cheap_cues", "q"))

@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.faults import InputFaults
-from models.embedders import CachedEmbedder, WordVectors, load_embedder
-from models.encoders import Encoder, load_encoder
+from models.encoders import CachedEmbedder, Encoder, WordVectors, load_embedder, load_encoder
 
 
 def test_the_offline_encoder_is_the_default() -> None:

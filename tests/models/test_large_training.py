@@ -13,9 +13,8 @@ import torch
 from core.faults import SettingFault
 from models import training
 from models.causal import CausalLM
-from models.lora import Lora, add_lora
 from models.tiny import TinyGPT2
-from models.training import LanguageModelSchedule, LanguageModelTraining, Task, train_language_model
+from models.training import LanguageModelSchedule, LanguageModelTraining, Lora, Task, add_lora, train_language_model
 
 TRAINER = partial(pytorch_lightning.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False)
 TASKS = [Task([1], [5 + (i + j) % 40 for j in range(3 + i)]) for i in range(12)]

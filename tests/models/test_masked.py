@@ -11,7 +11,7 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.identity import folder_fingerprint, weights_fingerprint
+from models.loading import folder_fingerprint, weights_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
 from models.model import output_layer_given
 from models.tiny import TinyBert
@@ -134,7 +134,7 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
 
     assert share_right() < 0.2
     trainer = partial(Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
-    schedule = LanguageModelSchedule(epochs=60, batch_size=4, learning_rate=0.02)
+    schedule = LanguageModelSchedule(epochs=30, batch_size=4, learning_rate=0.02)
     train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
     assert share_right() > 0.5
 

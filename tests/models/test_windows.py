@@ -127,9 +127,10 @@ def test_texts_that_do_not_fit_are_all_named() -> None:
 
 
 def test_all_examples_that_would_lose_tokens_are_refused() -> None:
-    refuse_cut("reads 4 tokens", [0, 0])
+    refuse_cut("error", "reads 4 tokens", [0, 0])
+    refuse_cut("warn", "reads 4 tokens", [0, 3, 1])
     with pytest.raises(
         ExampleFaults, match="example 2: reads 4 tokens \\(3 too many\\): set truncation=warn"
     ) as faults:
-        refuse_cut("reads 4 tokens", [0, 3, 1])
+        refuse_cut("error", "reads 4 tokens", [0, 3, 1])
     assert [index for index, _ in faults.value.at] == [1, 2]

@@ -1,11 +1,42 @@
-"""Relative scores: cases worked by hand, seeds, weights."""
+"""Relative scores: cases worked by hand, weights, a slow bootstrap beside the intervals, properties."""
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
-from oumg.relative import accuracy, high_score_rate, high_score_rate_difference, tie_rate, upgrade_rate
+from oumg.relative import (
+    SCORES,
+    RelativeScores,
+    accuracy,
+    high_score_rate,
+    high_score_rate_difference,
+    relative_scores,
+    tie_rate,
+    upgrade_rate,
+)
+
+
+def scores(
+    human: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    inputs: Sequence[Hashable] | None = None,
+    human_inputs: Sequence[Hashable] | None = None,
+    **settings: float,
+) -> RelativeScores:
+    """Of one seed where the logits have one axis; without names every pair and its human text have an input."""
+    human, first, second = (np.atleast_2d(np.asarray(logits, dtype=float)) for logits in (human, first, second))
+    inputs = range(first.shape[1]) if inputs is None else inputs
+    return relative_scores(human, first, second, inputs, human_inputs or inputs, **settings)  # pyright: ignore[reportArgumentType]
+
+
+def values(found: RelativeScores) -> dict[str, float]:
+    return {name: getattr(found, name).value for name in SCORES}
 
 
 def logit(probabilities: list[float]) -> np.ndarray:
@@ -23,6 +54,8 @@ def test_the_case_worked_by_hand() -> None:
     assert tie_rate(D1, D2) == 0.25
     human = logit([0.8, 0.5, 0.4, 0.9])  # 2 of 4 right; of the outputs 8 - 3
     assert accuracy(human, D1, D2) == (2 / 4 + 5 / 8) / 2
+    expected = {"accuracy": 0.5625, "hsr_1": 0.5, "hsr_2": 0.25, "hsrd": 0.25, "ur": 0.5, "ties": 0.25}
+    assert values(scores(human, D1, D2)) == expected
 
 
 def test_accuracy_counts_each_side_by_its_weights() -> None:
@@ -39,11 +72,6 @@ def test_logits_that_saturate_the_sigmoid_are_no_ties() -> None:
     first, second = np.array([200.0, -900.0]), np.array([100.0, -901.0])
     assert upgrade_rate(first, second) == 1
     assert tie_rate(first, second) == 0
-
-
-def test_every_seed_has_its_score() -> None:
-    first, second = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, -1.0]]), np.zeros((3, 2))
-    assert upgrade_rate(first, second).tolist() == [0.5, 1.0, 0.0]
 
 
 def test_weights_count_texts() -> None:
@@ -71,3 +99,100 @@ def test_an_anchor_puts_systems_in_an_order() -> None:
     anchor = np.array([1.0, -1.0, -1.0, -1.0])
     assert high_score_rate_difference([1.0, 1.0, 1.0, -1.0], anchor) == 0.5
     assert high_score_rate_difference(-anchor, -anchor) == 0.0
+
+
+def test_seeds_are_pooled_by_their_mean_and_kept() -> None:
+    first, second = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, -1.0]]), np.zeros((3, 2))
+    found = scores(np.ones((3, 2)), first, second)
+    assert found.by_seed["hsr_1"] == (0.5, 1.0, 0.0)
+    assert found.hsr_1.value == pytest.approx(0.5)
+    assert found.by_seed["ur"] == (0.5, 1.0, 0.0)
+    assert found.ties.value == 0
+
+
+def slow_interval(statistic, number: int, resamples: int, seed: int) -> tuple[float, float]:
+    """A plain bootstrap: lists of drawn inputs."""
+    rng = np.random.default_rng(seed)
+    found = [statistic(rng.integers(0, number, number)) for _ in range(resamples)]
+    return float(np.percentile(found, 2.5)), float(np.percentile(found, 97.5))
+
+
+def test_intervals_are_those_of_a_plain_bootstrap() -> None:
+    rng = np.random.default_rng(1)
+    first, second, human = rng.normal(0.5, 1, (2, 80)), rng.normal(0, 1, (2, 80)), rng.normal(1, 1, (2, 80))
+    found = scores(human, first, second, resamples=6000, seed=3)
+    for name, statistic in {
+        "accuracy": lambda at: accuracy(human[:, at], first[:, at], second[:, at]).mean(),
+        "hsrd": lambda at: high_score_rate_difference(first[:, at], second[:, at]).mean(),
+        "ur": lambda at: upgrade_rate(first[:, at], second[:, at]).mean(),
+    }.items():
+        estimate = getattr(found, name)
+        assert (estimate.low, estimate.high) == pytest.approx(slow_interval(statistic, 80, 6000, 5), abs=0.013)
+
+
+def test_whole_inputs_are_drawn() -> None:
+    # Each input has four equal outputs: the interval is that of 20 inputs, not of 80 outputs.
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=20)
+    names = [f"input {i}" for i in range(20)]
+    repeated = scores(np.ones(20), np.repeat(one, 4), -np.ones(80), [n for n in names for _ in range(4)], names, seed=1)
+    plain = scores(np.ones(20), one, -np.ones(20), seed=1)
+    assert repeated.hsr_1 == plain.hsr_1
+    assert (repeated.pairs, repeated.inputs) == (80, 20)
+
+
+def test_inputs_of_unlike_size_weigh_by_their_outputs() -> None:
+    found = scores([1.0, 1.0, 1.0], [1.0, 1.0, 1.0, -1.0], [-1.0] * 4, "aaab", "abb")
+    assert found.hsr_1.value == 0.75
+    assert found.accuracy.value == (1 + 5 / 8) / 2
+
+
+def test_the_same_seed_gives_the_same_intervals_in_any_size_of_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(3, 50))
+    once = scores(*logits, seed=4)
+    assert once == scores(*logits, seed=4)
+    assert once != scores(*logits, seed=5)
+    monkeypatch.setattr("meta_eval.bootstrap.BATCH", 170)
+    assert once == scores(*logits, seed=4)
+
+
+def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    covered = 0
+    for i in range(120):
+        first, second = rng.normal(0.5, 1, 100), rng.normal(0, 1, 100)
+        ur = scores(np.ones(100), first, second, resamples=300, seed=i).ur
+        truth = 0.5 * (1 + math.erf(0.5 / 2))  # P(N(0.5, sqrt 2) > 0)
+        covered += ur.low <= truth <= ur.high
+    assert 0.9 <= covered / 120 <= 0.985
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=20))
+def test_exchanging_the_systems_turns_the_scores_round(logits: list[tuple[int, int]]) -> None:
+    first, second = np.array(logits, dtype=float).T
+    there, back = (scores(np.zeros(len(logits)), a, b) for a, b in ((first, second), (second, first)))
+    assert there.hsrd.value == -back.hsrd.value
+    assert there.hsrd.low == pytest.approx(-back.hsrd.high, nan_ok=True)  # one input has no interval
+    assert there.ur.value + back.ur.value + there.ties.value == pytest.approx(1)
+    assert there.accuracy.value == pytest.approx(back.accuracy.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [1.0, 2.0], [1.0]), r"paired by input, but have the shapes \(1, 2\) and \(1, 1\)"),
+        (([np.nan], [1.0], [1.0]), "finite, but 1 of human are not"),
+        (([], [1.0], [1.0]), "none empty, but human has"),
+        (([[1.0], [1.0]], [1.0], [1.0]), "equally many seeds, but these are 2 and 1"),
+        (([1.0, 2.0], [1.0], [1.0]), "1 names of 1 pairs and 1 of 2 human texts"),
+        (([1.0], [1.0], [1.0], ["a"], ["b"]), "needs outputs and a human text"),
+    ],
+)
+def test_logits_that_cannot_be_compared_are_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scores(*arguments)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        scores([1.0], [1.0], [1.0], confidence=95)
+    with pytest.raises(ValueError, match="resamples must be at least 1"):
+        scores([1.0], [1.0], [1.0], resamples=0)

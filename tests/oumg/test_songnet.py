@@ -14,7 +14,7 @@ from core.faults import SettingFault
 from models.training import LanguageModelSchedule, train_language_model
 from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
-from oumg.poetry import ContentOnly, FormConstraint, generate_poems
+from oumg.poetry import FormConstraint, generate_poems
 from oumg.songnet import SongNet, SongNetPlan, generation_inputs, poem_nll, row_symbols
 
 POEMS = [
@@ -98,13 +98,10 @@ def test_marks_are_left_alone_by_what_shapes_characters(songnet: SongNet) -> Non
         def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
             return torch.full_like(scores, -7.0)
 
-    constraint = FormConstraint(songnet, [Form.of("春，花花。")] * 2, prompt=3)
-    processor = ContentOnly(constraint, Forbid())
+    constraint = FormConstraint(songnet, [Form.of("春，花花。")] * 2, 3, Forbid())
     scores = torch.zeros(2, len(songnet.tokenizer))
-    at_character = processor(torch.zeros(2, 3, dtype=torch.long), scores)
-    assert (at_character == -7.0).all()
-    ids = torch.zeros(2, 4, dtype=torch.long)
-    forced = processor(ids, constraint(ids, scores))
+    assert (constraint(torch.zeros(2, 3, dtype=torch.long), scores) == -7.0).all()
+    forced = constraint(torch.zeros(2, 4, dtype=torch.long), scores)
     comma = songnet.tokenizer.convert_tokens_to_ids(MARKS[0])
     assert forced.argmax(-1).tolist() == [comma, comma]
     assert forced.isfinite().sum(-1).tolist() == [1, 1]

@@ -1,9 +1,6 @@
-"""Lock file, conda environment, CI and pre-commit: what a fresh machine installs and runs."""
+"""Lock file and conda environment: what a fresh machine installs."""
 
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,50 +64,3 @@ def test_conda_environment():
     python = next(p for p in packages if p.startswith("python="))
     assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
     assert pip["pip"] == ["-r requirements.lock", "-e ."]
-
-
-def test_ci_runs_the_checks_and_the_tests():
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    subprocess.run(["bash", "-n", script], check=True)
-    lines = script.read_text(encoding="utf-8").splitlines()
-    assert "set -euo pipefail" in lines
-    assert {"make check", "make test"} <= set(lines)
-
-
-def make_targets() -> dict[str, list[str]]:
-    """Target -> its command lines."""
-    targets: dict[str, list[str]] = {}
-    commands: list[str] = []
-    for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines():
-        if line.startswith("\t"):
-            commands.append(line.strip())
-        elif (match := re.match(r"([\w./-]+):(?!=)", line)) and not line.startswith("."):
-            commands = targets.setdefault(match[1], [])
-    return targets
-
-
-def test_make_has_the_promised_commands():
-    targets = make_targets()
-    assert {"run", "test", "check", "bench"} <= set(targets)
-    assert any("+exp=cdm_dialogue" in command for command in targets["run"])
-    assert any("pytest" in command for command in targets["test"])
-
-
-def test_pre_commit_and_make_check_run_the_same_tools_without_network():
-    configured = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    assert [repository["repo"] for repository in configured["repos"]] == ["local"]
-    hooks = configured["repos"][0]["hooks"]
-    assert all(hook["language"] == "system" and hook["entry"].startswith(".venv/bin/") for hook in hooks)
-    tools = {hook["entry"].removeprefix(".venv/bin/").split(" --")[0] for hook in hooks}
-    checks = {command.removeprefix("$(BIN)/").split(" --")[0].removesuffix(" .") for command in make_targets()["check"]}
-    assert tools == checks == {"ruff check", "ruff format", "basedpyright", "lint-imports", "vulture"}
-
-
-def test_pre_commit_reads_its_configuration():
-    checked = subprocess.run(
-        [sys.executable, "-m", "pre_commit", "validate-config", ROOT / ".pre-commit-config.yaml"],
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -17,8 +17,7 @@ from core.faults import InputFaults
 from core.stages import FILES, Stages
 from discriminators.discriminator import new_bilstm
 from experiments.run import main
-from models.checkpoints import SEALS, SealedCheckpoints, is_whole
-from models.fit import fit
+from models.fit import SEALS, SealedCheckpoints, fit, is_whole
 
 
 def truncate(content: bytes) -> bytes:

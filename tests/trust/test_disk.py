@@ -65,6 +65,7 @@ def test_scores_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pyte
     assert len((disk / "out.jsonl").read_text("utf-8").splitlines()) == ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_training_on_a_full_disk(disk: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     def train(place: str) -> int:

@@ -29,7 +29,7 @@ from data.files import read_examples, write_examples
 from data.scored import read_scored
 from data.text_files import read_texts
 from experiments.runner.configuration import compose_run
-from models.embedders import WordVectors
+from models.encoders import WordVectors
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = ["id", "text", "turns", "context", "prefix", "label", "references", "system", "group", "ratings", "scores", "x"]
@@ -198,8 +198,7 @@ def test_a_long_text_is_scored(name: str, text: str) -> None:
     assert len(scores) == 1
 
 
-def test_strange_settings_are_refused(tmp_path: Path) -> None:
-
+def test_strange_settings_are_refused_with_a_message() -> None:
     rng = random.Random(SEED)
     keys = [
         "metric",
@@ -215,9 +214,12 @@ def test_strange_settings_are_refused(tmp_path: Path) -> None:
         "hydra.x",
         "",
     ]
+    messages: list[str] = []
     for _ in range(max(10, CASES // 40)):
         settings = [f"{rng.choice(keys)}={rng.choice([*STRANGE, *NUMBERS])}" for _ in range(rng.randrange(1, 3))]
         try:
             compose_run(["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl", *settings])
         except SettingFault as refused:
-            str(refused).encode("utf-8")
+            messages.append(str(refused))
+    assert messages
+    assert all(message.strip() and message.encode("utf-8") for message in messages)

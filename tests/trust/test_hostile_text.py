@@ -15,13 +15,13 @@ from rich.console import Console
 
 from core.faults import fault, printable, shown
 from experiments.contracts import Outcome, Table
-from experiments.report.exports import to_latex, to_markdown, write_tables
 from experiments.report.plots import save_figure
-from experiments.report.tables import agreement_tables, terminal_tables
+from experiments.report.results import write_tables
+from experiments.report.tables import agreement_tables, terminal_tables, to_latex, to_markdown
 from experiments.run import main
 from experiments.runner.journal import journal
-from experiments.steering.demo import print_colored
-from experiments.steering.steps import WrittenToken
+from experiments.steering.generation import WrittenToken
+from experiments.steering.tables import print_colored
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 

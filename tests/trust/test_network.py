@@ -16,5 +16,8 @@ def test_another_machine_is_refused_and_remembered(network: Any) -> None:
 
 
 def test_this_machine_is_allowed() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        socket.create_connection(server.getsockname()).close()
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as ours:
+        theirs, _ = server.accept()
+        with theirs:
+            ours.sendall(b"here")
+            assert theirs.recv(4) == b"here"

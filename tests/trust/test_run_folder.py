@@ -1,6 +1,7 @@
 """A run changes only folders that are its own, one run at a time, and nothing before it begins."""
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,14 +27,25 @@ def snapshot(folder: Path) -> dict[str, tuple[int, str]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an input, and with the folder and the stages of a run."""
+    folder = tmp_path_factory.mktemp("earlier")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["experiments/run.py"])
+        (folder / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n', encoding="utf-8")
+        assert main([*SCORE, *FILES]) == 0
+    assert (folder / "here" / "results.json").is_file()
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder: an input, and the folder and the stages of an earlier run."""
+def place(earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder: a copy of `earlier`."""
+    shutil.copytree(earlier, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["experiments/run.py"])
-    (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n', encoding="utf-8")
-    assert main([*SCORE, *FILES]) == 0
-    assert (tmp_path / "here" / "results.json").is_file()
     return tmp_path
 
 

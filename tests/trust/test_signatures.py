@@ -32,8 +32,7 @@ from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from experiments.runner.listing import CONFIGS
 from mars.metric import MARS
 from models.causal import CausalLM
-from models.embedders import WordVectors
-from models.encoders import Encoder
+from models.encoders import Encoder, WordVectors
 from models.infilling import T5, Convention, Infiller
 from models.seq2seq import Seq2SeqLM
 from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5

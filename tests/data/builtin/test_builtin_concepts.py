@@ -28,13 +28,6 @@ def count_misused(event: Event) -> int:
     return sum(all(noun not in getattr(scene, part) for scene in scenes) for part, noun in parts.items())
 
 
-def test_same_seed_same_sentences_and_more_of_them() -> None:
-    some = generate_concept_sentences(50, seed=1)
-    assert generate_concept_sentences(80, seed=1)[:50] == some
-    assert generate_concept_sentences(50, seed=2) != some
-    assert len({example.text for example in some}) == 50
-
-
 def test_concepts_come_first_and_are_in_the_sentence() -> None:
     for example in generate_concept_sentences(200, seed=3):
         concepts, sentence = example.turns
@@ -61,11 +54,6 @@ def test_the_three_sentences_of_a_concept_set_differ_in_order_alone() -> None:
         assert len({tuple(sorted(example.text.split())) for example in three}) == 1
         assert len({example.text for example in three}) == 3
         assert [example.ratings["commonsense"] for example in three] == [1.0, 0.5, 0.0]
-
-
-def test_no_rated_concept_set_is_one_to_train_on() -> None:
-    trained = {example.group for example in generate_concept_sentences(5000, seed=0)}
-    assert not trained & {example.group for seed in range(3) for example in rated_concept_sentences(399, seed)}
 
 
 def test_sentences_to_train_on_are_made_without_misuse(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,11 @@
 """Built-in reviews and news: what is true in them, what each damage does, and what does not tell the quality."""
 
-import hashlib
-import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cache
-from itertools import islice
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
@@ -37,21 +35,10 @@ from data.builtin.controlled import (
 from data.builtin.news import NEWS
 from data.builtin.reserved import is_reserved
 from data.builtin.reviews import REVIEWS
-from data.corpus import Corpus
-from data.sets.attributes import builtin_news, builtin_reviews
 
+Rated = Callable[[str, int], tuple[Example, ...]]
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 WORLDS = pytest.mark.parametrize("world", [REVIEWS, NEWS], ids=["reviews", "news"])
-
-
-@cache
-def rated(name: str, seed: int) -> tuple[Example, ...]:
-    return rated_texts(REVIEWS if name == "review" else NEWS, 400, seed)
-
-
-@cache
-def many(name: str) -> tuple[Example, ...]:
-    return generate_texts(REVIEWS if name == "review" else NEWS, 20_000, 1)
 
 
 @cache
@@ -59,57 +46,23 @@ def drawn(name: str) -> tuple[tuple[Prompt, str, tuple[Sentence, ...]], ...]:
     """Undamaged texts with what is known of them."""
     world = REVIEWS if name == "review" else NEWS
     rng = random.Random(7)
-    prompts = islice(random_prompts(world, rng, reserved=False), 1000)
-    labels = [world.labels[i % len(world.labels)] for i in range(1000)]
+    prompts = islice(random_prompts(world, rng, reserved=False), 600)
+    labels = [world.labels[i % len(world.labels)] for i in range(600)]
     return tuple(
         (p, label, tuple(world.compose(rng, p, repeat_label(label)))) for p, label in zip(prompts, labels, strict=True)
     )
-
-
-def digest(examples: Iterable[Example]) -> str:
-    lines = (json.dumps([e.id, e.text, e.prefix, e.label, e.system, e.group, dict(e.ratings)]) for e in examples)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def words(text: str) -> list[str]:
     return [word.strip('.,:!"').lower() for word in text.split()]
 
 
-def rho(a: Sequence[float], b: Sequence[float]) -> float:
-    return float(np.asarray(spearmanr(a, b))[0])
-
-
 # ---- generation ----------------------------------------------------------------------------------------------------
-
-
-def test_same_seed_same_bytes() -> None:
-    assert digest(generate_texts(REVIEWS, 50, seed=1, verdicts=0.5)) == "d53af794eda58c47"
-    assert digest(generate_texts(NEWS, 50, seed=1, verdicts=0.5)) == "741223fbc0381e6e"
-    assert digest(rated_texts(REVIEWS, 40, seed=1)) == "54e8338769bb5d0a"
-    assert digest(rated_texts(NEWS, 40, seed=1)) == "9dcd9707fb55dce5"
 
 
 def test_labels_come_in_turn() -> None:
     assert [text.label for text in generate_texts(REVIEWS, 3, seed=0)] == ["negative", "positive", "negative"]
     assert [text.label for text in generate_texts(NEWS, 3, seed=0)] == ["computers", "politics", "religion"]
-
-
-@WORLDS
-def test_first_texts_stay_when_more_are_asked_for(world: World) -> None:
-    assert generate_texts(world, 10, 3, verdicts=0.5) == generate_texts(world, 20, 3, verdicts=0.5)[:10]
-    assert generate_texts(world, 0, 3) == ()
-    assert generate_texts(world, 5, 3) != generate_texts(world, 5, 4)
-
-
-@WORLDS
-def test_20000_distinct_texts_of_few_words(world: World) -> None:
-    texts = many(world.name)
-    assert len({e.text for e in texts}) == len(texts) == 20_000
-    counts = Counter(word for e in texts for word in words(e.text))
-    assert 700 <= len(counts) <= 1100
-    assert min(counts.values()) >= 50  # every word is seen often enough to be learned
-    labels = Counter(e.label for e in texts)
-    assert len(set(labels.values())) == 1
 
 
 @WORLDS
@@ -171,15 +124,15 @@ def test_sentences_come_in_one_order(world: World) -> None:
         assert places[-1] == len(ordered) - 1
         counts.update(places)
     assert sorted(counts) == list(range(7 if world is REVIEWS else 9))
-    assert 0 < min(counts.values()) < 500  # optional sentences are present in some texts only
+    assert 0 < min(counts.values()) < 300  # optional sentences are present in some texts only
 
 
 @WORLDS
 def test_the_label_is_carried_by_many_phrases(world: World) -> None:
     by_label: dict[str, Counter[str]] = {label: Counter() for label in world.labels}
-    for e in generate_texts(world, 4000, 5):
+    for e in generate_texts(world, 2000, 5):
         by_label[str(e.label)].update(set(words(e.text)))
-    n = 4000 / len(world.labels)
+    n = 2000 / len(world.labels)
     for label, counts in by_label.items():
         assert max(c for w, c in counts.items() if all(w not in o for k, o in by_label.items() if k != label)) < 0.5 * n
         assert not {word for each in world.label_words.values() for word in each} & set(counts)
@@ -209,13 +162,6 @@ def test_verdicts_say_the_label_before_or_after_the_same_texts(world: World) -> 
     assert 400 < places[False, False] < 600
     assert all(b.prefix for b in plain)
     assert generate_texts(world, 50, 6, verdicts=1.0)[0].text not in {e.text for e in plain}
-
-
-@WORLDS
-def test_excluded_texts_do_not_come(world: World) -> None:
-    first = generate_texts(world, 20, 5)
-    unwanted = {first[0].text, first[7].text}
-    assert not unwanted & {e.text for e in generate_texts(world, 20, 5, exclude=unwanted)}
 
 
 def test_slots_and_prompts_by_hand() -> None:
@@ -256,7 +202,7 @@ def test_the_world_is_whole(world: World) -> None:
 
 
 @WORLDS
-def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(world: World) -> None:
+def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(world: World, rated: Rated) -> None:
     examples = rated(world.name, 0)
     assert len({e.text for e in examples}) == len({e.id for e in examples}) == 400
     for start in range(0, 400, 4):
@@ -274,37 +220,29 @@ def test_rated_texts_begin_with_their_prefix_and_are_answers_of_four_systems(wor
 
 
 @WORLDS
-def test_systems_have_the_levels_of_their_shares(world: World) -> None:
+def test_systems_have_the_levels_of_their_shares(world: World, rated: Rated) -> None:
     found: Counter[tuple[str | None, str, float]] = Counter()
-    for seed in range(4):
-        found.update((e.system, a, round(e.ratings[a], 2)) for e in rated(world.name, seed) for a in ASPECTS)
+    found.update((e.system, a, round(e.ratings[a], 2)) for e in rated(world.name, 0) for a in ASPECTS)
     for system, able in SYSTEMS.items():
         for aspect in ASPECTS:
             shares = (ABLE if aspect in able else CARELESS)[aspect]
             for level in set(shares):
                 rating = round(1 - level / max(shares), 2)
-                assert found[system, aspect, rating] / 400 == pytest.approx(shares.count(level) / 8, abs=0.05)
+                assert found[system, aspect, rating] / 100 == pytest.approx(shares.count(level) / 8, abs=0.05)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @WORLDS
-def test_neither_length_nor_another_aspect_tells_the_quality(world: World, seed: int) -> None:
-    examples = rated(world.name, seed)
-    ratings = {aspect: [e.ratings[aspect] for e in examples] for aspect in ASPECTS}
-    for aspect in ASPECTS:
-        assert abs(rho([len(e.text.split()) for e in examples], ratings[aspect])) < 0.05
-        assert abs(rho([len(e.text) for e in examples], ratings[aspect])) < 0.1
-    for a, b in (("coherence", "consistency"), ("coherence", ASPECTS[2]), ("consistency", ASPECTS[2])):
-        assert abs(rho(ratings[a], ratings[b])) < 0.15
+def test_no_aspect_tells_the_quality_in_another(world: World, seed: int, rated: Rated) -> None:
+    for a, b in combinations(ASPECTS, 2):
+        one, other = ([e.ratings[aspect] for e in rated(world.name, seed)] for aspect in (a, b))
+        assert abs(float(np.asarray(spearmanr(one, other))[0])) < 0.15
 
 
 @WORLDS
-def test_training_texts_are_never_rated_ones(world: World) -> None:
-    train = {e.text for e in (*generate_texts(world, 8000, 0), *many(world.name))}
-    for seed in range(4):
-        assert train.isdisjoint(e.text for e in rated(world.name, seed))
-    rng = random.Random(0)
-    assert all(is_reserved(p.prefix + p.rest) for p in islice(random_prompts(world, rng, reserved=True), 50))
+def test_rated_beginnings_are_reserved(world: World) -> None:
+    prompts = islice(random_prompts(world, random.Random(0), reserved=True), 50)
+    assert all(is_reserved(p.prefix + p.rest) for p in prompts)
     assert not any(is_reserved(p.prefix + p.rest) for p, _, _ in drawn(world.name))
 
 
@@ -345,7 +283,7 @@ def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> 
     rng = random.Random(9)
     lenders = draw_foreign_sentences(world, rng)
     kinds: Counter[str] = Counter()
-    for _, _, sentences in drawn(world.name)[:300]:
+    for _, _, sentences in drawn(world.name)[:150]:
         if len(sentences) < controlled.LEAST_RATED:
             continue
         before = [s.text for s in sentences]
@@ -362,18 +300,4 @@ def test_incoherent_texts_have_foreign_and_displaced_sentences(world: World) -> 
             assert all(s.text in after for s in sentences if s.naming)
             here = {thing for s in sentences for thing in s.about}
             assert all(any(here.isdisjoint(s.about) for s in lenders if s.text == text) for text in foreign)
-    assert kinds["foreign"] > kinds["displaced"] > 100
-
-
-@pytest.mark.parametrize("build", [builtin_reviews, builtin_news])
-def test_what_an_experiment_reads(build: Callable[..., Corpus]) -> None:
-    made = build(train=300, held_out=40, rated=40, seed=2)
-    assert (len(made.train), len(made.held_out), len(made.rated[0].examples)) == (300, 40, 40)
-    assert made.synthetic
-    assert made.rated[0].synthetic
-    assert made.rated[0].name == made.name == build.__name__
-    assert list(made.labels) == sorted({str(e.label) for e in made.train})
-    parts = [{e.text for e in part} for part in (made.train, made.held_out, made.rated[0].examples)]
-    assert len(set.union(*parts)) == 380
-    assert any(e.prefix is None for e in made.train)
-    assert all(e.prefix for e in build(train=50, held_out=0, rated=4, verdicts=0.0).train)
+    assert kinds["foreign"] > kinds["displaced"] > 50

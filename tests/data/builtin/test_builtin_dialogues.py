@@ -1,15 +1,11 @@
-import hashlib
-import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import islice
 
-import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from core.example import Example
 from data.builtin.damage import (
@@ -27,12 +23,13 @@ from data.builtin.dialogues import generate_dialogues, lent_turns, random_dialog
 from data.builtin.world_files import Block
 
 SLOT = re.compile(r"\{(\+?)(my|your|our)\.(\w+)\}")
+Rated = Callable[[str, int], tuple[Example, ...]]
 DAMAGES = {"foreign_turn", "swapped_turns", "contradicted_fact", "repeated_turn", "garbled_words"}
 
 
 @cache
 def annotated() -> tuple[Dialogue, ...]:
-    return tuple(islice(random_dialogues(random.Random(11), reserved=False), 5000))
+    return tuple(islice(random_dialogues(random.Random(11), reserved=False), 4000))
 
 
 @cache
@@ -40,27 +37,8 @@ def clean_of_rated(seed: int, n: int = 400) -> tuple[tuple[str, ...], ...]:
     return tuple(d.turns for d in islice(random_dialogues(random.Random(seed), reserved=True), n))
 
 
-@cache
-def rated(seed: int) -> tuple[Example, ...]:
-    return rated_dialogues(400, seed)
-
-
-@cache
-def many() -> tuple[Example, ...]:
-    return generate_dialogues(20_000, 1)
-
-
 def words(turns: Iterable[str]) -> list[str]:
     return [token.strip(".,?") for turn in turns for token in turn.split()]
-
-
-def rho(a: Sequence[float], b: Sequence[float]) -> float:
-    return float(np.asarray(spearmanr(a, b))[0])
-
-
-def digest(examples: Iterable[Example]) -> str:
-    lines = (json.dumps([e.id, e.turns, e.label, e.group, dict(e.ratings)]) for e in examples)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def test_dialogues_to_train_on_are_made_without_damages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,17 +53,6 @@ def test_dialogues_to_train_on_are_made_without_damages(monkeypatch: pytest.Monk
 # ---- generation ----------------------------------------------------------------------------------------------------
 
 
-def test_same_seed_same_bytes() -> None:
-    assert digest(generate_dialogues(50, seed=1)) == "ef452c34b6dc3b5c786774b93586185f448a28fd54527d07670aa7a00160897c"
-    assert digest(rated_dialogues(50, seed=1)) == "3302eb0128ab85f3c460b365b5d80e79a43c144b2abaed3e654f36a922e812f1"
-
-
-def test_prefix_stays_when_more_are_asked_for() -> None:
-    assert generate_dialogues(10, 3) == generate_dialogues(20, 3)[:10]
-    assert generate_dialogues(0, 3) == ()
-    assert generate_dialogues(5, 3) != generate_dialogues(5, 4)
-
-
 def test_ids_and_shape() -> None:
     examples = generate_dialogues(300, 2)
     assert [e.id for e in examples[:2]] == ["builtin-2-0", "builtin-2-1"]
@@ -93,24 +60,6 @@ def test_ids_and_shape() -> None:
     assert {len(e.turns) for e in examples} == set(range(6, 13))
     assert all(5 <= len(turn.split()) <= 12 for e in examples for turn in e.turns)
     assert all(not e.text and not e.ratings and e.label is None for e in examples)
-
-
-def test_20000_distinct_dialogues() -> None:
-    assert len({e.turns for e in many()}) == 20_000
-
-
-def test_excluded_dialogues_do_not_come() -> None:
-    first = generate_dialogues(20, 5)
-    unwanted = [first[0].turns, first[7].turns]
-    rest = generate_dialogues(18, 5, exclude=unwanted)
-    assert [e.turns for e in rest] == [e.turns for i, e in enumerate(first) if i not in (0, 7)]
-
-
-def test_training_and_rated_dialogues_are_disjoint_for_equal_and_other_seeds() -> None:
-    train = {e.turns for e in (*generate_dialogues(3000, 0), *many())}
-    for seed in (0, 1, 2):
-        assert train.isdisjoint(clean_of_rated(seed))
-        assert train.isdisjoint(e.turns for e in rated(seed))
 
 
 def test_small_vocabulary_and_short_turns() -> None:
@@ -214,7 +163,7 @@ ALL = range(5)
 TALK = ("do you have a pet?", "i have a cat.", "what does your cat eat?", "my cat eats fish.", "bye.")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_replace_turn_by_hand(seed: int) -> None:
     pool = by_word_count(["it will rain today.", "my cat eats fish.", "rome is in the south of italy."])
     assert replace_turn(TALK, random.Random(seed), ALL, pool) in (
@@ -230,7 +179,7 @@ def test_replace_turn_needs_a_turn_that_is_not_there_yet() -> None:
     assert replace_turn(TALK, random.Random(0), [], by_word_count(["so."])) is None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_swap_turns_moves_a_question(seed: int) -> None:
     swapped = swap_turns(TALK, random.Random(seed), ALL)
     assert swapped is not None
@@ -246,7 +195,7 @@ def test_swap_turns_needs_two_different_ones() -> None:
     assert swap_turns(TALK, random.Random(0), free=[2]) is None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_repeat_turn_by_hand(seed: int) -> None:
     assert repeat_turn(TALK, random.Random(seed), ALL) in (
         (*TALK[:2], TALK[0], *TALK[3:]),
@@ -257,7 +206,7 @@ def test_repeat_turn_by_hand(seed: int) -> None:
     assert repeat_turn(TALK, random.Random(seed), free=[0]) is None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_garble_words_shuffles_without_a_vocabulary(seed: int) -> None:
     garbled = garble_words(("well , i have a cat !", "cat cat."), random.Random(seed), free=[0, 1])
     assert garbled is not None
@@ -268,7 +217,7 @@ def test_garble_words_shuffles_without_a_vocabulary(seed: int) -> None:
     assert sorted(tokens) == ["!", ",", "a", "cat", "have", "i", "well"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_garble_words_draws_from_the_vocabulary(seed: int) -> None:
     garbled = garble_words(TALK, random.Random(seed), ALL, vocabulary=["red", "do", "i", "what", "my"])
     assert garbled is not None
@@ -285,7 +234,7 @@ def test_garble_words_needs_different_words() -> None:
     assert ways == {None, ("no yes.",)}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_contradict_fact_by_hand(seed: int) -> None:
     cat = Fact(1, "pet", "cat", 3)
     facts = [[], [cat], [Fact(1, "pet", "cat", 3)], [Fact(1, "pet", "cat", 1), Fact(1, "food", "fish", 3)], []]
@@ -304,8 +253,8 @@ def test_contradict_fact_by_hand(seed: int) -> None:
 # ---- the rated set -------------------------------------------------------------------------------------------------
 
 
-def test_rated_levels_in_equal_shares() -> None:
-    examples = rated(0)
+def test_rated_levels_in_equal_shares(rated: Rated) -> None:
+    examples = rated("dialogues", 0)
     assert Counter(e.ratings["quality"] for e in examples) == dict.fromkeys((0.0, 0.25, 0.5, 0.75, 1.0), 80)
     assert [e.id for e in examples[:2]] == ["builtin-rated-0-0", "builtin-rated-0-1"]
     assert len({e.group for e in examples}) == 400
@@ -314,9 +263,9 @@ def test_rated_levels_in_equal_shares() -> None:
     assert min(kinds.values()) > 0.15 * kinds.total()
 
 
-def test_level_is_the_number_of_damages_on_different_turns() -> None:
-    for seed in range(3):
-        for e, clean in zip(rated(seed), clean_of_rated(seed), strict=True):
+def test_level_is_the_number_of_damages_on_different_turns(rated: Rated) -> None:
+    for seed in range(2):
+        for e, clean in zip(rated("dialogues", seed), clean_of_rated(seed), strict=True):
             kinds = e.label.split("+") if e.label else []
             changed = [i for i, (new, old) in enumerate(zip(e.turns, clean, strict=True)) if new != old]
             assert len(kinds) == len(set(kinds)) == round(4 * (1 - e.ratings["quality"]))
@@ -326,8 +275,8 @@ def test_level_is_the_number_of_damages_on_different_turns() -> None:
             assert e.label is not None or e.turns == clean
 
 
-def test_single_damages_are_what_they_are_called() -> None:
-    for e, clean in ((e, c) for s in range(5) for e, c in zip(rated(s), clean_of_rated(s), strict=True)):
+def test_single_damages_are_what_they_are_called(rated: Rated) -> None:
+    for e, clean in ((e, c) for s in range(2) for e, c in zip(rated("dialogues", s), clean_of_rated(s), strict=True)):
         changed = [i for i, (new, old) in enumerate(zip(e.turns, clean, strict=True)) if new != old]
         match e.label:
             case "swapped_turns":
@@ -372,13 +321,9 @@ def test_replace_turns_are_of_another_topic() -> None:
     assert lent.isdisjoint(own)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_length_does_not_tell_the_quality(seed: int) -> None:
-    quality = [e.ratings["quality"] for e in rated(seed)]
-    word_counts = [len(words(e.turns)) for e in rated(seed)]
-    characters = [len(e.full_text) for e in rated(seed)]
-    assert abs(rho(word_counts, quality)) < 0.05
-    assert abs(rho(characters, quality)) < 0.1
+def test_training_dialogues_are_none_of_the_clean_ones() -> None:
+    train = {e.turns for e in generate_dialogues(1000, 0)}
+    assert not any(train & set(clean_of_rated(seed)) for seed in range(2))
 
 
 def test_small_rated_sets() -> None:

@@ -1,11 +1,9 @@
 """Built-in stories and rated endings: what is true in them, and what does not tell their quality."""
 
-import hashlib
-import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations, islice
 
@@ -33,18 +31,9 @@ from data.builtin.stories import (
     word_counts,
 )
 
+Rated = Callable[[str, int], tuple[Example, ...]]
 FUNCTION_WORDS = "a an the in on of to and it its was were at by with her his him he she all up"
 SLOT = re.compile(r"\{(\w+)\}")
-
-
-@cache
-def rated(seed: int) -> tuple[Example, ...]:
-    return rated_stories(400, seed)
-
-
-@cache
-def many() -> tuple[Example, ...]:
-    return generate_stories(20_000, 1)
 
 
 @cache
@@ -56,37 +45,11 @@ def rho(a: Sequence[float], b: Sequence[float]) -> float:
     return float(np.asarray(spearmanr(a, b))[0])
 
 
-def digest(examples: Iterable[Example]) -> str:
-    lines = (json.dumps([e.id, e.text, e.context, e.label, e.group, e.references, dict(e.ratings)]) for e in examples)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
 def shared(a: str, b: str) -> int:
     return sum(min(n, word_counts(b)[word]) for word, n in word_counts(a).items())
 
 
 # ---- generation ----------------------------------------------------------------------------------------------------
-
-
-def test_same_seed_same_bytes() -> None:
-    assert digest(generate_stories(50, seed=1)) == "08ba4863aac46e3063f229e4758c741ef3857e768affe1f2c5eac4717fe41cfd"
-    assert digest(rated_stories(50, seed=1)) == "97d4ec1eb0e7ff6283db8114967b5fb389bbc4ae03cc8462a9b6fce3ccd97221"
-
-
-def test_prefix_stays_when_more_are_asked_for() -> None:
-    assert generate_stories(10, 3) == generate_stories(20, 3)[:10]
-    assert rated_stories(10, 3) == rated_stories(20, 3)[:10]
-    assert generate_stories(0, 3) == rated_stories(0, 3) == ()
-    assert generate_stories(5, 3) != generate_stories(5, 4)
-
-
-def test_20000_distinct_stories_of_few_words() -> None:
-    stories = many()
-    assert len({e.text for e in stories}) == len(stories) == 20_000
-    words = Counter(word for e in stories for word in word_counts(e.text).elements())
-    assert 500 <= len(words) <= 800
-    assert min(words.values()) >= 50  # every word is seen often enough to be learned
-    assert all(re.fullmatch("[a-z]+", word) for word in words)
 
 
 def test_a_story_is_its_context_and_one_more_sentence() -> None:
@@ -97,20 +60,6 @@ def test_a_story_is_its_context_and_one_more_sentence() -> None:
         assert e.text.count(".") == e.context.count(".") + 1
         assert not e.references
         assert not e.ratings
-
-
-def test_excluded_contexts_do_not_come() -> None:
-    first = generate_stories(20, 5)
-    unwanted = {str(first[0].context), str(first[7].context)}
-    rest = generate_stories(18, 5, exclude=unwanted)
-    assert not unwanted & {e.context for e in rest}
-    assert {e.text for e in rest} >= {e.text for e in first if e.context not in unwanted}
-
-
-def test_training_and_rated_contexts_are_disjoint_for_equal_and_other_seeds() -> None:
-    train = {e.context for e in (*generate_stories(5000, 0), *many())}
-    for seed in (0, 1, 2):
-        assert train.isdisjoint(e.context for e in rated(seed))
 
 
 # ---- the world -----------------------------------------------------------------------------------------------------
@@ -169,8 +118,9 @@ def test_foreign_parts_do_not_pass_for_right_ones() -> None:
 # ---- the rated set -------------------------------------------------------------------------------------------------
 
 
-def test_rated_levels_and_labels() -> None:
-    examples = rated(0)
+def test_rated_levels_and_labels(rated: Rated) -> None:
+    assert rated_stories(10, 3) == rated_stories(20, 3)[:10]
+    examples = rated("stories", 0)
     assert [e.ratings["quality"] for e in examples[:6]] == [1.0, 0.5, 0.0] * 2
     assert len(examples) == 400
     assert [e.id for e in examples[:2]] == ["builtin-ending-0-0", "builtin-ending-0-1"]
@@ -202,8 +152,8 @@ def clauses(example: Example, kind: str) -> set[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
-    for e in rated(seed):
+def test_rated_endings_are_what_their_labels_say(seed: int, rated: Rated) -> None:
+    for e in rated("stories", seed):
         context = Example("c", text=str(e.context))
         reference = Example("r", text=e.references[0])
         for kind in ("solution", "result"):
@@ -218,13 +168,11 @@ def test_rated_endings_are_what_their_labels_say(seed: int) -> None:
                 assert any(re.search(pattern(trouble), context.text) for trouble in OBSTACLES[right].troubles)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_neither_length_nor_shared_words_tell_the_quality(seed: int) -> None:
-    examples = rated(seed)
+@pytest.mark.parametrize("seed", range(2))
+def test_shared_words_do_not_tell_the_quality(seed: int, rated: Rated) -> None:
+    examples = rated("stories", seed)
     quality = [e.ratings["quality"] for e in examples]
     lengths = [word_counts(e.text).total() for e in examples]
-    assert abs(rho(lengths, quality)) < 0.05
-    assert abs(rho([len(e.text) for e in examples], quality)) < 0.05
     overlap = [shared(e.text, e.references[0]) / n for e, n in zip(examples, lengths, strict=True)]
     with_context = [shared(e.text, str(e.context)) / n for e, n in zip(examples, lengths, strict=True)]
     assert abs(rho(overlap, quality)) < 0.05
@@ -232,9 +180,9 @@ def test_neither_length_nor_shared_words_tell_the_quality(seed: int) -> None:
     assert np.mean(overlap) < 0.3
 
 
-def test_candidates_of_a_context_are_alike_in_length_and_overlap() -> None:
+def test_candidates_of_a_context_are_alike_in_length_and_overlap(rated: Rated) -> None:
     for start in range(0, 399, 3):
-        three = rated(1)[start : start + 3]
+        three = rated("stories", 1)[start : start + 3]
         assert len({(e.context, e.references) for e in three}) == 1
         assert len({word_counts(e.text).total() for e in three}) == 1
         assert len({shared(e.text, e.references[0]) for e in three}) == 1

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from core.faults import InputFaults, SettingFault
+from core.faults import SettingFault
 from data.prepare import prepare
-from data.sets.commongen import builtin_concepts, commongen, load_trinity
+from data.sets.commongen import commongen, load_trinity
 
 FIGURES = {"g_eval_gpt4": (0.8117, 0.6781), "g_eval_flan_t5": (0.6081, 0.5228), "g_eval_vicuna": (0.3699, 0.3273)}
 
@@ -70,21 +70,6 @@ def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
     write(root / "commongen_train/train.jsonl", concept_set("x", ["run", "team"], "the team runs"))
     with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
         commongen(root)
-
-
-def test_missing_files_are_named_with_their_origin(tmp_path: Path) -> None:
-    with pytest.raises(InputFaults) as found:
-        commongen(tmp_path)
-    message = str(found.value)
-    assert all(name in message for name in ("train.jsonl", "dev.jsonl", "trinity.jsonl"))
-    assert "python -m data.prepare commongen_trinity/trinity.jsonl" in message
-
-
-def test_builtin_concepts_have_all_parts() -> None:
-    found = builtin_concepts(train=20, held_out=6, rated=9)
-    assert (len(found.train), len(found.held_out), len(found.rated[0].examples)) == (20, 6, 9)
-    assert found.synthetic
-    assert builtin_concepts(train=20, held_out=6, rated=0).rated == ()
 
 
 def test_published_figures_of_g_eval(shared_data: Path) -> None:

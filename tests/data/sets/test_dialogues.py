@@ -15,15 +15,16 @@ from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import DownloadFault, PublicFile
 from data.files import write_examples
 from data.prepare import PUBLIC_FILES
-from data.sets.dialogues import builtin_dialogues, own_dialogues, public_dialogues
-from data.sets.public_dialogues import (
+from data.sets.dialogues import (
     FED_COHERENCE,
     FED_OVERALL,
-    load_daily_dialog,
+    TRAINING_FILES,
+    builtin_dialogues,
+    load_dialogues,
     load_dstc9,
     load_fed,
-    load_persona_chat,
-    load_topical_chat,
+    own_dialogues,
+    public_dialogues,
 )
 
 
@@ -41,23 +42,23 @@ def faults_of(path: Path, content: str | bytes, scored: bool) -> list[str]:
 
 def test_lines_without_a_score(tmp_path: Path):
     path = write(tmp_path / "talk.txt", b"\xef\xbb\xbfHi! </UTT>a\xe2\x80\xa8b</UTT>\r\nx</UTT>y</UTT>z</UTT>\r\n\r\n")
-    assert read_utt_lines(path, scored=False) == (
-        Example("talk-1", turns=("Hi! ", "a\u2028b")),
-        Example("talk-2", turns=("x", "y", "z")),
-    )
+    assert read_utt_lines(path, scored=False) == [
+        (1, Example("talk-1", turns=("Hi! ", "a\u2028b"))),
+        (2, Example("talk-2", turns=("x", "y", "z"))),
+    ]
 
 
 def test_lines_with_a_score(tmp_path: Path):
     path = write(tmp_path / "talk.txt", "Hi!</UTT>Yes.</UTT>2.6666666666666665\r\nx</UTT>y</UTT>1")
-    assert read_utt_lines(path, scored=True, aspect="coherence") == (
+    assert [example for _, example in read_utt_lines(path, scored=True, aspect="coherence")] == [
         Example("talk-1", turns=("Hi!", "Yes."), ratings={"coherence": 2.6666666666666665}),
         Example("talk-2", turns=("x", "y"), ratings={"coherence": 1.0}),
-    )
+    ]
 
 
 def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
     path = write(tmp_path / "talk.txt", "Hi!</UTT></UTT> </UTT>Yes.</UTT>1\n")
-    assert read_utt_lines(path, scored=True, drop_empty=True)[0].turns == ("Hi!", "Yes.")
+    assert read_utt_lines(path, scored=True, drop_empty=True)[0][1].turns == ("Hi!", "Yes.")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_dstc9_sample_is_what_its_readme_says(shared_data: Path):
 
 
 def test_unrated_sets_have_the_rows_of_their_readme(shared_data: Path):
-    topical, persona, daily = (load(shared_data) for load in (load_topical_chat, load_persona_chat, load_daily_dialog))
+    topical, persona, daily = (load_dialogues(shared_data, name) for name in TRAINING_FILES)
     counts = {name: sum(e.group == name for e in (*topical, *persona, *daily)) for name in (
         "topicalchat_valid.txt", "topicalchat_test.txt", "personachat_valid.txt",
         "dailydialog_validation.txt", "dailydialog_test.txt",
@@ -305,22 +306,6 @@ def test_one_dialogue_cannot_be_split(tmp_path: Path):
 def test_another_suffix_lists_those_allowed(tmp_path: Path):
     with pytest.raises(InputFaults, match=r'must end in one of .jsonl, .csv, .tsv, .txt, found ".json"'):
         own_dialogues(tmp_path / "train.json")
-
-
-def test_held_out_fraction_is_a_fraction(tmp_path: Path):
-    train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\nc</UTT>d</UTT>\n")
-    with pytest.raises(ValueError, match="at least 0 and below 1, but is 10"):
-        own_dialogues(train, held_out_fraction=10)
-
-
-def test_builtin_dialogues_keep_rated_ones_apart():
-    made = builtin_dialogues(train=40, held_out=10, rated=20, seed=3)
-    assert (made.name, made.synthetic, len(made.train), len(made.held_out)) == ("builtin", True, 40, 10)
-    (rated,) = made.rated
-    assert (rated.name, rated.synthetic, len(rated.examples)) == ("builtin", True, 20)
-    assert all(0 <= example.ratings["quality"] <= 1 for example in rated.examples)
-    assert not {e.turns for e in rated.examples} & {e.turns for e in (*made.train, *made.held_out)}
-    assert builtin_dialogues(train=40, held_out=10, rated=20, seed=3) == made
 
 
 def test_builtin_dialogues_refuse_a_rated_one_to_train_on(monkeypatch: pytest.MonkeyPatch):

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import data.sets.stories
 from core.example import Example
 from core.faults import InputFaults
 from core.settings import Number
-from data.download import DownloadFault, PublicFile, find_file, require_file
+from data.download import DownloadFault
 from data.records import Record, Text, read_records
+from data.sets.commongen import commongen
 from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
-from data.sets.songci import builtin_verse, load_songci, songci
-from data.sets.stories import RATED, builtin_stories, load_mans_roc, load_roc_plain, roc_stories
+from data.sets.songci import load_songci, songci
+from data.sets.stories import load_mans_roc, load_roc_plain, roc_stories
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -236,7 +236,7 @@ def test_unknown_sets_are_named(tmp_path: Path) -> None:
         qa_ratings(tmp_path, sets=["squad"])
 
 
-@pytest.mark.parametrize("load", [roc_stories, newsroom, qa_ratings, songci])
+@pytest.mark.parametrize("load", [roc_stories, newsroom, qa_ratings, songci, commongen])
 def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: Callable[..., object]) -> None:
     with pytest.raises(InputFaults) as found:
         load(tmp_path)
@@ -246,20 +246,6 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: 
     )
     with pytest.raises(DownloadFault, match="has no origin with a known checksum"):
         load(tmp_path, download=True)
-
-
-def test_a_file_is_fetched_only_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched: list[str] = []
-
-    def fetch(file: PublicFile, root: Path) -> Path:
-        fetched.append(file.name)
-        return write(Path(root) / file.name, MANS)
-
-    monkeypatch.setattr("data.download.fetch", fetch)
-    assert find_file(tmp_path, RATED.name) is None
-    for _ in range(2):
-        assert require_file(tmp_path, RATED, download=True) == tmp_path / RATED.name
-    assert fetched == [RATED.name]
 
 
 class Counted(Record):
@@ -272,35 +258,3 @@ def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", {"a": "b", "n": 1, "more": [None]}, {"a": "b", "n": True})
     assert read_records(path, Counted, faults) == [(1, Counted(a="b", n=1.0))]
     assert faults == [f'{path}:2: "n" must be a valid number, found true']
-
-
-# ---- the built-in sets ---------------------------------------------------------------------------------------------
-
-
-def test_builtin_stories_keep_contexts_apart() -> None:
-    made = builtin_stories(train=300, held_out=50, rated=30, seed=3)
-    assert (made.name, made.synthetic, len(made.rated[0].examples)) == ("builtin_stories", True, 30)
-    assert len(made.train) + len(made.held_out) == 350
-    parts = [{e.context for e in part} for part in (made.train, made.held_out, made.rated[0].examples)]
-    assert len(parts[1]) == 50
-    assert len(set.union(*parts)) == sum(map(len, parts))
-    assert builtin_stories(train=300, held_out=50, rated=30, seed=3) == made
-
-
-def test_builtin_stories_are_generated_without_the_rated_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[set[str]] = []
-
-    def generate(n: int, seed: int, exclude: set[str]) -> tuple[Example, ...]:
-        asked.append(exclude)
-        return tuple(Example(str(i), text=f"{i} .", context=str(i)) for i in range(n))
-
-    monkeypatch.setattr(data.sets.stories, "generate_stories", generate)
-    made = builtin_stories(train=3, held_out=1, rated=6)
-    assert asked == [{e.context for e in made.rated[0].examples}]
-
-
-def test_builtin_verse_is_split_by_poem() -> None:
-    verse = builtin_verse(train=240, held_out=60, seed=1)
-    assert (verse.name, verse.synthetic, len(verse.train), len(verse.held_out)) == ("builtin_verse", True, 240, 60)
-    assert not {e.text for e in verse.train} & {e.text for e in verse.held_out}
-    assert len({e.group for e in verse.train}) == 12

@@ -25,7 +25,7 @@ from data.files import read_examples, write_examples
 from experiments.cdm.experiment import TrainedPair, cut_dialogues, get_pooler, split_held_out
 from experiments.cdm.plans import NegativesPlan, PoolerPlan
 from experiments.contracts import Run
-from experiments.training.trained import Trained
+from experiments.training import Trained
 from models.tiny import TinyT5
 
 ROOT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ from cdm.infilling import Gaps, Windows, tokenise
 from cdm.negatives import Negatives
 from core.example import Example
 from experiments.cdm.tables import count_passes, non_word_share, rank_systems, word_count_auc
-from experiments.training.language_models import LanguageModelPlan
+from experiments.training import LanguageModelPlan
 from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
 from models.training import LanguageModelSchedule

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from core.faults import SettingFault
-from experiments.demo.demo import check_port
-from experiments.demo.page import import_gradio, make_example
+from experiments.demo.demo import check_gradio, check_port
+from experiments.demo.judging import make_example
 
 
 def test_a_port_that_another_program_uses_is_refused() -> None:
@@ -23,7 +23,7 @@ def test_a_port_that_another_program_uses_is_refused() -> None:
 def test_without_gradio_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gradio", None)
     with pytest.raises(SettingFault, match=r"judging-generated-text\[demo\]"):
-        import_gradio()
+        check_gradio()
 
 
 def test_the_lines_of_a_dialogue_are_its_turns() -> None:

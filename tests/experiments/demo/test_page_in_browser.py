@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from experiments.demo import page as demo_page
-from experiments.demo.page import DemoModels, DemoSettings, build_page, serve_page
+from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.steering import SideBySide
-from experiments.steering.steps import WrittenToken
+from experiments.steering.generation import WrittenToken
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("gradio")
+demo_page = pytest.importorskip("experiments.demo.page")
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
     pytest.skip("needs Chromium on the path", allow_module_level=True)
@@ -148,8 +148,9 @@ def test_two_files_are_compared_and_a_wrong_one_is_refused(
     uploads.last.set_input_files(tmp_path / "two.jsonl")
     page.locator("text=two.jsonl").first.wait_for()
     page.get_by_role("button", name="Compare").click()
-    page.locator("tr", has_text="wins, ties, losses").wait_for()
-    assert page.locator("tr", has_text="wins, ties, losses").locator("td").inner_text() == "2, 1, 0"
+    for name, count in (("wins", "2"), ("ties", "1"), ("losses", "0")):
+        page.locator("tr", has_text=name).wait_for()
+        assert page.locator("tr", has_text=name).locator("td").inner_text() == count
     page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).last.click()
     page.locator("input[type=file]").last.set_input_files(tmp_path / "wrong.jsonl")
     page.locator("text=wrong.jsonl").first.wait_for()
@@ -194,8 +195,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[[DemoModels | None], str]]:
 
     def served(models: DemoModels | None) -> str:
         settings = DemoSettings(models=str(tmp_path / "none"), port=free_port(), new_tokens=600)
-        pages.append(build_page(models or DemoModels.load(settings), settings))
-        return serve_page(pages[-1], settings)
+        pages.append(demo_page.build_page(models or DemoModels.load(settings), settings))
+        return demo_page.serve_page(pages[-1], settings)
 
     yield served
     for page in pages:

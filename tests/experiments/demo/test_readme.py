@@ -28,8 +28,3 @@ def test_a_command_on_the_tiny_models_runs(
     (tmp_path / "outputs" / "tiny").symlink_to(tiny_run)
     assert run_here(*shlex.split(command), "run_dir=here") == 0
     assert (tmp_path / "here" / "report.html").is_file()
-
-
-def test_the_readme_is_short_and_has_such_commands() -> None:
-    assert len(COMMANDS) >= 4
-    assert len(README.splitlines()) <= 250

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from core.faults import SettingFault
-from experiments.demo.page import DemoSettings
+from experiments.demo.demo import DemoSettings
 
 httpx, starlette = pytest.importorskip("httpx"), pytest.importorskip("starlette.applications")
 cors, responses = pytest.importorskip("starlette.middleware.cors"), pytest.importorskip("starlette.responses")

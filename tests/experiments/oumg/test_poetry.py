@@ -1,4 +1,4 @@
-"""+exp=oumg_poetry through the command line, at toy size."""
+"""+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size, and which poems they take."""
 
 import json
 from collections.abc import Callable
@@ -7,10 +7,25 @@ from typing import Any
 
 import pytest
 
+from core.example import Example
+from data.corpus import Corpus
+from experiments.oumg.poetry import (
+    PoemInputs,
+    PoetPlan,
+    choose_poems,
+    find_characters,
+    halve_inputs,
+    limit_tunes,
+)
+from experiments.training import LanguageModelPlan
+from models.training import LanguageModelSchedule
 from oumg.relative import SCORES
+from oumg.songnet import Poems, SongNetPlan
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
 TOY = (*SMALL, "data.train=600", "data.held_out=48")
+MODEL = SongNetPlan(8, 1, 1, n_positions=64, min_count=2)
+POET = PoetPlan(LanguageModelPlan(MODEL, LanguageModelSchedule(1, 1e-3, batch_size=2), Poems()))
 
 
 def test_g1_against_g2_and_against_itself(
@@ -51,36 +66,104 @@ def test_g1_against_g2_and_against_itself(
     assert poem_runs.stages(tmp_path) == before
 
 
+def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, poem_runs: Any) -> None:
+    command = ("+exp=guided_poetry", *TOY, "guide_k=6", "model.guides.bilstm.prefixes=3", f"outputs={tmp_path}")
+    assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
+    (row,), forms = poem_runs.tables(tmp_path / "unguided")
+    assert (row["guide"], row["k"], row["rule"], row["alpha"]) == ("causal", 6, "normalised", 0.0)
+    assert (row["system_1"], row["system_2"], row["n"]) == ("guided", "unguided", 6)
+    assert (row["ties"], row["ur"], row["hsrd"]) == (1.0, 0.0, 0.0)
+    assert {**forms["guided"], "texts": ""} == {**forms["unguided"], "texts": ""}
+    figures = json.loads((tmp_path / "unguided/results.json").read_text("utf-8"))["figures"]
+    assert row["perplexity"] == pytest.approx(figures["perplexity of the unguided poems"])
+    written = poem_runs.written(tmp_path)
+    assert len(written) == 3
+    assert len({tuple(poems) for poems in written}) == 2  # of one half, and twice the same of the other
+
+    assert run_here(*command, "guide=bilstm", "rule=fudge", "alpha=8", f"run_dir={tmp_path}/guided") == 0
+    (row,), forms = poem_runs.tables(tmp_path / "guided")
+    assert (row["guide"], row["rule"], row["alpha"]) == ("bilstm", "fudge", 8.0)
+    assert row["ties"] < 1
+    assert forms["guided"]["form_kept"] == 1.0
+    assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
+    notes = json.loads((tmp_path / "guided/results.json").read_text("utf-8"))["notes"]
+    assert any("learned at most 3 prefixes of each text" in note for note in notes)
+    report = (tmp_path / "guided/report.html").read_text("utf-8")
+    assert "characters of the guided poems that the guide does not know" in report
+    assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
+    names = [name.split("-")[0] for name in poem_runs.stages(tmp_path)]
+    assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
+
+
 @pytest.mark.slow
-def test_song_ci(run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any) -> None:
-    poem_runs.check_song_ci(run_here, shared_data, tmp_path, 60, "+exp=oumg_poetry", *SMALL, "g1_k=4", "g2_k=3")
+@pytest.mark.parametrize(
+    ("poems", "command"), [(60, "+exp=oumg_poetry g1_k=4 g2_k=3"), (200, "+exp=guided_poetry guide_k=6")]
+)
+def test_song_ci(
+    run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any, poems: int, command: str
+) -> None:
+    poem_runs.check_song_ci(run_here, shared_data, tmp_path, poems, *SMALL, *command.split())
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("experiment", "setting", "message"),
     [
-        (
-            ["+exp=oumg_poetry", "g2_k=200"],
-            "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000",
-        ),
-        (["+exp=oumg_poetry", "g1_k=9000"], "g1_k = 9000, which needs 9000 characters"),
-        (["+exp=oumg_poetry", "g1_k=0"], "g1_k must be greater than or equal to 1, but is 0"),
-        (["+exp=oumg_poetry", "g2_k=0"], "g2_k must be greater than or equal to 1, but is 0"),
-        (["+exp=oumg_poetry", "input=line"], "input must be 'tune' or 'poem', but is 'line'"),
-        (["+exp=oumg_poetry", "inputs=49"], "inputs must be at most the 48 held_out poems"),
-        (["+exp=oumg_poetry", "per_tune=0"], "per_tune must be greater than or equal to 1, but is 0"),
-        (
-            ["+exp=oumg_poetry", "per_tune=2", "inputs=25"],
-            "the 23 held_out poems, 2 of a tune, that the generator",
-        ),
-        (["+exp=oumg_poetry", "inputs=3"], "at least 4 inputs are needed, but the 3 held_out poems have 3"),
-        (["+exp=oumg_poetry", "kinds=[lstm]"], "kinds must be some of bilstm, bert, but 'lstm'"),
-        (["+exp=oumg_poetry", "seeds=[0,0]"], "seeds must be non-empty and without duplicates, but is [0, 0]"),
-        (["+exp=oumg_poetry", "test_fraction=1"], "test_fraction must be less than 1, but is 1"),
+        ("oumg_poetry", "g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
+        ("oumg_poetry", "g1_k=9000", "g1_k = 9000, which needs 9000 characters"),
+        ("oumg_poetry", "g1_k=0", "g1_k must be greater than or equal to 1, but is 0"),
+        ("oumg_poetry", "input=line", "input must be 'tune' or 'poem', but is 'line'"),
+        ("oumg_poetry", "inputs=49", "inputs must be at most the 48 held_out poems"),
+        ("oumg_poetry", "per_tune=2 inputs=25", "the 23 held_out poems, 2 of a tune, that the generator"),
+        ("oumg_poetry", "inputs=3", "at least 4 inputs are needed, but the 3 held_out poems have 3"),
+        ("oumg_poetry", "kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm'"),
+        ("guided_poetry", "guide_k=5000", "guide_k = 5000, which needs 5000 characters"),
+        ("guided_poetry", "alpha=-1", "alpha must be greater than or equal to 0, but is -1"),
+        ("guided_poetry", "rule=best", "rule must be 'normalised' or 'fudge', but is 'best'"),
+        ("guided_poetry", "guide=lstm", "model.guides.lstm"),
     ],
 )
 def test_settings_that_are_wrong_are_reported(
-    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], settings: list[str], message: str
+    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], experiment: str, setting: str, message: str
 ) -> None:
-    assert run_here(*TOY, *settings) == 2
+    assert run_here(*TOY, f"+exp={experiment}", *setting.split()) == 2
     assert message in capsys.readouterr().err
+
+
+def test_halves_share_no_input() -> None:
+    poems = [Example(f"{tune}{i}", text="春。", prefix=tune, group=tune) for tune in "甲乙丙丁戊" for i in range(3)]
+    first, second = halve_inputs(poems, seed=0)
+    assert (len({p.group for p in first}), len({p.group for p in second})) == (2, 3)
+    assert not {p.group for p in first} & {p.group for p in second}
+    assert {*first, *second} == set(poems)
+
+
+def poem(number: int, tune: str, text: str) -> Example:
+    return Example(f"p{number}", text=text, prefix=tune, group=tune)
+
+
+TRAIN = tuple(poem(i, "甲", text) for i, text in enumerate(("春花。", "春月。", "花月。", "春楼。")))
+HELD_OUT = tuple(poem(4 + i, "乙", text) for i, text in enumerate(("花春。", "月春。", "楼春。")))
+DATA = Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True)
+
+
+def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:
+    known = find_characters(POET, DATA)
+    assert known == {*"甲春花月"}  # 楼 occurs once
+    poems, notes = choose_poems(DATA, POET, PoemInputs("poem"), known, fewest=2)
+    assert [each.text for each in poems] == ["花春。", "月春。"]
+    assert "1 of 3 held_out poems are left out: they hold a character that the generator cannot write" in notes
+
+
+def test_poems_can_be_those_that_the_generator_learned() -> None:
+    poems, _ = choose_poems(DATA, POET, PoemInputs("poem", poems="train"), find_characters(POET, DATA), fewest=2)
+    assert [each.text for each in poems] == ["春花。", "春月。", "花月。"]
+
+
+def test_a_tune_with_many_poems_gives_as_many_as_it_may() -> None:
+    poems = [Example(f"{tune}{i}", text="春。", prefix=tune) for tune, n in (("甲", 9), ("乙", 2)) for i in range(n)]
+    assert limit_tunes(poems, None) == poems
+    kept = limit_tunes(poems, 3)
+    assert [poem.prefix for poem in kept] == ["甲"] * 3 + ["乙"] * 2
+    assert kept == limit_tunes(poems[::-1], 3)[::-1]
+    assert [poem.id for poem in kept[:3]] != ["甲0", "甲1", "甲2"]
+    assert set(limit_tunes(poems, 2)) < set(kept)

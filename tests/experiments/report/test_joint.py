@@ -3,16 +3,19 @@
 import math
 from typing import Any
 
-from experiments.report.exports import to_markdown
 from experiments.report.joint import joint_rows, plot_joint, plot_trade_off, trade_off_rows
+from experiments.report.tables import to_markdown
 from meta_eval.bootstrap import Estimate
 
 
 def job(gamma: str, table: dict[str, float | None], **settings: str) -> dict[str, Any]:
+    place = {"set": "s", "aspect": "a"}
     rows = [
-        {"metric": m, "set": "s", "aspect": "a", "spearman": v, "spearman_interval": [v, v]} for m, v in table.items()
+        {"metric": m, **place, "spearman": v, "spearman_interval": [v, v], "table": "agreement"}
+        for m, v in table.items()
     ]
-    return {"settings": {"x.gamma": gamma, **settings}, "table": [*rows, {"other": 1}]}
+    other = {"metric": "cdm", **place, "spearman": 9.0, "table": "Correlation of systems"}
+    return {"settings": {"x.gamma": gamma, **settings}, "table": [*rows, other]}
 
 
 JOBS = [job("0.5", {"cdm": 0.25, "count": 0.0}), job("-1", {"resampled": 0.5, "count": None}), {"settings": {}}]

@@ -14,7 +14,6 @@ from core.scores import Scores
 from experiments.contracts import Outcome, Table
 from experiments.report import results
 from experiments.report.disagreements import list_disagreements
-from experiments.report.exports import write_tables
 from experiments.report.page import duration, render
 from experiments.report.tables import (
     AGREEMENT_CELLS,
@@ -34,7 +33,7 @@ NAN = math.nan
 
 def row(metric: str, spearman: float, set: str = "toys", aspect: str = "quality") -> Agreement:
     estimates = Estimate(0.5, NAN, NAN), Estimate(spearman, -0.25, 0.75), Estimate(NAN, NAN, NAN)
-    return Agreement(metric, set, aspect, 3, *estimates, 0.1, 0.2, 1, 0, True)
+    return Agreement(metric, set, aspect, 3, *estimates, 0.1, estimates[0], 1, 0, True)
 
 
 def circumstances() -> results.Circumstances:
@@ -60,8 +59,9 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["table"][0]["pearson_interval"] == [None, None]
     assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
-    intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall")}
-    assert set(read["table"][0]) == set(AGREEMENT_CELLS) | intervals
+    intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall", "beyond_cues")}
+    assert set(read["table"][0]) == {*AGREEMENT_CELLS, *intervals, "table"}
+    assert read["table"][0]["table"] == "agreement"
 
 
 def test_numbers_of_numpy_are_written_as_python_s() -> None:
@@ -188,7 +188,9 @@ def other_table() -> Table:
 def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere(tmp_path: Path) -> None:
     outcome = Outcome("sig", tables=[other_table()])
     found = results.results(outcome, circumstances())["table"]
-    assert found[0] == {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]}
+    assert found[0] == {"judge": "<bilstm>", "n": 3, "ur": 0.75, "ur_interval": [0.5, 0.875], "seeds": [0, 1]} | {
+        "table": "Two systems"
+    }
     assert found[1]["ur_interval"] == [None, None]
     assert shown_columns(other_table().rows) == ["judge", "n", "ur"]
     assert flat_cells(other_table().rows[0]) == {
@@ -212,7 +214,7 @@ def test_another_table_is_whole_in_the_results_and_without_lists_elsewhere(tmp_p
 
 
 def test_tables_are_exported(tmp_path: Path) -> None:
-    write_tables(Outcome("sig", [row("a_b", 0.5)], tables=[other_table(), Table("Empty", "", [])]), tmp_path)
+    results.write_tables(Outcome("sig", [row("a_b", 0.5)], tables=[other_table(), Table("Empty", "", [])]), tmp_path)
     names = {"agreement", "two_systems"}
     assert {file.name for file in (tmp_path / "tables").iterdir()} == {
         f"{n}.{s}" for n in names for s in ("csv", "md", "tex")
@@ -275,7 +277,7 @@ def test_names_from_data_stay_in_their_folder_and_are_text_on_the_page(tmp_path:
     folder = tmp_path / "inner" / "run"
     folder.mkdir(parents=True)
     results.write_plots(outcome, folder)
-    write_tables(outcome, folder)
+    results.write_tables(outcome, folder)
     results.write_scores(outcome, folder)
     page = render(outcome, circumstances(), folder / "plots")
     assert "<script>alert" not in page

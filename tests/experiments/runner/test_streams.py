@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.runner.streams import StandardStream
+from experiments.runner.terminal import StandardStream
 
 RUN = Path(__file__).parents[3] / "experiments" / "run.py"
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -31,7 +31,7 @@ def test_what_nobody_reads_is_dropped(unread: StandardStream) -> None:
 
 
 def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
-    code = "import sys; from experiments.runner.streams import open_streams; open_streams(); print('\\u2588')"
+    code = "import sys; from experiments.runner.terminal import open_streams; open_streams(); print('\\u2588')"
     environment = {**os.environ, **ASCII, "PYTHONPATH": str(RUN.parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"\\u2588\n"), done.stderr

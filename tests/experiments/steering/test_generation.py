@@ -1,37 +1,82 @@
-"""Continuations: a strength of 0 is unguided, padding changes nothing, guidance moves the guide's logit."""
+"""Prompts and continuations: a strength of 0 is unguided, padding changes nothing, steps are those of a whole text."""
 
 import copy
 import time
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from core.example import Example
+from core.faults import InputFaults
+from data.corpus import Corpus
+from data.sets.attributes import builtin_reviews
 from discriminators.guides import CausalGuide
-from experiments.steering.findings import make_guidance, steered_continuations
-from experiments.steering.generation import continue_prompts, measure_overhead
-from experiments.steering.prompts import encode_prompts
-from experiments.steering.settings import TextSampling
+from experiments.steering.generation import (
+    TextSampling,
+    choose_prompts,
+    continue_prompts,
+    describe_step,
+    encode_prompts,
+    make_guidance,
+    measure_overhead,
+    write_tokens,
+)
 from models.causal import CausalLM
-from oumg.guidance import Guidance
+from models.model import decode_tokens
+from oumg.guidance import Guidance, GuidedStep
 
 SAMPLING = TextSampling(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))
+PROMPT = "the red cat"
+NOTE = (
+    "mine has no prefixes, so the prompts are the first {} words of held-out texts of all labels, and some may show a "
+    "label themselves; sampling.prompts sets others"
+)
+
+
+def test_prompts_come_from_the_settings_or_the_data() -> None:
+    data = builtin_reviews(train=8, held_out=4, rated=16)
+    given = TextSampling(2, 1, 4, 4, (0,), prompts=[" The food ", "A", "B"])
+    assert choose_prompts(data, given) == (["The food", "A"], [])
+    found, _ = choose_prompts(data, TextSampling(3, 2, 6, 4, (0, 1)))
+    assert len(set(found)) == 3
+    assert set(found) <= {e.prefix for e in data.rated[0].examples}
+
+
+def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: Callable[..., Corpus]) -> None:
+    held_out = [Example(f"h{i}", text=f"{word} is a word.", label="xy"[i // 3]) for i, word in enumerate("abcdef")]
+    data = own_data(["t", "u"], ["x", "y"], [*held_out, Example("short", text="g is", label="y")])
+    assert choose_prompts(data, TextSampling(3, 1, 4, 4, (0,), prompt_words=2)) == (
+        ["a is", "c is", "e is"],
+        [NOTE.format(2)],
+    )
+    assert choose_prompts(data, TextSampling(9, 1, 4, 4, (0,), prompt_words=1)) == (list("abcdefg"), [NOTE.format(1)])
+    chinese = own_data(["t", "u"], ["x", "y"], [Example("h", text="今天天气很好。", label="x")])
+    assert choose_prompts(chinese, TextSampling(3, 1, 4, 4, (0,))) == (["今天天"], [NOTE.format(3)])
+    prefixed = own_data(["t", "u"], ["x", "y"], [*held_out, Example("p", text="Once more.", prefix="Once ", label="y")])
+    assert choose_prompts(prefixed, TextSampling(3, 1, 4, 4, (0,))) == (["Once"], [])
+    with pytest.raises(InputFaults, match=r"mine has no held-out texts to take prompts from: set sampling\.prompts"):
+        choose_prompts(own_data(["t", "u"], ["x", "y"]), TextSampling(3, 1, 4, 4, (0,)))
+
+
+def encode(lm: CausalLM, *prompts: str, new_tokens: int = 6) -> list[list[int]]:
+    return list(encode_prompts(lm, prompts, new_tokens).values())
 
 
 def steered(
     lm: CausalLM, guide: CausalGuide, prompts: list[list[int]], strength: float, k: int = 5, rule: Any = "normalised"
 ) -> list[list[int]]:
-    return steered_continuations(lm, prompts, make_guidance(lm, guide, rule, strength, k), k, SAMPLING)
+    return continue_prompts(lm, prompts, SAMPLING, k, make_guidance(lm, guide, rule, strength, k))
 
 
 @pytest.mark.parametrize("rule", ["normalised", "fudge"])
 def test_a_strength_of_0_is_the_unguided_generator_token_for_token(lm: CausalLM, guide: CausalGuide, rule: Any) -> None:
-    prompts = encode_prompts(lm, ["the cat", "a", "the red cat sat on"], 6)
-    unguided = [
-        ids
-        for seed in (0, 1)
-        for ids in continue_prompts(lm, prompts, samples=2, new_tokens=6, batch_size=4, seed=seed, k=5)
-    ]
+    prompts = encode(lm, "the cat", "a", "the red cat sat on")
+    unguided = continue_prompts(lm, prompts, SAMPLING, 5)
     assert steered(lm, guide, prompts, 0, rule=rule) == unguided
     guided = steered(lm, guide, prompts, 8, rule=rule)
     assert guided != unguided
@@ -43,20 +88,20 @@ def test_what_pads_the_prompts_changes_nothing(lm: CausalLM, guide: CausalGuide)
     tokenizer = copy.deepcopy(lm.tokenizer)
     tokenizer.pad_token = None  # as GPT-2's: its start token pads
     bare = CausalLM(lm.model, tokenizer)
-    prompts = encode_prompts(bare, ["the cat", "a", "the red cat sat on"], 6)
+    prompts = encode(bare, "the cat", "a", "the red cat sat on")
     assert steered(bare, guide, prompts, 4) == steered(lm, guide, prompts, 4)
 
 
 def test_a_text_ends_with_its_end_token(lm: CausalLM) -> None:
     end = lm.tokenizer.eos_token_id
-    found = continue_prompts(lm, encode_prompts(lm, ["the"], 24), 64, 24, 64, seed=0, k=len(lm.tokenizer))
+    found = continue_prompts(lm, encode(lm, "the"), TextSampling(1, 64, 24, 64, seeds=(0,)), len(lm.tokenizer))
     assert any(end in ids for ids in found)
     assert all(end not in ids[:-1] for ids in found)
     assert all(ids[-1] == end or len(ids) == 24 for ids in found)
 
 
 def test_a_strong_guide_moves_its_own_logit(lm: CausalLM, guide: CausalGuide) -> None:
-    prompts = encode_prompts(lm, ["the cat", "a dog"], 6)
+    prompts = encode(lm, "the cat", "a dog")
     means = [
         float(np.mean(guide.logits([str(lm.tokenizer.decode(ids)) for ids in rows])))
         for rows in (steered(lm, guide, prompts, strength, 20) for strength in (0, 50))
@@ -78,5 +123,59 @@ def test_the_overhead_is_that_of_generation_alone(
         return Guidance(guide, lm.tokenizer, 2.0, 5)
 
     monkeypatch.setattr(time, "perf_counter", tick)
-    prompts = encode_prompts(lm, ["the cat"], 2)
+    prompts = encode(lm, "the cat")
     assert measure_overhead(lm, prompts, new_tokens=2, k=5, guidance=build, repeats=1) == 1.0
+
+
+def guidance_of(lm: CausalLM, guide: CausalGuide):
+    made = partial(Guidance, guide, lm.tokenizer, 4.0, 6, "normalised", "text")
+    return lambda watch: made(watch=watch)
+
+
+@torch.no_grad()
+def test_each_step_is_that_of_the_whole_text(lm: CausalLM, guide: CausalGuide) -> None:
+    tokens = list(write_tokens(lm, encode(lm, PROMPT)[0], 8, 6, 0, guidance_of(lm, guide)))
+    ids = encode(lm, PROMPT)[0]
+    for token in tokens:
+        likeliest = lm.model(torch.tensor([ids])).logits[0, -1].topk(6)
+        before = likeliest.values.softmax(-1).numpy()
+        np.testing.assert_allclose([c.before for c in token.candidates], before, rtol=1e-4)
+        chosen = token.candidates[token.chosen]
+        assert token.moved == pytest.approx(np.log(chosen.after / chosen.before), abs=1e-4)
+        ids.append(int(likeliest.indices[token.chosen]))
+    assert PROMPT + "".join(token.text for token in tokens) == decode_tokens(lm.tokenizer, ids)
+
+
+def test_without_guidance_nothing_moves_and_no_attribute_is_known(lm: CausalLM) -> None:
+    for token in write_tokens(lm, encode(lm, PROMPT)[0], 4, 6, 0):
+        assert token.moved == 0
+        assert all(c.before == c.after and c.attribute is None for c in token.candidates)
+
+
+def test_two_texts_written_by_turns_are_those_written_alone(lm: CausalLM, guide: CausalGuide) -> None:
+    write = partial(write_tokens, lm, encode(lm, PROMPT)[0], 6, 6)
+    alone = [list(write(1, guidance_of(lm, guide))), list(write(2))]
+    first, second = zip(*zip(write(1, guidance_of(lm, guide)), write(2), strict=False), strict=True)
+    assert [list(first), list(second)] == [row[: len(first)] for row in alone]
+    assert any(alone[1] != list(write(seed)) for seed in range(3, 9))
+
+
+def test_a_token_is_computed_when_it_is_asked_for(lm: CausalLM, guide: CausalGuide) -> None:
+    steps: list[GuidedStep] = []
+    writing = write_tokens(
+        lm,
+        encode(lm, PROMPT)[0],
+        20,
+        6,
+        0,
+        lambda watch: guidance_of(lm, guide)(lambda step: (steps.append(step), watch(step))),
+    )
+    assert len(list(islice(writing, 3))) == len(steps) == 3
+
+
+def test_the_attribute_is_the_probability_of_the_logit(lm: CausalLM) -> None:
+    scores = torch.tensor([[1.0, 0.0]])
+    step = GuidedStep(torch.tensor([[5, 6]]), scores, torch.tensor([[0.0, -np.log(3)]]), scores.flip(1))
+    token = describe_step(lm, step, 1, "x")
+    assert [c.attribute for c in token.candidates] == pytest.approx([0.5, 0.25])
+    assert token.moved == pytest.approx(1.0)

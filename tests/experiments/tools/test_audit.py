@@ -231,7 +231,7 @@ def test_every_metric_has_a_card() -> None:
     assert not {*config.metrics} & {*config.unaudited}
 
 
-def test_metrics_that_cannot_be_audited_say_what_they_need(run_here: Here, tmp_path: Path) -> None:
+def test_each_metric_is_audited_or_says_what_it_needs(run_here: Here, tmp_path: Path) -> None:
     (tmp_path / "cards").mkdir()
     small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
     unaudited = (
@@ -240,22 +240,14 @@ def test_metrics_that_cannot_be_audited_say_what_they_need(run_here: Here, tmp_p
         "+unaudited.bleurt.metric._partial_=true",
         "+unaudited.bleurt.needs=a model that learned human ratings",
     )
-    more = ("metrics=[word_count]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
+    more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
     assert run_here("+exp=audit_table", *small, *unaudited, *more) == 0
-    rows = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    assert rows[-1] == {"metric": "bleurt", "needs": "a model that learned human ratings"}
+    *rows, last = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
+    assert last == {"metric": "bleurt", "needs": "a model that learned human ratings", "table": "Not audited"}
     card = (tmp_path / "cards" / "bleurt.md").read_text(encoding="utf-8")
     assert card.startswith("# bleurt\n\nThe output of the model for (reference, text)")
     assert card.endswith("\n\nNot audited: it needs a model that learned human ratings.\n")
     assert "| [bleurt](bleurt.md) | a model that" in (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
-
-
-def test_each_metric_is_audited_on_a_set_with_what_it_needs(run_here: Here, tmp_path: Path) -> None:
-    (tmp_path / "cards").mkdir()
-    small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
-    more = ("metrics=[word_count,rouge_1]", "resamples=20", "texts=6", "cards=cards", "run_dir=here")
-    assert run_here("+exp=audit_table", *small, *more) == 0
-    rows = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     assert [(row["metric"], row["set"], row["n"]) for row in rows] == [
         ("word_count", "builtin_reviews", 6),
         ("rouge_1", "builtin_stories", 6),

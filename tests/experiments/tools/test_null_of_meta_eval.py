@@ -11,13 +11,13 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from experiments.tools.meta_eval import Comparison, MetricPair, compare_pair
 from meta_eval.grouping import Grouping
 from meta_eval.intervals import Drawn, Resampling
+from meta_eval.ranking import Comparison, MetricPair, compare_pair
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_set
 
-TESTS = ("permutation_p", "bootstrap_p", "williams_p")
+TESTS = ("p_value", "bootstrap_p", "williams_p")
 CLUSTERED, UNCLUSTERED = (30, 8), (100, 1)
 KINDS = ("pearson", "spearman", "kendall")
 
@@ -25,7 +25,7 @@ KINDS = ("pearson", "spearman", "kendall")
 @pytest.fixture(autouse=True)
 def no_detectable_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no test, and slow."""
-    monkeypatch.setattr("experiments.tools.meta_eval.detectable_difference", lambda *_, **__: math.nan)
+    monkeypatch.setattr("meta_eval.ranking.detectable_difference", lambda *_, **__: math.nan)
 
 
 def draw_study(rng: np.random.Generator, inputs: int, systems: int, over: Drawn = "inputs") -> ScoredSet:
@@ -83,7 +83,7 @@ def check_rates(pairs: Sequence[MetricPair], *defined: str) -> None:
 
 def test_clustered_studies() -> None:
     """PERM-BOTH, one swap per output, rejects .19 of such studies, and Williams' test .19."""
-    check_rates(compare_often(300, CLUSTERED, "pearson", "global", permutations=99), "permutation_p", "bootstrap_p")
+    check_rates(compare_often(300, CLUSTERED, "pearson", "global", permutations=99), "p_value", "bootstrap_p")
 
 
 def test_unclustered_studies() -> None:
@@ -94,21 +94,21 @@ def test_unclustered_studies() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("grouping", ["global", "per_input", "per_system"])
 def test_clustered_studies_in_every_grouping(kind: str, grouping: Grouping) -> None:
-    check_rates(compare_often(1000, CLUSTERED, kind, grouping), "permutation_p", "bootstrap_p")
+    check_rates(compare_often(1000, CLUSTERED, kind, grouping), "p_value", "bootstrap_p")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_unclustered_studies_by_every_correlation(kind: str) -> None:
     williams = () if kind == "kendall" else ("williams_p",)
-    check_rates(compare_often(3000, UNCLUSTERED, kind, "global"), "permutation_p", "bootstrap_p", *williams)
+    check_rates(compare_often(3000, UNCLUSTERED, kind, "global"), "p_value", "bootstrap_p", *williams)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grouping", get_args(Grouping))
 def test_studies_clustered_by_system(grouping: Grouping) -> None:
     """8 inputs, 30 systems; a metric has an error for each system, and other systems are drawn."""
-    check_rates(compare_often(1000, (8, 30), "pearson", grouping, "systems"), "permutation_p", "bootstrap_p")
+    check_rates(compare_often(1000, (8, 30), "pearson", grouping, "systems"), "p_value", "bootstrap_p")
 
 
 @pytest.mark.parametrize(("grouping", "over"), [("system_means", "inputs"), ("global", "both"), ("per_input", "both")])

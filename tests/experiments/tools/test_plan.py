@@ -104,10 +104,10 @@ def test_a_pilot_without_spread_is_refused_before_the_run(
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("correlation=2", "correlation must lie between -1 and 1, but is 2"),
-        ("between_raters=0", "between_raters must lie between 0 and 1, but is 0"),
-        ("power=80", "power must lie between 0 and 1, but is 80"),
-        ("raters=[0]", "raters must be numbers above 0, but is [0]"),
+        ("correlation=2", "correlation must be less than 1, but is 2"),
+        ("between_raters=0", "between_raters must be greater than 0, but is 0"),
+        ("power=80", "power must be less than 1, but is 80"),
+        ("raters=[0]", "raters[0] must be greater than or equal to 1, but is 0"),
         ("spread_inputs=-1", "spreads must be 0 or more"),
     ],
 )

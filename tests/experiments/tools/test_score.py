@@ -253,8 +253,8 @@ def test_scores_in_a_csv_file_are_joined_by_id(run_here: Here, tmp_path: Path) -
     write_texts(tmp_path / "in.jsonl", 5)
     assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.csv") == 0
     found = read_scored(tmp_path / "in.jsonl", {"words": tmp_path / "out.csv"})
-    assert found.scores["words"].tolist() == [1, 2, 3, 4, 5]
-    assert found.signatures["words"].startswith("word_count")
+    assert found.values("words", "").tolist() == [1, 2, 3, 4, 5]
+    assert found.scores["words"].signature.startswith("word_count")
 
 
 def test_a_pipe_gives_the_texts_and_takes_the_scores(

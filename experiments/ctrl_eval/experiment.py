@@ -1,0 +1,309 @@
+"""CTRLEval on controlled text: the metric, its ablations and baselines against ratings (Ke et al. 2022, section 4)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from transformers import AutoTokenizer
+
+from baselines.bartscore import BartScore
+from baselines.bleurt import Bleurt
+from baselines.perplexity import InfillingPerplexity, Perplexity
+from baselines.perturbation import perturb_as_union, perturb_for_discriminator
+from baselines.word_count import WordCount
+from core.example import Example
+from core.faults import SettingFault
+from core.scores import Metric, Scores, fields
+from core.stages import fingerprint
+from ctrl_eval.ensemble import Weights
+from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequencies
+from ctrl_eval.metric import CTRLEval
+from data.corpus import Corpus
+from data.sentences import split_english
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
+from discriminators.texts import LabelledText
+from experiments.contracts import Outcome, Run
+from experiments.ctrl_eval.plots import plot_analyses
+from experiments.ctrl_eval.tables import Analyses, Evaluated, tabulate
+from experiments.presentation import present
+from experiments.training import (
+    DiscriminatorPlan,
+    LanguageModelPlan,
+    Pretrained,
+    Trained,
+    find_or_train,
+    use_pretrained,
+)
+from meta_eval.scored_set import ScoredSet
+from models.loading import load_pretrained
+from models.seq2seq import Seq2SeqLM
+
+COUNT = "count"  # instead of the file of a table
+DISCRIMINATOR = "discriminator_"  # begins the names of the discriminators
+
+
+@dataclass(frozen=True)
+class CtrlEvalPlan:
+    """The metric and its baselines.
+
+    Attributes:
+        infiller: the backbone: pretrained, or trained here.
+        metric: makes the metric of a model's name or folder.
+        causal: the language model of `perplexity`.
+        discriminator: how the discriminators of `discriminator` and `union` are trained; None leaves these rows out.
+        bart: the model of `bartscore`; None leaves the row out.
+        bleurt: the model of `bleurt`; None leaves the row out.
+        iwf: the file of the IWF table; `count` counts the training texts; None takes the table that was released with
+            the data, and counts where none was. Notes and signature name a counted table.
+        iwf_tokenizer: the model whose tokens are counted, or were counted in `iwf`; None for the backbone.
+        pattern_functions: adds rows for the pattern functions of BARTScore (no mask) and of PPL-GPT (no mask, and the
+            target begins with the source) with the same backbone, as in Table 5.
+        device, dtype: of the baselines; discriminators stay in float32.
+    """
+
+    infiller: LanguageModelPlan | Pretrained
+    metric: partial[CTRLEval]
+    causal: LanguageModelPlan | Pretrained
+    discriminator: DiscriminatorPlan | None = None
+    bart: str | None = None
+    bleurt: str | None = None
+    iwf: str | None = None
+    iwf_tokenizer: str | None = None
+    pattern_functions: bool = False
+    device: str = "cpu"
+    dtype: str = "float32"
+
+
+def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: Analyses) -> Outcome:
+    """CTRLEval, other weights and pattern functions (Table 5), and baselines (Tables 3-4), on rated sets.
+
+    `data` has labelled texts, and rated ones with prefix and label.
+
+    Raises InputFaults for a rated set without the example to show and for a missing table, SettingFault for a table
+    that cannot fit the backbone and for `iwf=count` without texts.
+    """
+    analyses.check(data.rated)
+    models, table = train(run, data, plan)
+    metrics = make_metrics(plan, models["infiller"], table)
+    scored = score_sets(run, data, metrics, make_baselines(plan, models, metrics["ctrleval"]))
+    tables = {each.name: tabulate(each, evaluated, analyses, run.seed) for each, evaluated in scored}
+    plots = {
+        f"{figure}_{each.name}": drawn
+        for each, evaluated in scored
+        for figure, drawn in plot_analyses(each, evaluated, tables[each.name], analyses, run.seed).items()
+    }
+    discriminators = {name: model for name, model in models.items() if name.startswith(DISCRIMINATOR)}
+    frequencies = metrics["ctrleval"].frequencies
+    notes = explain_frequencies(data, frequencies)
+    if not discriminators:
+        notes.append(f"no discriminators: {data.name} has no labelled texts to train on, or none were asked for")
+    return present(
+        run,
+        [each for each, _ in scored],
+        models,
+        [table for found in tables.values() for table in found.values()],
+        notes,
+        settings={"data": data.name, "iwf": None if frequencies is None else frequencies.name},
+        plots=plots,
+        figures={
+            f"{name} held-out AUC": max(point["val/auc"] for point in model.curve if "val/auc" in point)
+            for name, model in discriminators.items()
+        },
+        synthetic=data.synthetic,
+    )
+
+
+def train(run: Run, data: Corpus, plan: CtrlEvalPlan) -> tuple[dict[str, Trained], str | None]:
+    """The models of the plan by name, and the IWF table; None without a table and without texts to count.
+
+    Raises as `ctrleval`.
+    """
+    table = choose_table(data, plan)
+    train, held_out = ([example.full_text for example in part] for part in (data.train, data.held_out))
+    models = {"infiller": find_or_train(run, "infiller", plan.infiller, train, held_out)}
+    if table is None and train:
+        counted = use_pretrained(plan.iwf_tokenizer) if plan.iwf_tokenizer else models["infiller"]
+        table = str(find_or_count_frequencies(run, counted, train) / FILE_NAME)
+    models["causal"] = find_or_train(run, "causal", plan.causal, train, held_out)
+    if plan.discriminator and data.train:
+        models |= train_discriminators(run, plan.discriminator, data)
+    return models, table
+
+
+def choose_table(data: Corpus, plan: CtrlEvalPlan) -> str | None:
+    """The file of the IWF table: the named one, or the one that was released with the data; None to count texts.
+
+    Raises as `ctrleval`.
+    """
+    if plan.iwf == COUNT:
+        if not data.train:
+            raise SettingFault(
+                f"model.iwf=count needs texts to train on, but {data.name} has none; set data.attributes"
+            )
+        return None
+    released = next((rated.iwf for rated in data.rated if rated.iwf is not None), None)
+    if plan.iwf is not None or released is None:
+        return plan.iwf
+    if plan.iwf_tokenizer is None and isinstance(plan.infiller, LanguageModelPlan):
+        raise SettingFault(
+            f"the word frequencies that were released with {data.name} are those of PEGASUS's tokens, but the backbone "
+            "is trained here; set model.iwf_tokenizer to a PEGASUS, or model.iwf=count"
+        )
+    return str(released())
+
+
+def find_or_count_frequencies(run: Run, model: Trained, texts: Sequence[str]) -> Path:
+    """The folder of the IWF table over the sentences of the training texts, a stage."""
+
+    def build(folder: Path) -> None:
+        sentences = (sentence for text in texts for sentence in split_english(text))
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, model.source)
+        count_frequencies(sentences, tokenizer).save(folder / FILE_NAME)
+
+    with run.timed("word frequencies"):
+        depends = {"tokenizer": model.identity, "train": fingerprint(texts)}
+        return run.stages.get("iwf", depends, build, version=VERSION)
+
+
+def explain_frequencies(data: Corpus, frequencies: WordFrequencies | None) -> list[str]:
+    """A note on word frequencies that are not the released ones."""
+    if frequencies is None:
+        return [f"{data.name} has no texts to count word frequencies in: all targets of a text weigh alike"]
+    if not frequencies.sentences:
+        return []
+    what = f"counted over {frequencies.sentences} sentences ({frequencies.name})"
+    return [f"the word frequencies that weigh the targets of ctrleval are not the released ones, but {what}"]
+
+
+def train_discriminators(run: Run, plan: DiscriminatorPlan, data: Corpus) -> dict[str, Trained]:
+    """The discriminators of the baselines, which learn the labelled texts, by name.
+
+    `quality` tells human texts from perturbed ones (coherence and consistency), `label` tells all labels apart
+    (attribute relevance), and `union` tells human texts from UNION's negatives. The negatives are perturbed here; the
+    code that damages the built-in rated sets has no part in it.
+    """
+    texts = [example.full_text for example in data.train[: plan.per_class]]
+    per_label = None if plan.texts is None else plan.texts // len(data.labels)
+    of_labels = [
+        LabelledText((example.full_text,), number, group=example.id)
+        for number, label in enumerate(data.labels)
+        for example in [e for e in data.train if e.label == label][:per_label]
+    ]
+    learned = {
+        "quality": (plan, pair_texts(texts, perturb_for_discriminator(texts, run.seed))),
+        "label": (replace(plan, build=partial(plan.build, labels=list(data.labels))), of_labels),
+        "union": (plan, pair_texts(texts, perturb_as_union(texts, run.seed))),
+    }
+    names = {f"{DISCRIMINATOR}{kind}": what for kind, what in learned.items()}
+    return {name: find_or_train(run, name, *what, seed=run.seed) for name, what in names.items()}
+
+
+def pair_texts(texts: Sequence[str], negatives: Sequence[str | None]) -> list[LabelledText]:
+    """Each text and its negative; texts without a negative are left out."""
+    return [
+        LabelledText((segment,), label, group=str(i))
+        for i, (text, negative) in enumerate(zip(texts, negatives, strict=True))
+        if negative is not None
+        for label, segment in ((1, text), (0, negative))
+    ]
+
+
+def make_metrics(plan: CtrlEvalPlan, backbone: Trained, table: str | None) -> dict[str, CTRLEval]:
+    """The metric, and with other pattern functions if they are asked for."""
+    usual = plan.metric(backbone.source, iwf=table, iwf_tokenizer=plan.iwf_tokenizer)
+    conventions = {"ctrleval": usual.infiller.convention}
+    if plan.pattern_functions:
+        conventions["ctrleval_bartscore_pf"] = usual.infiller.convention.without_mask()
+        conventions["ctrleval_ppl_pf"] = usual.infiller.convention.with_source_first()
+    return {
+        name: replace(usual, infiller=replace(usual.infiller, convention=convention))
+        for name, convention in conventions.items()
+    }
+
+
+def make_baselines(
+    plan: CtrlEvalPlan, models: Mapping[str, Trained], metric: CTRLEval
+) -> dict[str, Callable[[], Metric]]:
+    """How to make each baseline; one that is not asked for is left out.
+
+    BARTScore is the log-probability of the text given its prefix (Yuan et al. 2021: the score without reference). The
+    rows of the backbone share the model of `metric`.
+    """
+    backbone, device, dtype = models["infiller"].source, plan.device, plan.dtype
+
+    def read_backbone() -> BartScore:
+        lm = metric.infiller.lm
+        assert isinstance(lm, Seq2SeqLM), "the infilling backbone is an encoder-decoder model"
+        return BartScore(lm, backbone, source="prefix")
+
+    found: dict[str, Callable[[], Metric]] = {
+        "perplexity": lambda: Perplexity.from_pretrained(models["causal"].source, device, dtype),
+        "perplexity_backbone": lambda: InfillingPerplexity(metric.infiller, backbone),
+        "bartscore_backbone": read_backbone,
+    }
+    if bart := plan.bart:
+        found["bartscore"] = lambda: BartScore.from_pretrained(bart, device, dtype, source="prefix")
+    if bleurt := plan.bleurt:
+        found["bleurt"] = lambda: Bleurt.from_pretrained(bleurt, device, dtype, reference="prefix")
+    quality, label, union = (models.get(f"{DISCRIMINATOR}{kind}") for kind in ("quality", "label", "union"))
+    if quality and label and union:
+        found["discriminator"] = lambda: DisScore(
+            DiscriminatorScore.from_pretrained(quality.source, device),
+            LabelDiscriminatorScore.from_pretrained(label.source, device),
+        )
+        found["union"] = lambda: DiscriminatorScore.from_pretrained(union.source, device)
+    return {**found, "word_count": WordCount}
+
+
+@dataclass(frozen=True)
+class DisScore:
+    """The discriminator score of the paper: one discriminator for the quality of texts and one for their labels."""
+
+    requires = fields("label")
+    quality: DiscriminatorScore
+    label: LabelDiscriminatorScore
+
+    @property
+    def signature(self) -> str:
+        """The signatures of both discriminators."""
+        return f"{self.quality.signature} + {self.label.signature}"
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        """All three aspects; NaN for a blank text, and without label."""
+        quality, label = self.quality.score(examples), self.label.score(examples)
+        logits, probabilities = quality.values["quality"], label.values["quality"]
+        return Scores(
+            {"coherence": logits, "consistency": logits, "attribute_relevance": probabilities},
+            self.signature,
+            [of_text or of_label for of_text, of_label in zip(quality.reasons, label.reasons, strict=True)],
+            [max(lost) for lost in zip(quality.dropped_tokens, label.dropped_tokens, strict=True)],
+        )
+
+
+def score_sets(
+    run: Run, data: Corpus, metrics: Mapping[str, CTRLEval], baselines: Mapping[str, Callable[[], Metric]]
+) -> list[tuple[ScoredSet, Evaluated]]:
+    """Every rated set under every metric, and the evaluators behind the scores of CTRLEval.
+
+    The metric itself also has rows for the mean, the highest and the lowest evaluator instead of its weights (Table 5).
+    Each baseline is loaded once, when its turn comes.
+    """
+    scores: list[dict[str, Scores]] = [{} for _ in data.rated]
+    evaluated: list[dict[str, dict]] = [{} for _ in data.rated]
+    for name, metric in metrics.items():
+        rows: dict[str, CTRLEval] = {name: metric}
+        if name == "ctrleval":
+            rows |= {f"{name}_{weights}": replace(metric, weights=weights) for weights in get_args(Weights)[1:]}
+        with run.timed(name):
+            for rated, scored, found in zip(data.rated, scores, evaluated, strict=True):
+                found[name] = metric.evaluations(rated.examples)
+                scored |= {row: weighted.scores_of(found[name]) for row, weighted in rows.items()}
+    for name, make in baselines.items():
+        with run.timed(name):
+            baseline = make()
+            for rated, scored in zip(data.rated, scores, strict=True):
+                scored[name] = baseline.score(rated.examples)
+    sets = [ScoredSet.of(rated, scored) for rated, scored in zip(data.rated, scores, strict=True)]
+    return list(zip(sets, evaluated, strict=True))

@@ -1,0 +1,291 @@
+"""Experiments of MARS (Liu et al. 2021): rated texts against MARS, its ablations, baselines and adversaries.
+
+`mars_planning` shows what the settings of MARS do. Figures and tables other than the agreement show the first rated
+aspect of a set; for Newsroom that is the mean of four aspects, as in the paper.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core.example import Example
+from core.scores import Metric, Scores
+from core.settings import AscendingRatios, Count, Positive, Several, Share, Size, checked_dataclass
+from data.cleaning import clean_examples
+from data.corpus import Corpus, RatedSet
+from data.damage import apply_reorder, apply_retrieve
+from experiments.contracts import Outcome, Run, Table
+from experiments.mars.plots import plot_adversaries, plot_settings
+from experiments.mars.tables import MarsScores, make_tables, measure_effect, measure_gain, name_ratio_row
+from experiments.presentation import present
+from experiments.training import LanguageModelPlan, Pretrained, find_or_train
+from mars.augmentation import SelfPlanningAugmenter
+from mars.metric import MARS, Compared, MarsSettings
+from meta_eval.bootstrap import Estimate
+from meta_eval.scored_set import ScoredSet
+from models.causal import CausalLM
+from models.encoders import load_embedder
+
+SETTINGS_CAPTION = (
+    "Development data, not the reported sets. One setting varies, the others have their defaults. KL: of planned from "
+    "plain next-token distributions over all planned tokens (nats). planning gain: Spearman minus that of k = 0 with "
+    "the same other settings. altered: the share of augmented references with a blank."
+)
+ABLATIONS = {
+    "mars_without_planning": {"planning_steps": 0},
+    "mars_without_context": {"use_context": False},
+    "mars_without_both": {"planning_steps": 0, "use_context": False},
+}
+
+
+@checked_dataclass
+class StorySettings:
+    """Which further rows and sets `mars_story` has.
+
+    Attributes:
+        largest_ratios: masking ratios of Table 5 from 0 on; each is the largest one of a row (`mars_to_20` and so on).
+        adversaries: whether Reorder and Retrieve are scored, as sets of their own with the ratings of the originals.
+        clean: whether hashtags and URLs are removed from the rated texts first (section 3).
+        static_encoder: whose input embeddings take the encoder's place in `mars_static`; None leaves the row out.
+    """
+
+    largest_ratios: AscendingRatios = (0.0, 0.2, 0.4, 0.6, 0.8)
+    adversaries: bool = True
+    clean: bool = False
+    static_encoder: str | None = "offline"
+
+
+@checked_dataclass
+class VariedSettings:
+    """The values of each setting.
+
+    Attributes:
+        kl: how far planning moves the next-token distribution, in nats.
+        planning_steps: k.
+        max_guess: sigma.
+        q: the weight of each masking ratio relative to the one before.
+        largest_ratio: the largest masking ratio, in steps of 0.2 from 0.
+    """
+
+    kl: Several[Positive]
+    planning_steps: Several[Count]
+    max_guess: Several[Size]
+    q: Several[Positive]
+    largest_ratio: Several[Share]
+
+
+def mars_story(
+    run: Run,
+    data: Corpus,
+    language_model: LanguageModelPlan | Pretrained,
+    masked: LanguageModelPlan | Pretrained | None,
+    metric: MarsSettings,
+    baselines: Mapping[str, Callable[[], Metric]],
+    perplexity: Callable[[CausalLM, str], Metric],
+    further: StorySettings,
+) -> Outcome:
+    """Rows of Table 3 (ablations, Naive, baselines), Table 4 (adversaries, word vectors) and Table 5 (masking ratios).
+
+    Args:
+        run: from the runner.
+        data: texts to train on, and rated ones with references and context.
+        language_model: fills the blanks: pretrained, or trained here.
+        masked: the model of Naive; None leaves its row out.
+        metric: settings of the metric.
+        baselines: by the name of their row; built when they are needed.
+        perplexity: makes this baseline of the language model and its name.
+        further: rows and sets.
+
+    Raises InputFaults for a tagger, an encoder or a baseline that is not installed, before a model is trained.
+    """
+    make = metric.load(run.stages.root, caches_vectors=True)
+    others = {name: build() for name, build in baselines.items()}
+    texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
+    plans = {"language_model": language_model, **({} if masked is None else {"masked": masked})}
+    models = {name: find_or_train(run, name, plan, *texts) for name, plan in plans.items()}
+    usual = make("self_planning", models["language_model"].source)
+    variants = {"mars": usual, **{row: change_augmentation(usual, **change) for row, change in ABLATIONS.items()}}
+    if masked is not None:
+        variants["mars_naive"] = make("naive", models["masked"].source)
+    if further.static_encoder is not None:
+        static = load_embedder(further.static_encoder, True, metric.device, metric.dtype)
+        variants["mars_static"] = replace(usual, embedder=static)
+    others["perplexity"] = perplexity(find_augmenter(usual).lm, models["language_model"].source)
+    found = [score_set(run, rated, variants, others, further) for rated in data.rated]
+    return present(
+        run,
+        [texts for one in found for texts in (one.originals, *one.adversaries.values())],
+        models,
+        make_tables(found),
+        [note for one in found for note in list_notes(one)],
+        settings={"data": data.name},
+        drawn=[one.originals.choose(("mars", "bertscore")) for one in found],  # Figure 3
+        plots={
+            f"adversaries_{one.originals.name}": plot_adversaries(one.originals, one.adversaries)
+            for one in found
+            if one.adversaries
+        },
+        figures={
+            f"mean KL of planned from plain (nats, {one.originals.name})": one.kl for one in found if one.kl is not None
+        },
+        synthetic=data.synthetic,
+    )
+
+
+def mars_planning(
+    run: Run,
+    data: Corpus,
+    development: Corpus,
+    language_model: LanguageModelPlan | Pretrained,
+    metric: MarsSettings,
+    varied: VariedSettings,
+) -> Outcome:
+    """What the settings of MARS do on development data: one table and one plot over all settings of `varied`.
+
+    One setting varies at a time. For each value the table shows how far planning moves the model (KL), the agreement
+    with the ratings, and what planning adds to it. The rated texts are not those that `mars_story` reports.
+
+    Args:
+        run: from the runner.
+        data: texts to train the language model on.
+        development: the first rated set is scored.
+        language_model: fills the blanks.
+        metric: the default of each setting.
+        varied: the values of each setting.
+    """
+    make = metric.load(run.stages.root, caches_vectors=True)
+    texts = [e.full_text for e in data.train], [e.full_text for e in data.held_out]
+    model = find_or_train(run, "language_model", language_model, *texts)
+    usual = make("self_planning", model.source)
+    rated, rows = development.rated[0], list[dict[str, Any]]()
+    with run.timed("augmentation and similarity"):
+        for setting in VariedSettings.__annotations__:
+            for value in getattr(varied, setting):
+                changed = change_setting(usual, setting, value)
+                compared = changed.compare(rated.examples)
+                plain = change_augmentation(changed, planning_steps=0).score(rated.examples)
+                scores = {"mars": changed.score_compared(compared), "mars_without_planning": plain}
+                one = MarsScores(ScoredSet.of(rated, scores), {}, compared, changed.ratios)
+                rows.append({"setting": setting, "value": value, **measure_effect(one)})
+    return present(
+        run,
+        models={"language_model": model},
+        tables=[Table("Settings of MARS", SETTINGS_CAPTION, rows)],
+        settings={"data": data.name},
+        plots={"settings": plot_settings(rated.name, rows)},
+        synthetic=development.synthetic,
+    )
+
+
+def score_set(
+    run: Run,
+    rated: RatedSet,
+    variants: Mapping[str, MARS],
+    baselines: Mapping[str, Metric],
+    further: StorySettings,
+) -> MarsScores:
+    """Scores the rated texts, and adversaries in their place, by every variant of MARS and every baseline."""
+    if further.clean:
+        rated = replace(rated, examples=clean_examples(rated.examples))
+    sets = {"": rated, **(damage(rated, run.seed) if further.adversaries else {})}
+    scored: dict[str, ScoredSet] = {}
+    compared = []
+    for kind, texts in sets.items():
+        with run.timed(f"augmentation and similarity {rated.name}"):
+            scores, cosines = score_variants(variants, texts.examples, further.largest_ratios)
+        with run.timed(f"baselines {rated.name}"):
+            scores |= {name: other.score(texts.examples) for name, other in baselines.items()}
+            scores["perplexity_raw"] = to_raw_perplexity(scores["perplexity"])
+        scored[kind] = ScoredSet.of(texts, scores)
+        compared = compared or cosines
+    return MarsScores(scored.pop(""), scored, compared, variants["mars"].ratios, further.largest_ratios)
+
+
+def score_variants(
+    variants: Mapping[str, MARS], examples: Sequence[Example], largest_ratios: Sequence[float]
+) -> tuple[dict[str, Scores], list[Compared]]:
+    """The scores of all variants and of `mars` up to each ratio of Table 5, and the cosines of `mars`."""
+    usual = variants["mars"]
+    compared = replace(usual, ratios=tuple(sorted({*usual.ratios, *largest_ratios}))).compare(examples)
+    # Each variant compares anew: at the wider ratios above, some references may be too long.
+    scores = {row: variant.score(examples) for row, variant in variants.items()}
+    for largest in largest_ratios:
+        up_to = replace(usual, ratios=tuple(ratio for ratio in largest_ratios if ratio <= largest))
+        scores[name_ratio_row(largest)] = up_to.score_compared(compared)
+    return scores, compared
+
+
+def change_setting(usual: MARS, setting: str, value: float) -> MARS:
+    """The metric with another value of one of `VariedSettings`."""
+    match setting:
+        case "q":
+            return replace(usual, q=value)
+        case "largest_ratio":
+            return replace(usual, ratios=tuple(round(0.2 * i, 2) for i in range(round(value / 0.2) + 1)))
+        case _:
+            return change_augmentation(usual, **{setting: value})
+
+
+def change_augmentation(metric: MARS, **changes: Any) -> MARS:
+    """The metric with other settings of self-planning."""
+    augmenter = find_augmenter(metric)
+    return replace(metric, augmenter=replace(augmenter, settings=replace(augmenter.settings, **changes)))
+
+
+def find_augmenter(metric: MARS) -> SelfPlanningAugmenter:
+    """The augmenter of a metric that fills blanks by self-planning."""
+    assert isinstance(metric.augmenter, SelfPlanningAugmenter)
+    return metric.augmenter
+
+
+def damage(rated: RatedSet, seed: int) -> dict[str, RatedSet]:
+    """Reorder and, where every text has a context, Retrieve; the ratings are those of the texts they replace."""
+    found = {"reorder": apply_reorder(rated.examples, seed)}
+    if all((example.context or "").strip() for example in rated.examples):
+        found["retrieve"] = apply_retrieve(rated.examples, seed)
+    return {kind: replace(rated, name=f"{rated.name}_{kind}", examples=texts) for kind, texts in found.items()}
+
+
+def to_raw_perplexity(scores: Scores) -> Scores:
+    """Perplexity itself from scores that are -log(perplexity); lower is better, as in the paper's tables."""
+    values = {aspect: np.exp(-found) for aspect, found in scores.values.items()}
+    return Scores(values, f"{scores.signature}|scale=perplexity", scores.reasons, scores.dropped_tokens)
+
+
+def list_notes(found: MarsScores) -> Iterator[str]:
+    """What a reader of the tables has to know of this set."""
+    name, gain = found.originals.name, measure_gain(found.originals, "mars_without_planning")
+    spearman: Estimate = gain["spearman gain"]
+    verdict = "helps" if spearman.low > 0 else "hurts" if spearman.high < 0 else "changes nothing beyond chance"
+    yield f"{name}: planning {verdict} (Spearman {format_signed(spearman)}, n = {gain['n']})"
+    shares = (f"{100 * found.altered[ratio]:.0f} % at {f'{ratio:g}'[1:]}" for ratio in found.ratios if ratio > 0)
+    yield f"{name}: references with a blank: {', '.join(shares)}"
+    yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
+    if not found.adversaries:
+        return
+    if "retrieve" not in found.adversaries:
+        yield f"no Retrieve for {name}: not every text has a context"
+    elif (shared := count_shared_texts(found.adversaries["retrieve"].examples))[0]:
+        yield f"Retrieve for {name}: {shared[0]} of {shared[1]} inputs have one retrieved sentence for all systems"
+
+
+def format_signed(estimate: Estimate) -> str:
+    """A difference with its sign and interval.
+
+    >>> format_signed(Estimate(0.0312, -0.0104, 0.071))
+    '+.031 [-.010, +.071]'
+    """
+    value, low, high = (f"{number:+.3f}".replace("0.", ".") for number in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
+
+
+def count_shared_texts(examples: Sequence[Example]) -> tuple[int, int]:
+    """For how many inputs with several texts all texts are equal, and how many such inputs there are."""
+    by_group: dict[str, list[str]] = {}
+    for example in examples:
+        if example.group is not None:
+            by_group.setdefault(example.group, []).append(example.text)
+    several = [group for group in by_group.values() if len(group) > 1]
+    return sum(len(set(group)) == 1 for group in several), len(several)

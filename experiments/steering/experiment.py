@@ -1,0 +1,367 @@
+"""Guided decoding of a causal language model: texts steered to labels, and one text step by step (OUMG, 3.2; FUDGE)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from core.faults import InputFaults
+from core.settings import Count, NonNegative, Positive, Seed, Several, Text, checked_dataclass
+from data.corpus import Corpus
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide, TokenMismatchError
+from experiments.contracts import Outcome, Run, Table
+from experiments.presentation import present
+from experiments.steering import tables
+from experiments.steering.generation import (
+    GuideModel,
+    TextSampling,
+    check_candidates,
+    choose_prompts,
+    continue_prompts,
+    encode_prompts,
+    make_guidance,
+    measure_overhead,
+    write_tokens,
+)
+from experiments.steering.models import (
+    LabelJudges,
+    SteeringPlan,
+    TextParts,
+    load_generator,
+    split_parts,
+    train_label_guide,
+    train_label_judges,
+)
+from experiments.training import LanguageModelPlan, check_guide, load_guide, prefix_notes, use_pretrained
+from models.causal import CausalLM
+from models.model import decode_tokens
+from oumg.guidance import Guidance, GuidanceRule, adapt_guide
+from oumg.pieces import split_pieces
+
+
+@checked_dataclass
+class Steering:
+    """The settings of guidance that are compared.
+
+    Attributes:
+        rule: `normalised` (Eq. 5, the strength is alpha) or `fudge` (the strength is lambda).
+        strengths: the first is 0, the unguided generator with top-k sampling; the others are compared with it.
+        ks: candidates that are scored and kept.
+        labels: to steer to; None for all labels of the data.
+    """
+
+    rule: GuidanceRule
+    strengths: Several[NonNegative]
+    ks: Several[Count]
+    labels: Several[Text] | None = None
+
+    def __post_init__(self) -> None:
+        if self.strengths[0] != 0:
+            raise ValueError(f"strengths must begin with 0, the generator alone, but is {list(self.strengths)}")
+
+
+@checked_dataclass
+class Demonstration:
+    """The settings of a demonstration.
+
+    Attributes:
+        prompt: the text to continue.
+        strength: alpha or lambda, above 0.
+        k: candidates that are scored and kept.
+        rule: `normalised` (Eq. 5) or `fudge`.
+        new_tokens: steps.
+        shown: for each step, the number of first candidates before and of first candidates after guidance.
+        label: to steer to; None for that of the guide's folder, or the last label of the data.
+        seed: of the draws.
+        guide_folder: a trained guide, in place of that of the plan.
+        bridge: let a guide with other tokens than the generator's read decoded text.
+    """
+
+    prompt: Text | int | float  # the command line gives a number where a text looks like one
+    strength: Positive
+    k: Count
+    rule: GuidanceRule
+    new_tokens: Count
+    shown: Count
+    label: str | int | float | None = None
+    seed: Seed = 0
+    guide_folder: str | None = None
+    bridge: bool = False
+
+
+@dataclass(frozen=True)
+class SteeredTexts:
+    """The texts of one label, strength and k, seed after seed and prompt after prompt, with measures of each.
+
+    Attributes:
+        label: steered to.
+        prompts: the index of the prompt.
+        seeds: of the draws.
+        texts: with the prompts.
+        words: of the continuations.
+        hits: whether the judges find the label.
+        nll: of the whole continuation in nats, under the unguided generator.
+        tokens: of the continuation.
+    """
+
+    label: str
+    prompts: NDArray[np.intp]
+    seeds: NDArray[np.intp]
+    texts: tuple[str, ...]
+    words: tuple[tuple[str, ...], ...]
+    hits: NDArray[np.float64]
+    nll: NDArray[np.float64]
+    tokens: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SteeredSetting:
+    """A strength and a k: the texts by label, and the overhead of guidance."""
+
+    strength: float
+    k: int
+    texts: tuple[SteeredTexts, ...]
+    overhead: float
+
+
+def guided_text(run: Run, data: Corpus, plan: SteeringPlan, steering: Steering, sampling: TextSampling) -> Outcome:
+    """A generator steered to each label, at every strength and k.
+
+    Args:
+        run: from the runner.
+        data: labelled texts; the generator, the guides and the judges learn different ones.
+        plan: the models.
+        steering: the settings of guidance to compare.
+        sampling: how texts are sampled.
+    """
+    labels = list(data.labels if steering.labels is None else steering.labels)
+    if unknown := [label for label in labels if label not in data.labels]:
+        raise InputFaults([f"labels must be some of {', '.join(data.labels)}, but {unknown[0]!r} is among them"])
+    if isinstance(plan.generator, LanguageModelPlan):
+        check_candidates(steering.ks, plan.generator.model.vocabulary)
+    chosen, notes = choose_prompts(data, sampling)
+    parts = split_parts(data, plan, run.seed)
+    generator, lm = load_generator(run, plan, parts.generator, data)
+    check_candidates(steering.ks, len(lm.tokenizer))
+    prompts = encode_prompts(lm, chosen, sampling.new_tokens)
+    guides = {label: train_label_guide(run, plan.guide, lm, label, parts.guide) for label in labels}
+    judges = train_label_judges(run, plan.judge, data.labels, parts.judge)
+    loaded_guides = {label: load_guide(each.source, plan.device) for label, each in guides.items()}
+    loaded_judges = LabelJudges(
+        data.labels, {label: Discriminator.from_pretrained(each.source, plan.device) for label, each in judges.items()}
+    )
+    found = steer(run, lm, loaded_guides, loaded_judges, prompts, steering, sampling)
+    samples = run.folder / "samples.jsonl"
+    if run.stages.first:
+        tables.write_samples(samples, found, steering.rule, chosen)
+    together = [tables.steering_row(each, "all", each.texts, steering.rule, run.seed) for each in found]
+    by_label = [
+        tables.steering_row(each, texts.label, [texts], steering.rule, run.seed)
+        for each in found
+        for texts in each.texts
+    ]
+    return present(
+        run,
+        models={"generator": generator, **{each.name: each for each in (*guides.values(), *judges.values())}},
+        tables=[
+            Table("Steered texts", tables.CAPTION, together),
+            Table("Steered texts by label", tables.CAPTION, by_label),
+        ],
+        notes=[*prefix_notes(plan.guide), *notes, *warn_of_judges(data, loaded_judges)],
+        settings={"data": data.name, "rule": steering.rule, "seeds": ",".join(map(str, sampling.seeds))},
+        plots={"accuracy_and_perplexity": tables.plot_trade_off(together)},
+        figures={
+            "prompts": len(prompts),
+            "generator parameters (millions)": lm.parameters / 1e6,
+            **held_out_accuracies(data, loaded_judges, loaded_guides),
+        },
+        files=[samples],
+        synthetic=data.synthetic,
+    )
+
+
+def guided_demo(run: Run, data: Corpus, plan: SteeringPlan, show: Demonstration) -> Outcome:
+    """A table of every step, and the text beside the one that the same draws give without guidance.
+
+    Generator and guide are those of `guided_text` under the same settings, found again or trained.
+
+    Args:
+        run: from the runner.
+        data: labelled texts.
+        plan: the models; no judge is needed.
+        show: what to write.
+    """
+    label = choose_label(data, show.label, show.guide_folder)
+    if show.guide_folder is not None:
+        check_guide(show.guide_folder)
+    trains = plan.trains_generator or show.guide_folder is None
+    parts = split_parts(data, plan, run.seed) if trains else TextParts()
+    generator, lm = load_generator(run, plan, parts.generator, data)
+    check_candidates([show.k], len(lm.tokenizer))
+    ((prompt, row),) = encode_prompts(lm, [str(show.prompt).strip()], show.new_tokens).items()
+    if show.guide_folder is None:
+        guide = train_label_guide(run, plan.guide, lm, label, parts.guide)
+    else:
+        guide = use_pretrained(show.guide_folder)
+    try:
+        adapted = adapt_guide(load_guide(guide.source, plan.device), lm.tokenizer, show.bridge)
+    except TokenMismatchError as error:
+        raise InputFaults([str(error)]) from error
+    guidance = partial(Guidance, adapted, lm.tokenizer, show.strength, show.k, show.rule, "text")
+    write = partial(write_tokens, lm, row, show.new_tokens, show.k, show.seed)
+    with run.timed("generating"):
+        guided, unguided = list(write(guidance)), list(write())
+    written = {f"to {label}, strength {show.strength:g}": guided, "unguided": unguided}
+    for name, tokens in written.items():
+        tables.print_colored(Console(highlight=False), name, prompt, tokens)
+    texts = [{"decoding": name, "text": prompt + "".join(t.text for t in tokens)} for name, tokens in written.items()]
+    return present(
+        run,
+        models={guide.name: guide},
+        tables=[
+            Table("Step by step", tables.STEPS_CAPTION, tables.step_rows(prompt, guided, show.shown)),
+            Table("Texts", "The same draws with and without guidance.", texts),
+        ],
+        settings={
+            "generator": generator.identity,
+            "label": label,
+            "rule": show.rule,
+            "strength": show.strength,
+            "k": show.k,
+        },
+        synthetic=data.synthetic and trains,
+    )
+
+
+def choose_label(data: Corpus, asked: str | int | float | None, guide_folder: str | None) -> str:
+    """The label asked for; else the name of a guide's folder, or the last label of the data.
+
+    Raises InputFaults for a label that the data lacks, where the guide learns the data.
+    """
+    if guide_folder is not None:
+        return Path(guide_folder).name.removeprefix("guide_") if asked is None else str(asked)
+    label = data.labels[-1] if asked is None else str(asked)  # the command line gives a number where it looks like one
+    if label not in data.labels:
+        raise InputFaults([f"label must be one of {', '.join(data.labels)}, but is {label!r}"])
+    return label
+
+
+def steer(
+    run: Run,
+    lm: CausalLM,
+    guides: Mapping[str, GuideModel],
+    judges: LabelJudges,
+    prompts: Mapping[str, Sequence[int]],
+    steering: Steering,
+    sampling: TextSampling,
+) -> list[SteeredSetting]:
+    """Texts steered to the label of each guide, at each k and strength.
+
+    Args:
+        run: from the runner.
+        lm: the generator.
+        guides: by label.
+        judges: find the labels of the texts.
+        prompts: their tokens.
+        steering: the settings to compare.
+        sampling: how texts are sampled.
+    """
+    found: list[SteeredSetting] = []
+    rows = list(prompts.values())
+    full_batch = [rows[i % len(rows)] for i in range(sampling.batch_size)]
+    with run.progress("steering", len(steering.ks) * len(steering.strengths) * len(guides)) as advance:
+        for k, strength in product(steering.ks, steering.strengths):
+            texts: list[SteeredTexts] = []
+            guidances = {label: make_guidance(lm, guide, steering.rule, strength, k) for label, guide in guides.items()}
+            for label, guidance in guidances.items():
+                with run.timed("generating"):
+                    continued = continue_prompts(lm, rows, sampling, k, guidance)
+                with run.timed("judging"):
+                    texts.append(measure_texts(lm, judges, label, prompts, continued, sampling))
+                advance(1)
+            with run.timed("measuring the overhead"):
+                guidance = next(iter(guidances.values()))
+                overhead = measure_overhead(lm, full_batch, sampling.new_tokens, k, guidance)
+            found.append(SteeredSetting(strength, k, tuple(texts), overhead))
+    return found
+
+
+def measure_texts(
+    lm: CausalLM,
+    judges: LabelJudges,
+    label: str,
+    prompts: Mapping[str, Sequence[int]],
+    continued: Sequence[Sequence[int]],
+    sampling: TextSampling,
+) -> SteeredTexts:
+    """The measures of the continuations of one label.
+
+    Args:
+        lm: the unguided generator.
+        judges: find the labels of the texts.
+        label: steered to.
+        prompts: their tokens.
+        continued: as `continue_prompts` returns them.
+        sampling: how they were sampled.
+    """
+    rows = list(prompts.values())
+    of = np.tile(np.repeat(np.arange(len(rows)), sampling.samples), len(sampling.seeds))
+    # Decoded with the prompt, because some tokenizers drop the space before the text that they decode.
+    texts = [decode_tokens(lm.tokenizer, [*rows[i], *ids]) for i, ids in zip(of, continued, strict=True)]
+    starts = [len(decode_tokens(lm.tokenizer, row)) for row in rows]
+    words = [split_pieces(text[starts[i] :].lower(), "words") for i, text in zip(of, texts, strict=True)]
+    pairs = [(rows[i], ids) for i, ids in zip(of, continued, strict=True)]
+    nll = [-float(found.astype(np.float64).sum()) for found in lm.log_probabilities(pairs)]
+    return SteeredTexts(
+        label=label,
+        prompts=of,
+        seeds=np.repeat(np.array(sampling.seeds), len(rows) * sampling.samples),
+        texts=tuple(texts),
+        words=tuple(tuple(map(str.strip, row)) for row in words),
+        hits=np.array([float(found == label) for found in judges.find_labels(texts)]),
+        nll=np.array(nll),
+        tokens=np.array([float(len(ids)) for ids in continued]),
+    )
+
+
+def is_above_chance(wanted: Sequence[str | None], found: Sequence[str]) -> bool:
+    """Whether the mean accuracy over labels, less two standard errors, is above chance.
+
+    >>> is_above_chance(["a", "b"] * 20, ["a", "b"] * 20), is_above_chance(["a", "b"] * 20, ["b"] * 40)
+    (True, False)
+    """
+    labels = set(wanted)
+    hits = [[float(f == w) for w, f in zip(wanted, found, strict=True) if w == label] for label in labels]
+    error = float(np.sqrt(sum(np.var(each) / len(each) for each in hits))) / len(labels)
+    return float(np.mean([np.mean(each) for each in hits])) - 2 * error > 1 / len(labels)
+
+
+def held_out_accuracies(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> dict[str, float]:
+    """The accuracy of judges and guides on held-out texts, which no model has learned."""
+    if not data.held_out:
+        return {}
+    texts, labels = [e.full_text for e in data.held_out], [e.label for e in data.held_out]
+    found = np.array(judges.find_labels(texts)) == labels
+    figures = {"judges' accuracy on held-out texts": float(found.mean())}
+    for label, guide in guides.items():
+        logits = guide.logits(texts) if isinstance(guide, CausalGuide) else guide.logits([(t,) for t in texts])[0]
+        right = (logits > 0) == (np.array(labels) == label)
+        figures[f"accuracy of the guide to {label} on held-out texts"] = float(right.mean())
+    return figures
+
+
+def warn_of_judges(data: Corpus, judges: LabelJudges) -> list[str]:
+    """A note where the judges are not above chance on held-out texts."""
+    found = judges.find_labels([example.full_text for example in data.held_out])
+    if not data.held_out or is_above_chance([example.label for example in data.held_out], found):
+        return []
+    return [
+        f"on {len(found)} held-out texts the judges are not above chance: the accuracy of steered texts says "
+        "little; train on more texts, or change model.judge"
+    ]

@@ -1,0 +1,415 @@
+"""Models that experiments train and keep as stages: language models, discriminators, and guides (OUMG, section 3.2).
+
+A plan says what to build and how it trains; `find_or_train` makes a `Trained` of it.
+"""
+
+import json
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from transformers import PreTrainedTokenizerBase
+
+import discriminators.training
+import models.training
+from core.faults import InputFaults, SettingFault
+from core.settings import Count, checked_dataclass
+from core.stages import fingerprint
+from discriminators.discriminator import SETTINGS as DISCRIMINATOR
+from discriminators.discriminator import Discriminator
+from discriminators.guides import SETTINGS as GUIDE
+from discriminators.guides import CausalGuide, new_causal_guide
+from discriminators.texts import LabelledText, prefix_texts
+from discriminators.training import TrainingSettings, train_classifier
+from experiments.contracts import Run
+from models.causal import CausalLM
+from models.loading import folder_fingerprint
+from models.masked import MaskedLM
+from models.model import decode_tokens, plain_token_ids
+from models.training import (
+    NOT_LEARNED,
+    Batch,
+    LanguageModelSchedule,
+    Task,
+    Trainable,
+    causal_batch,
+    masked_batch,
+    train_language_model,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that is ready to be loaded.
+
+    Attributes:
+        name: the hub name, the folder as the user gave it, or the experiment's name for the model.
+        folder: None for a model from the hub.
+        curve: the points of its learning curve; empty for a pretrained model.
+    """
+
+    name: str
+    folder: Path | None = None
+    curve: tuple[Mapping[str, float], ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The argument of `from_pretrained`."""
+        return self.name if self.folder is None else str(self.folder)
+
+    @property
+    def is_trained_here(self) -> bool:
+        """Whether a stage of this project made it."""
+        return bool(self.curve)
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether it is a language model that was trained here; curves of classifiers have an accuracy."""
+        return self.is_trained_here and not any("val/accuracy" in point for point in self.curve)
+
+    @cached_property
+    def identity(self) -> str:
+        """What identifies the model in hashes: its stage, a hash of the files in its folder, or its hub name."""
+        if self.folder is None:
+            return self.name
+        return self.folder.name if self.is_trained_here else folder_fingerprint(self.folder)
+
+    @property
+    def held_out_nll(self) -> float:
+        """The lowest held-out loss of a language model trained here, in nats per token."""
+        return min(point["val/loss"] for point in self.curve if "val/loss" in point)
+
+
+def use_pretrained(name: str) -> Trained:
+    """A pretrained model, by its hub name or folder."""
+    return Trained(name, Path(name) if Path(name).is_dir() else None)
+
+
+def folders_of(models: Mapping[str, Trained]) -> dict[str, Path]:
+    """The folders of the models that were trained here, for `Outcome.models`."""
+    return {name: model.folder for name, model in models.items() if model.is_trained_here and model.folder is not None}
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A pretrained model, by its hub name or folder."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a model learns from, and for which run.
+
+    Attributes:
+        run: gives the trainer and the loggers.
+        name: the experiment's name for the model.
+        texts: those to learn.
+        held_out: those to check a language model on; discriminators hold out a part of `texts`.
+        seed: of the training.
+        tokenizer: of the generator that a guide reads prefixes of.
+    """
+
+    run: Run
+    name: str
+    texts: Sequence[Any]
+    held_out: Sequence[Any]
+    seed: int
+    tokenizer: PreTrainedTokenizerBase | None = None
+
+
+Depends = dict[str, Any]
+Train = Callable[[Path], None]  # writes the model and `curve.json` into a folder
+
+
+def find_or_train(
+    run: Run,
+    name: str,
+    plan: "LanguageModelPlan | DiscriminatorPlan | Pretrained",
+    texts: Sequence[Any],
+    held_out: Sequence[Any] = (),
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    seed: int | None = None,
+) -> Trained:
+    """A pretrained model, or one that learns `texts` with the trainer of the run, or this one found as a stage.
+
+    The arguments from `name` on are as in `Lesson`; the seed is by default that of the run. Raises SettingFault if a
+    language model has no texts to learn from.
+    """
+    if isinstance(plan, Pretrained):
+        return use_pretrained(plan.name)
+    depends, train = plan.prepare(Lesson(run, name, texts, held_out, run.seed if seed is None else seed, tokenizer))
+    with run.timed(f"training {name}"):
+        depends["precision"] = run.precision
+        folder = run.stages.get(name, depends, train, version=plan.version, together=True)
+    return Trained(name, folder, tuple(json.loads((folder / "curve.json").read_text(encoding="utf-8"))))
+
+
+class ModelPlan(Protocol):
+    """What to build: a frozen dataclass of settings (TinyT5, PretrainedLM)."""
+
+    def build(self, texts: Sequence[str], additional: tuple[str, ...], seed: int) -> Trainable:
+        """Builds the model before training. Its tokenizer has the additional tokens and may learn from the texts."""
+        ...
+
+
+class Learns(Protocol):
+    """The training task of a model: a frozen dataclass of settings. A text may have any type (str, turns)."""
+
+    def build(self, model: Any, texts: Sequence[Any], seed: int, /) -> Any:
+        """Builds the model of a plan before training; the texts are those to train on."""
+        ...
+
+    def tasks(self, lm: Any, texts: Sequence[Any], /) -> Callable[[int], Sequence[Task]]:
+        """The tasks of one epoch, at least one per text; the same seed gives the same tasks."""
+        ...
+
+    def batch(self, lm: Any, tasks: Sequence[Task], /) -> Batch:
+        """The model's inputs for a batch of tasks."""
+        ...
+
+
+@dataclass(frozen=True)
+class LanguageModelPlan:
+    """A language model to train here.
+
+    Attributes:
+        model: the model to build; `learns.build` receives it.
+        schedule: the length and learning rate of the training.
+        learns: the training task.
+        tasks_per_text: how often an epoch takes the tasks of a text, each time others (other gaps, for example).
+    """
+
+    version: ClassVar[int] = models.training.VERSION
+    model: Any
+    schedule: LanguageModelSchedule
+    learns: Learns
+    tasks_per_text: int = 1
+
+    def prepare(self, lesson: Lesson) -> tuple[Depends, Train]:
+        """What the model depends on, and its training. Raises SettingFault if there are no texts to learn from."""
+        run, name, texts, held_out, seed = lesson.run, lesson.name, lesson.texts, lesson.held_out, lesson.seed
+        if not texts or not held_out:
+            raise SettingFault(
+                f"the small model {name} learns from the texts of `data`, but these have no "
+                f"{'held-out' if texts else 'training'} texts: choose other data, or a pretrained model (scale=paper)"
+            )
+
+        def train(folder: Path) -> None:
+            lm = self.learns.build(self.model, texts, seed)
+            log.info("%s: %.2f M parameters, %d tokens", name, lm.parameters / 1e6, len(lm.tokenizer))
+            train_language_model(
+                lm,
+                self.learns.tasks(lm, [text for text in texts for _ in range(self.tasks_per_text)]),
+                self.learns.tasks(lm, held_out)(seed),
+                self.schedule,
+                folder,
+                run.trainer,
+                run.loggers(name),
+                seed,
+                lambda _, tasks: self.learns.batch(lm, tasks),
+            )
+
+        depends = {"plan": self, "train": fingerprint(texts), "held_out": fingerprint(held_out), "seed": seed}
+        return depends, train
+
+
+@dataclass(frozen=True)
+class WholeTexts:
+    """A causal model learns whole texts, from the start token to the end token.
+
+    Texts that are too long for the model are left out.
+    """
+
+    def build(self, model: ModelPlan, texts: Sequence[str], seed: int) -> Trainable:
+        """Builds the model before training."""
+        return model.build(texts, (), seed)
+
+    def tasks(self, lm: CausalLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
+        """The same tasks in every epoch."""
+        found = [Task([lm.start], [*row, lm.start]) for row in encode_fitting(lm, texts, lm.longest - 2)]
+        return lambda seed: found
+
+    def batch(self, lm: CausalLM, tasks: Sequence[Task]) -> Batch:
+        """The inputs of the model for a batch."""
+        return causal_batch(lm.model, tasks)
+
+
+@dataclass(frozen=True)
+class MaskedTokens:
+    """A masked model learns to predict masked tokens, which are drawn anew in every epoch.
+
+    Texts that are too long for the model are left out.
+
+    Attributes:
+        share: of the tokens of a text that are masked.
+    """
+
+    share: float = 0.15
+
+    def build(self, model: ModelPlan, texts: Sequence[str], seed: int) -> Trainable:
+        """Builds the model before training."""
+        return model.build(texts, (), seed)
+
+    def tasks(self, lm: MaskedLM, texts: Sequence[str]) -> Callable[[int], Sequence[Task]]:
+        """Other tasks for every seed: each masks other tokens of the texts."""
+        rows = [lm.framed((), row) for row in encode_fitting(lm, texts, lm.longest - 3)]
+        mask = lm.special("mask")
+
+        def draw_tasks(seed: int) -> list[Task]:
+            rng = random.Random(seed)
+            return [self.task(row, mask, rng) for row in rows]
+
+        return draw_tasks
+
+    def task(self, row: Sequence[int], mask: int, rng: random.Random) -> Task:
+        """Masks a share of the inner tokens of a row, but at least one."""
+        inner = range(1, len(row) - 1)
+        at = set(rng.sample(inner, max(1, round(self.share * len(inner)))))
+        source = [mask if i in at else token for i, token in enumerate(row)]
+        return Task(source, [token if i in at else NOT_LEARNED for i, token in enumerate(row)])
+
+    def batch(self, lm: MaskedLM, tasks: Sequence[Task]) -> Batch:
+        """The inputs of the model for a batch."""
+        return masked_batch(lm.model, tasks)
+
+
+def encode_fitting(lm: CausalLM | MaskedLM, texts: Sequence[str], most: int) -> list[list[int]]:
+    """Encodes the texts and keeps those with at most `most` tokens.
+
+    Raises InputFaults if no text is that short.
+    """
+    rows = lm.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    found = [row for row in rows if len(row) <= most]
+    if not found:
+        raise InputFaults(
+            [f"a text to train on must have at most {most} tokens, but all {len(rows)} have more: shorten them"]
+        )
+    if len(found) < len(rows):
+        log.warning("%d of %d texts have more than %d tokens and are left out", len(rows) - len(found), len(rows), most)
+    return found
+
+
+@checked_dataclass
+class DiscriminatorPlan:
+    """A discriminator to train.
+
+    Attributes:
+        build: what to build, a partial of `new_bilstm` or `new_bert`.
+        training: how long and how fast it trains.
+        texts: maximum number of texts to learn from, of all classes together; None for all.
+    """
+
+    version: ClassVar[int] = discriminators.training.VERSION
+    build: partial
+    training: TrainingSettings
+    texts: Count | None = None
+
+    @property
+    def per_class(self) -> int | None:
+        """How many texts of each class it learns, at most."""
+        return None if self.texts is None else self.texts // 2
+
+    def prepare(self, lesson: Lesson) -> tuple[Depends, Train]:
+        """What the discriminator depends on, and its training on at most `texts` of the texts."""
+        texts = choose_groups(lesson.texts, self.texts, lesson.seed)
+
+        def train(folder: Path) -> None:
+            build, learned = self.make(texts, lesson)
+            run = lesson.run
+            train_classifier(build, learned, folder, run.trainer, self.training, run.loggers(lesson.name), lesson.seed)
+
+        depends = {"build": self.build, "training": self.training, "texts": fingerprint(texts), "seed": lesson.seed}
+        return depends, train
+
+    def make(self, texts: Sequence[LabelledText], lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
+        """What to build, and the texts that it learns."""
+        return self.build, texts
+
+
+def choose_groups(texts: Sequence[LabelledText], most: int | None, seed: int) -> Sequence[LabelledText]:
+    """At most `most` of the texts, in their order: whole random groups, so that a text keeps its counterpart."""
+    if most is None or len(texts) <= most:
+        return texts
+    sizes = Counter(text.group for text in texts)
+    chosen: set[str] = set()
+    count = 0
+    for group in random.Random(seed).sample(sorted(sizes), len(sizes)):
+        if count + sizes[group] <= most:
+            chosen.add(group)
+            count += sizes[group]
+    return [text for text in texts if text.group in chosen]
+
+
+@checked_dataclass
+class GuidePlan(DiscriminatorPlan):
+    """A guide to train, on prefixes of whole texts, which end where tokens of a generator do.
+
+    Attributes:
+        build: what to build, a partial of `new_causal_guide` or, for the exact guide, of `new_token_bilstm`.
+        prefixes: maximum number of prefixes of a text for the exact guide, drawn at random; None for all, as in the
+            paper. The causal guide learns all in one pass.
+    """
+
+    prefixes: Count | None = None
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether it learns all prefixes of a text in one pass."""
+        return self.build.func is new_causal_guide
+
+    def prepare(self, lesson: Lesson) -> tuple[Depends, Train]:
+        """What the guide depends on, and its training. Raises ValueError without the tokenizer of a generator."""
+        if lesson.tokenizer is None:
+            raise ValueError("a guide reads the tokens of a generator: give its tokenizer")
+        depends, train = super().prepare(lesson)
+        return {**depends, "prefixes": self.prefixes, "tokens": fingerprint(lesson.tokenizer.get_vocab())}, train
+
+    def make(self, texts: Sequence[LabelledText], lesson: Lesson) -> tuple[partial, Sequence[LabelledText]]:
+        """What to build, and the texts or prefixes that it learns."""
+        tokenizer = lesson.tokenizer
+        assert tokenizer is not None  # see `prepare`
+        learned = texts if self.is_causal else cut_prefixes(texts, tokenizer, self.prefixes, lesson.seed)
+        return partial(self.build, tokenizer=tokenizer), learned
+
+
+def cut_prefixes(
+    texts: Sequence[LabelledText], tokenizer: PreTrainedTokenizerBase, most: int | None, seed: int
+) -> list[LabelledText]:
+    """The prefixes of texts in the tokens of a generator, at most `most` of each (see `prefix_texts`)."""
+
+    def encode(text: str) -> list[int]:
+        return plain_token_ids(tokenizer, [text])[0]
+
+    return prefix_texts(texts, encode, partial(decode_tokens, tokenizer), most, seed)
+
+
+def prefix_notes(plan: GuidePlan) -> list[str]:
+    """A note on a guide that learns only a part of the prefixes."""
+    if plan.prefixes is None:
+        return []
+    return [
+        f"the guide learned at most {plan.prefixes} prefixes of each text, drawn at random; the paper's guide learns "
+        "all (model.guides.bilstm.prefixes=null)"
+    ]
+
+
+def check_guide(folder: Path | str) -> None:
+    """Raises InputFaults for a folder without a trained guide of either kind."""
+    if not any((Path(folder) / file).is_file() for file in (GUIDE, DISCRIMINATOR)):
+        raise InputFaults([f"{folder}: must be the folder of a trained guide, with {GUIDE} or {DISCRIMINATOR}"])
+
+
+def load_guide(folder: Path | str, device: str) -> CausalGuide | Discriminator:
+    """A trained guide of either kind. Raises FileNotFoundError for a folder without one."""
+    if (Path(folder) / GUIDE).is_file():
+        return CausalGuide.from_pretrained(folder, device)
+    return Discriminator.from_pretrained(folder, device)

@@ -1,1 +1,0 @@
-"""Training: the models that experiments train and keep."""

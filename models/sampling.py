@@ -1,0 +1,73 @@
+"""Sampling of continuations from a causal language model, with the processors of a caller."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import LogitsProcessor, LogitsProcessorList
+
+from models.batching import halve_when_out_of_memory, pad
+from models.causal import CausalLM
+
+
+def padding_of(lm: CausalLM) -> int:
+    """The token that pads prompts; the start token where the tokenizer has none for it."""
+    return lm.start if lm.tokenizer.pad_token_id is None else int(lm.tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]
+
+
+def pad_prompts(lm: CausalLM, prompts: Sequence[Sequence[int]]) -> dict[str, Tensor]:
+    """The token ids and the attention mask of prompts, padded on the left."""
+    return {
+        "input_ids": pad([row[::-1] for row in prompts], padding_of(lm), lm.device).flip(1),
+        "attention_mask": pad([[1] * len(row) for row in prompts], 0, lm.device).flip(1),
+    }
+
+
+@torch.no_grad()
+def sample_continuations(
+    lm: CausalLM,
+    inputs: Mapping[str, Tensor],
+    new_tokens: int,
+    seed: int,
+    processors: Sequence[LogitsProcessor] = (),
+    **settings: Any,
+) -> list[list[int]]:
+    """At most `new_tokens` tokens after each prompt, up to and with the end token.
+
+    Args:
+        lm: the model.
+        inputs: of `generate()`, see `pad_prompts`.
+        new_tokens: maximum number.
+        seed: of the draws; the same prompts then give the same continuations.
+        processors: of the scores.
+        settings: of `generate()`, which otherwise samples from the whole distribution. Several samples of a prompt are
+            consecutive.
+    """
+    end = lm.tokenizer.eos_token_id
+    plain = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": 1.0, "repetition_penalty": 1.0}
+    with torch.random.fork_rng(devices=[lm.device] if lm.device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        rows = lm.model.generate(
+            **inputs,
+            max_new_tokens=new_tokens,
+            logits_processor=LogitsProcessorList(processors),
+            **{**plain, "pad_token_id": padding_of(lm), "eos_token_id": end, **settings},
+        )
+    written = rows[:, inputs["input_ids"].shape[1] :].tolist()
+    return [next((row[: i + 1] for i, token in enumerate(row) if token == end), row) for row in written]
+
+
+def sample_in_batches(
+    sample: Callable[[list[int]], list[Any]],
+    prompts: int,
+    batch_size: int,
+    advance: Callable[[int], None] = lambda prompts: None,
+) -> list[Any]:
+    """`sample` of batches of indices; a batch that does not fit into memory is halved, which gives other draws."""
+    found: list[Any] = []
+    for start in range(0, prompts, batch_size):
+        batch = list(range(start, min(start + batch_size, prompts)))
+        found += halve_when_out_of_memory(sample, batch)
+        advance(len(batch))
+    return found

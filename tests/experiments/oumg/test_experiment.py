@@ -1,0 +1,217 @@
+"""+exp=oumg and +exp=oumg_summary through the command line, at toy size, and their parts."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.example import Example
+from data.builtin.reviews import REVIEWS
+from data.files import write_examples
+from discriminators.vocabulary import load_vocabulary
+from experiments.oumg.experiment import part_pairs, write_summaries
+from models.tiny import train_tokenizer
+from oumg.comparison import OutputPair
+from oumg.relative import SCORES
+
+WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
+TOY = (
+    "+model.judges.bilstm.build.embedding_dim=8",
+    "+model.judges.bilstm.build.hidden_dim=8",
+    "model.judges.bilstm.training.learning_rate=0.02",
+    "model.judges.bilstm.training.epochs=1",
+    "model.judges.bert.build.freeze_embeddings=false",
+    "model.judges.bert.training.epochs=1",
+    "seeds=[0,1]",
+    "logger=none",
+    "trainer=cpu",
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Sentences of 48 inputs, human ones with `yes`, those of the first system with it more often than the second's."""
+    rng = random.Random(0)
+    paths = {name: tmp_path / f"{name}.jsonl" for name in ("human", "g1", "g2")}
+    for (name, path), share in zip(paths.items(), (1.0, 0.7, 0.1), strict=True):
+        examples = []
+        for i in range(48):
+            mark = "yes" if rng.random() < share else "no"
+            text = " ".join([*rng.choices(WORDS, k=rng.randint(2, 5)), mark, *rng.choices(WORDS, k=rng.randint(2, 5))])
+            examples.append(
+                Example(f"{name}{i}", text=text, group=f"input {i}", system=f"the {name}", context="say it")
+            )
+        write_examples(path, examples)
+    return paths
+
+
+@pytest.fixture
+def encoder(saved_bert: Callable[..., Path]) -> Path:
+    """A random BERT of 1 layer and 16 dimensions."""
+    return saved_bert([*WORDS, "yes", "no", *"abcdefghijklmnopqrstuvwxyz"], dimension=16, layers=1, longest=64)
+
+
+def data(files: dict[str, Path]) -> list[str]:
+    return [f"data.{name}={path}" for name, path in files.items()]
+
+
+def table(folder: Path) -> list[dict[str, Any]]:
+    return json.loads((folder / "results.json").read_text("utf-8"))["table"]
+
+
+def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
+    run_here: Callable[..., int],
+    files: dict[str, Path],
+    encoder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ("+exp=oumg", *data(files), *TOY, "kinds=[bilstm,bert]", "source=true")
+    command = (*command, f"model.judges.bert.build.encoder={encoder}", "outputs=outputs")
+    assert run_here(*command, "run_dir=first") == 0
+    assert "Two systems" in capsys.readouterr().out
+    first = tmp_path / "first"
+    every = table(first)
+    rows = [row for row in every if row["pairs"] == "all"]
+    assert [row["discriminator"] for row in rows] == ["bilstm", "bert"]
+    halved, others = (row for row in every if row["pairs"] != "all" and row["discriminator"] == "bert")
+    assert (halved["pairs"], others["pairs"]) == ("more than half lost", "at most half lost")
+    assert halved["n"] + others["n"] == 12
+    assert halved["texts_cut"] + others["texts_cut"] == rows[0]["texts_cut"] > 0
+    for row in rows:
+        assert (row["system_1"], row["system_2"], row["n"], row["inputs"]) == ("the g1", "the g2", 12, 12)
+        assert row["seeds"] == [0, 1]
+        for name in SCORES:
+            low, high = row[f"{name}_interval"]
+            assert low <= row[name] <= high
+            assert sum(row["by_seed"][name]) / 2 == pytest.approx(row[name])
+        assert row["hsrd"] == pytest.approx(row["hsr_1"] - row["hsr_2"])
+    lines = [json.loads(line) for line in (first / "scores.jsonl").read_text("utf-8").splitlines()]
+    assert [line["set"] for line in lines] == ["human"] * 12 + ["g1"] * 12 + ["g2"] * 12
+    assert set(lines[0]["scores"]) == {f"{kind}_seed_{seed}" for kind in ("bilstm", "bert") for seed in (0, 1)}
+    logits = [line["scores"]["bilstm_seed_0"]["logit"] for line in lines if line["set"] == "g1"]
+    assert sum(logit > 0 for logit in logits) / 12 == rows[0]["by_seed"]["hsr_1"][0]
+    assert (first / "models/discriminator_bert_seed_1/encoder/config.json").is_file()
+    assert {path.stem for path in (first / "plots").iterdir()} == {"logits_bilstm", "logits_bert"}
+    page = (first / "report.html").read_text("utf-8")
+    assert "<h2>Two systems</h2>" in page
+    assert "Worst disagreements: human or machine · human" in page
+    assert 'class="explained"' in page
+    stages = times(tmp_path / "outputs/stages")
+    assert len(stages) == 4
+    assert run_here(*command, "run_dir=second") == 0
+    assert table(tmp_path / "second") == every
+    assert times(tmp_path / "outputs/stages") == stages
+
+
+def times(stages: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in stages.iterdir() if path.is_dir()}
+
+
+def test_the_bi_lstm_reads_the_tokens_of_another_model(
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("+exp=oumg", *data(files), *TOY, "outputs=outputs")
+    train_tokenizer([" ".join(WORDS)], 300, sentinels=()).save_pretrained(tmp_path / "theirs")
+    assert run_here(*command, f"tokens={tmp_path / 'theirs'}", "run_dir=run") == 0
+    kept = load_vocabulary(tmp_path / "run/models/discriminator_bilstm_seed_0/vocabulary.json")
+    assert kept.kind == "tokenizer"
+    assert run_here(*command, "tokens=no/such", "run_dir=other") == 2
+    assert "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model" in capsys.readouterr().err
+
+
+def test_an_anchor_puts_the_systems_in_an_order(
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    anchor = tmp_path / "anchor.jsonl"
+    anchor.write_text(files["g2"].read_text("utf-8").replace("the g2", "the anchor"), encoding="utf-8")
+    assert run_here("+exp=oumg", *data(files), *TOY, f"data.anchor={anchor}", "outputs=outputs", "run_dir=run") == 0
+    assert "Anchored scores" in capsys.readouterr().out
+    anchored = [row for row in table(tmp_path / "run") if "anchor" in row]
+    assert {row["system"] for row in anchored} == {"the g1", "the g2"}
+    assert [row["anchored_score"] for row in anchored] == sorted(row["anchored_score"] for row in anchored)[::-1]
+    for row in anchored:
+        assert (row["anchor"], row["discriminator"], row["n"], row["inputs"]) == ("the anchor", "bilstm", 12, 12)
+        low, high = row["anchored_score_interval"]
+        assert low <= row["anchored_score"] <= high
+        assert sum(row["by_seed"]["anchored_score"]) / 2 == pytest.approx(row["anchored_score"])
+    assert next(row for row in anchored if row["system"] == "the g2")["anchored_score"] == 0  # the same texts
+    assert run_here("+exp=oumg", *data(files), *TOY, "data.anchor=none.jsonl", "outputs=outputs") == 2
+    assert "none.jsonl:0: no such file" in capsys.readouterr().err
+
+
+def test_what_is_wrong_is_reported_by_file_and_line_before_anything_is_written(
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = files["g2"].read_text("utf-8").splitlines()
+    lines[3] = json.dumps({**json.loads(lines[3]), "text": "red"})
+    lines[7] = json.dumps({**json.loads(lines[7]), "group": "input 6"})
+    files["g2"].write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert run_here("+exp=oumg", *data(files), *TOY, "outputs=outputs") == 2
+    said = capsys.readouterr().err
+    assert f"{files['g2']}:4: a text needs at least two words or marks" in said
+    assert f'{files["g2"]}:7: both systems need equally many outputs for an input, but "input 6"' in said
+    assert f"{files['human']}:8: each input needs a human text and outputs of both" in said
+    files["g1"].write_text('{"id": "a", "text": ""}\n', encoding="utf-8")
+    assert run_here("+exp=oumg", *data(files), *TOY, "outputs=outputs") == 2
+    assert f"{files['g1']}:1: an example needs" in capsys.readouterr().err
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_settings_that_are_wrong_are_reported(
+    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("+exp=oumg", f"data.human={files['human']}") == 2
+    said = capsys.readouterr().err
+    assert "data.g1 must be given: data.g1=VALUE" in said
+    for setting, what in (
+        ("kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm' is among them"),
+        ("seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
+        ("test_fraction=1", "test_fraction must be less than 1, but is 1"),
+    ):
+        assert run_here("+exp=oumg", *data(files), *TOY, setting, "outputs=outputs") == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert what in line
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_pairs_in_which_a_text_lost_more_than_half_are_a_part_of_their_own() -> None:
+    text = Example("e", text="red sun")
+
+    def pair(*lost: float) -> OutputPair:
+        return OutputPair("i", (text, text), text, text, (), lost)
+
+    assert part_pairs([pair(0, 0.5, 0, 0), pair(0, 0, 0, 0)]) == {"all": [0, 1]}
+    mixed = [pair(0, 0.6, 0, 0), pair(0, 0, 0, 0.5), pair(0, 0, 0, 0.9)]
+    assert part_pairs(mixed) == {"all": [0, 1, 2], "more than half lost": [0, 2], "at most half lost": [1]}
+    assert part_pairs(mixed[:1]) == {"all": [0], "more than half lost": [0]}
+
+
+def test_summaries_differ_only_in_whether_they_fit_their_source() -> None:
+    found = write_summaries(400, seed=0)
+    labels = {word: label for label, words in REVIEWS.label_words.items() for word in words}
+
+    def label_of(text: str) -> str:
+        (label,) = {labels[word] for word in text.lower().rstrip(".!").replace(",", "").split() if word in labels}
+        return label
+
+    named = {name: [label_of(text.text) for text in texts] for name, texts in found.items()}
+    assert named["human"] == named["fitting"]
+    assert all(a != b for a, b in zip(named["human"], named["contrary"], strict=True))
+    assert [Counter(each) for each in named.values()] == [{"negative": 200, "positive": 200}] * 3
+    assert len({texts[0].context for texts in found.values()}) == 1
+
+
+def test_discriminators_read_the_source_or_not(run_here: Callable[..., int], tmp_path: Path) -> None:
+    toy = ("inputs=40", "seeds=[0]", "model.judges.bilstm.training.epochs=1", "logger=none", "trainer=cpu")
+    assert run_here("+exp=oumg_summary", *toy, f"outputs={tmp_path}", f"run_dir={tmp_path}/run") == 0
+    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
+    assert [(row["reads"], row["system_1"], row["system_2"], row["n"]) for row in results["table"]] == [
+        ("source and summary", "fitting", "contrary", 10),
+        ("summary", "fitting", "contrary", 10),
+    ]
+    assert results["synthetic"]

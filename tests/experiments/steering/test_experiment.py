@@ -1,0 +1,229 @@
+"""+exp=guided_text, guided_sentiment, guided_topic and guided_demo through the command line, at toy size."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from data.corpus import Corpus
+from data.files import read_examples, write_examples
+from data.sets.attributes import builtin_reviews
+from experiments.steering.experiment import Demonstration, Steering, choose_label, is_above_chance
+from experiments.steering.generation import TextSampling, check_candidates, encode_prompts
+from experiments.steering.models import name_file
+from models.causal import CausalLM
+
+TOY = (
+    "data.train=200",
+    "data.held_out=24",
+    "data.rated=16",
+    "model.generator.model.vocabulary=400",
+    "model.generator.model.n_embd=16",
+    "model.generator.model.n_layer=1",
+    "model.generator.model.n_head=2",
+    "model.generator.model.n_inner=32",
+    "model.generator.schedule.epochs=1",
+    "model.guides.causal.build.embedding_dim=8",
+    "model.guides.causal.build.hidden_dim=8",
+    "model.guides.causal.training.epochs=1",
+    "trainer=cpu",
+    "logger=none",
+    "outputs=.",
+)
+SMALL = (
+    "model.judge.build.embedding_dim=8",
+    "model.judge.build.hidden_dim=8",
+    "model.judge.training.epochs=1",
+    "strengths=[0,4]",
+    "ks=[8]",
+    "sampling.inputs=3",
+    "sampling.new_tokens=6",
+    "sampling.batch_size=4",
+)
+
+
+def table(folder: Path) -> list[dict[str, Any]]:
+    return json.loads((folder / "results.json").read_text("utf-8"))["table"]
+
+
+def stages(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
+
+
+def test_sentiment_and_a_demonstration_with_its_models(
+    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_here("+exp=guided_sentiment", *TOY, *SMALL, f"run_dir={tmp_path}/first") == 0
+    rows = table(tmp_path / "first")
+    assert [(r["label"], r["strength"]) for r in rows] == [
+        ("all", 0.0),
+        ("all", 4.0),
+        *((label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")),
+    ]
+    assert {(r["rule"], r["k"]) for r in rows} == {("normalised", 8)}
+    for r in rows:
+        assert r["n"] == (24 if r["label"] == "all" else 12)
+        for name in ("accuracy", "perplexity"):
+            assert r[f"{name}_interval"][0] <= r[name] <= r[f"{name}_interval"][1]
+        assert r["overhead"] > 0
+    assert rows[0]["accuracy"] == 0.5  # unguided, both labels are asked of the same texts
+    samples = read_examples(tmp_path / "first/samples.jsonl")
+    assert len(samples) == 48
+    by_system = {
+        system: [e.text for e in samples if e.system == system and e.label == "positive"]
+        for system in ("normalised 0 k=8", "normalised 4 k=8")
+    }
+    unsteered = [e.text for e in samples if e.system == "normalised 0 k=8" and e.label == "negative"]
+    assert by_system["normalised 0 k=8"] == unsteered
+    assert by_system["normalised 4 k=8"] != unsteered
+    assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
+    assert "positive, k 8, strength 4: " in (tmp_path / "first/samples.txt").read_text("utf-8")
+    assert {path.name for path in (tmp_path / "first/models").iterdir()} == {
+        "generator",
+        "guide_negative",
+        "guide_positive",
+        "judge_positive",
+    }
+    assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
+        "accuracy_and_perplexity",
+        "training_curves",
+    }
+
+    kept = stages(tmp_path)
+    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", *TOY)
+    assert run_here(*demo, f"run_dir={tmp_path}/demo") == 0
+    assert stages(tmp_path) == kept
+    shown = [r for r in table(tmp_path / "demo") if "step" in r]
+    assert {r["step"] for r in shown} == {1, 2}
+    assert "…The food" in capsys.readouterr().out
+    models = (
+        f"generator={tmp_path}/first/models/generator",
+        f"guide_folder={tmp_path}/first/models/guide_positive",
+    )
+    assert run_here(*demo, *models, f"run_dir={tmp_path}/folders") == 0
+    assert [r for r in table(tmp_path / "folders") if "step" in r] == shown
+
+
+def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
+    run_here: Callable[..., int], tmp_path: Path, lm: CausalLM
+) -> None:
+    lm.save_pretrained(tmp_path / "writer")
+    settings = [s for s in TOY if "generator" not in s]
+    more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
+    bilstm = (*(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")), "guide=bilstm")
+    few = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2")
+    command = ("+exp=guided_topic", *settings, *more, *SMALL, *bilstm, *few)
+    assert run_here(*command, "sampling.prompts=[the cat,a dog]", f"run_dir={tmp_path}/run") == 0
+    rows = table(tmp_path / "run")
+    assert [r["label"] for r in rows] == ["all", "all", *["science", "politics"] * 2]
+    assert {r["rule"] for r in rows} == {"fudge"}
+    assert {path.name for path in (tmp_path / "run/models").iterdir()} == {
+        "guide_science",
+        "guide_politics",
+        *(f"judge_{label}" for label in ("computers", "politics", "religion", "science")),
+    }
+
+
+def test_own_texts_and_a_demonstration_with_their_models(
+    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {"negative": "très mal/bad", "positive": "好 评"}
+    reviews = sorted(builtin_reviews(train=200, held_out=1, rated=8).train, key=lambda e: str(e.label))
+    file = tmp_path / "mine.csv"
+    write_examples(file, [Example(e.id, text=e.text, label=named[str(e.label)]) for e in reviews])
+    mine = (f"data.path={file}", *TOY[3:])
+    assert run_here("+exp=guided_text", *mine, *SMALL, f"run_dir={tmp_path}/first") == 0
+    assert [r["label"] for r in table(tmp_path / "first")][2:4] == list(named.values())
+    models = {path.name for path in (tmp_path / "first/models").iterdir()}
+    assert models == {"generator", *(f"guide_{name_file(x)}" for x in named.values()), f"judge_{name_file('好 评')}"}
+    assert "mine has no prefixes, so the prompts are the first 3 words" in capsys.readouterr().out
+    samples = read_examples(tmp_path / "first/samples.jsonl")
+    beginnings = {e.prefix for e in samples}
+    assert len(beginnings) == 3
+    assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
+    assert all(any(review.text.startswith(str(start)) for review in reviews) for start in beginnings)
+    assert not json.loads((tmp_path / "first/results.json").read_text("utf-8"))["synthetic"]
+
+    kept = stages(tmp_path)
+    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", "logger=none", "trainer=cpu", "outputs=.")
+    of = ("data=labelled", *mine, 'label="très mal/bad"')
+    assert run_here(*demo, *of, f"run_dir={tmp_path}/demo") == 0
+    assert stages(tmp_path) == kept
+    assert [r["chosen"] for r in table(tmp_path / "demo") if "step" in r].count("←") == 2
+
+
+def test_own_texts_that_will_not_do_end_before_training(
+    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reviews = builtin_reviews(train=40, held_out=1, rated=8).train
+    few, broken = tmp_path / "few.jsonl", tmp_path / "broken.jsonl"
+    write_examples(few, reviews)
+    broken.write_text('{"text": "a", "label": ""}\n{"text": "", "label": "x"}\n')
+    for path, what in (
+        (few, r"guides and judges each need at least 10 different texts of a label, but of the \d+ of 'negative'"),
+        (broken, r'broken\.jsonl:1: "label" is needed here'),
+        (broken, r'broken\.jsonl:2: an example needs "text"'),
+    ):
+        assert run_here("+exp=guided_text", f"data.path={path}", *TOY[3:], *SMALL) == 2
+        assert re.search(what, capsys.readouterr().err)
+    assert not (tmp_path / "stages").exists()
+
+
+def test_bad_input_ends_before_training(
+    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for setting, what in (
+        ("strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
+        ("labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
+        ("ks=[8,401]", "k must be at most the 400 tokens of the generator, but is 401"),
+    ):
+        assert run_here("+exp=guided_sentiment", *TOY, *SMALL, setting, f"run_dir={tmp_path}/bad") == 2
+        assert what in capsys.readouterr().err
+    assert not (tmp_path / "stages").exists()
+
+
+def test_bad_settings_are_reported(lm: CausalLM) -> None:
+    with pytest.raises(ValueError, match="begin with 0"):
+        Steering("normalised", (1, 2), (8,))
+    for wrong in (-1.0, float("inf"), "2"):
+        with pytest.raises(SettingFault, match="strengths"):
+            Steering("normalised", cast(Any, (0, wrong)), (8,))
+    for ks in ((8, 0), (8, 8), (), (8.5,), 8):
+        with pytest.raises(SettingFault, match="ks"):
+            Steering("normalised", (0,), cast(Any, ks))
+    with pytest.raises(SettingFault, match="labels"):
+        Steering("normalised", (0,), (8,), ("x", "x"))
+    with pytest.raises(SettingFault, match="seeds"):
+        TextSampling(2, 1, 4, 4, ())
+    with pytest.raises(SettingFault, match="inputs must be "):
+        TextSampling(0, 1, 4, 4, (0,))
+    with pytest.raises(SettingFault, match="rule must be 'normalised' or 'fudge', but is 'sharp'"):
+        Steering(cast(Any, "sharp"), (0,), (8,))
+    with pytest.raises(SettingFault, match="prompts"):
+        TextSampling(2, 1, 4, 4, (0,), prompts=["", "A"])
+    with pytest.raises(InputFaults, match="at most the 300 tokens of the generator, but is 301"):
+        check_candidates([8, 301], 300)
+    with pytest.raises(InputFaults, match="the generator reads 32 tokens, but this prompt has"):
+        encode_prompts(lm, ["the cat"], 31)
+    with pytest.raises(SettingFault, match="strength must be "):
+        Demonstration("The food", 0.0, 8, "normalised", 4, 2)
+
+
+def test_judges_are_above_chance_or_not() -> None:
+    wanted = ["a"] * 90 + ["b"] * 10
+    assert not is_above_chance(wanted, ["a"] * 100)  # right 90 times of 100
+    assert is_above_chance(wanted, ["a"] * 81 + ["b"] * 9 + ["a"] + ["b"] * 9)
+    assert not is_above_chance(["a", "b"], ["b", "a"])
+
+
+def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., Corpus]) -> None:
+    data = own_data(["t", "u"], ["x", "y"])
+    assert [choose_label(data, None, folder) for folder in (None, "run/models/guide_polite")] == ["y", "polite"]
+    assert [choose_label(data, "x", folder) for folder in (None, "run/models/guide_polite")] == ["x", "x"]
+    with pytest.raises(InputFaults, match="label must be one of x, y, but is 'z'"):
+        choose_label(data, "z", None)

@@ -1,0 +1,97 @@
+"""The models of guided decoding: texts of which none is in two parts, balanced labels, judges, names of folders."""
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from core.faults import InputFaults
+from data.corpus import Corpus
+from data.sets.attributes import builtin_news, builtin_reviews
+from discriminators.discriminator import Discriminator
+from discriminators.texts import split_by_group
+from experiments.steering.models import LabelJudges, SteeringPlan, label_texts, name_file, split_parts
+from experiments.training import LanguageModelPlan
+
+NOTHING: Any = None
+TRAINED = SteeringPlan(LanguageModelPlan(NOTHING, NOTHING, NOTHING), NOTHING, NOTHING)
+PRETRAINED = SteeringPlan("gpt2", NOTHING, NOTHING)
+
+
+def test_no_text_is_learned_by_two_parts() -> None:
+    data = builtin_reviews(train=120, held_out=4, rated=8)
+    found = split_parts(data, TRAINED, seed=0)
+    sides = [{e.text for e in side} for side in (found.generator, found.guide, found.judge)]
+    assert [len(side) for side in sides] == [60, 30, 30]
+    assert len(set.union(*sides)) == 120
+    pretrained = split_parts(data, PRETRAINED, seed=0)
+    assert [len(side) for side in (pretrained.generator, pretrained.guide, pretrained.judge)] == [0, 60, 60]
+
+
+def test_too_few_texts_of_a_label_are_reported_with_their_numbers(own_data: Callable[..., Corpus]) -> None:
+    frequent, rare = [f"text {i}" for i in range(200)], [f"rare {i}" for i in range(9)]
+    data = own_data([*frequent, *rare, *rare], ["frequent"] * 200 + ["rare"] * 18)  # each rare one stands twice
+    with pytest.raises(InputFaults) as found:
+        split_parts(data, PRETRAINED, seed=0)
+    (fault,) = found.value.faults
+    assert fault.startswith(
+        "guides and judges each need at least 10 different texts of a label, but of the 9 of 'rare'"
+    )
+    assert sum(map(int, re.findall(r"(\d+) (?:are )?for", fault))) == 9
+    assert fault.endswith(
+        "0 for the generator: give more texts of it, leave the label out of the file, or lower model.share"
+    )
+
+
+def test_a_label_has_as_many_texts_as_the_others_together() -> None:
+    data = builtin_news(train=80, held_out=4, rated=8)
+    texts = label_texts(data.train, "science", most=30, seed=0)
+    assert [t.label for t in texts] == [1] * 15 + [0] * 15
+    labels = {e.text: e.label for e in data.train}
+    assert all((labels[t.segments[0]] == "science") == (t.label == 1) for t in texts)
+    assert len({labels[t.segments[0]] for t in texts}) == 4
+    assert len(label_texts(data.train, "science", most=1000, seed=0)) == 40
+
+
+def test_few_texts_are_validated_on_both_classes_and_repeated_ones_count_once(
+    own_data: Callable[..., Corpus],
+) -> None:
+    data = own_data([f"text {i % 24}" for i in range(48)], ["a" if i % 24 < 12 else "b" for i in range(48)])
+    texts = label_texts(data.train, "a", most=1000, seed=0)
+    assert sorted(t.segments[0] for t in texts) == sorted(f"text {i}" for i in range(24))
+    for seed in range(50):
+        _, held_out = split_by_group(texts, 0.1, seed)
+        assert sorted(t.label for t in held_out) == [0, 0, 1, 1]
+
+
+def test_folders_are_named_after_any_label() -> None:
+    labels = [
+        "positive",
+        "体育",
+        "sci/tech",
+        "sci tech",
+        "sci_tech",
+        "../..",
+        ".",
+        "x" * 300,
+        "x" * 299,
+        "a\x00b",
+        "👍",
+    ]
+    names = [name_file(label) for label in labels]
+    assert len(set(names)) == len(labels)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,47}", name) for name in names)
+    assert names[0] == labels[0]
+
+
+def judge(*logits: float) -> Discriminator:
+    return cast(Discriminator, SimpleNamespace(logits=lambda texts: (np.array(logits), np.zeros(len(logits)))))
+
+
+def test_the_label_of_a_text_is_that_of_the_highest_logit() -> None:
+    assert LabelJudges(("bad", "good"), {"good": judge(-0.5, 0.5)}).find_labels(["a", "b"]) == ["bad", "good"]
+    three = {"a": judge(1.0, -3.0), "b": judge(2.0, -1.0), "c": judge(0.0, -2.0)}
+    assert LabelJudges(("a", "b", "c"), three).find_labels(["x", "y"]) == ["b", "b"]

@@ -1,0 +1,137 @@
+"""Plans and what is made of them: a model of the hub, in a folder, or trained once under all that it depends on."""
+
+import random
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytorch_lightning import Trainer
+
+from core.faults import SettingFault
+from core.stages import Stages
+from discriminators.discriminator import Discriminator, new_bilstm
+from discriminators.texts import LabelledText
+from discriminators.training import TrainingSettings
+from experiments.contracts import Run
+from experiments.training import (
+    DiscriminatorPlan,
+    LanguageModelPlan,
+    MaskedTokens,
+    Pretrained,
+    Trained,
+    WholeTexts,
+    find_or_train,
+    folders_of,
+    use_pretrained,
+)
+from models.tiny import TinyBert, TinyGPT2
+from models.training import NOT_LEARNED, LanguageModelSchedule
+
+SCHEDULE = LanguageModelSchedule(epochs=1, batch_size=2, learning_rate=1e-3)
+CAUSAL = LanguageModelPlan(TinyGPT2(300, 16, 2, 1, 32), SCHEDULE, WholeTexts())
+MASKED = LanguageModelPlan(TinyBert(300, 16, 2, 1, 32), SCHEDULE, MaskedTokens())
+TEXTS = [LabelledText((word,), label, f"{word}{i}") for i in range(8) for label, word in enumerate(("bad", "good"))]
+PLAN = DiscriminatorPlan(
+    partial(new_bilstm, tokens="words", embedding_dim=4, hidden_dim=4), TrainingSettings(epochs=1, held_out=0.5)
+)
+
+
+def quiet(**settings: object) -> Trainer:
+    return Trainer(accelerator="cpu", enable_progress_bar=False, enable_model_summary=False, **settings)  # type: ignore[arg-type]
+
+
+def no_trainer(**_: object) -> Trainer:
+    raise AssertionError("it trains again")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, quiet, lambda name: [], lambda what, total: None)  # type: ignore[arg-type,return-value]
+
+
+def test_a_hub_name_loads_and_identifies_itself_and_needs_no_text(run: Run) -> None:
+    found = find_or_train(run, "causal", Pretrained("openai-community/gpt2"), [])
+    assert (found.source, found.identity, found.folder) == ("openai-community/gpt2", "openai-community/gpt2", None)
+    assert not found.is_trained_here
+
+
+def test_a_folder_is_identified_by_its_files_wherever_it_lies(tmp_path: Path) -> None:
+    for name, weights in (("a", "1"), ("b", "1"), ("c", "2")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_text(weights, "utf-8")
+    a, b, c = (use_pretrained(str(tmp_path / name)) for name in "abc")
+    assert a.source == str(tmp_path / "a")
+    assert a.identity == b.identity != c.identity
+    assert not a.is_trained_here
+
+
+def test_what_was_trained_here_is_identified_by_its_stage_and_has_a_best_loss() -> None:
+    points = ({"step": 1, "train/loss": 1.0}, {"step": 2, "val/loss": 3.0}, {"step": 3, "val/loss": 2.5})
+    found = Trained("expert", Path("stages/expert-0123"), points)
+    assert (found.source, found.identity) == ("stages/expert-0123", "expert-0123")
+    assert found.held_out_nll == pytest.approx(2.5)
+    assert folders_of({"expert": found, "gpt2": Trained("gpt2")}) == {"expert": Path("stages/expert-0123")}
+
+
+@pytest.mark.parametrize(("train", "held_out", "missing"), [([], ["a"], "training"), (["a"], [], "held-out")])
+@pytest.mark.parametrize("plan", [CAUSAL, MASKED])
+def test_a_language_model_without_texts_is_refused(
+    run: Run, plan: LanguageModelPlan, train: list[str], held_out: list[str], missing: str
+) -> None:
+    with pytest.raises(SettingFault, match=f"these have no {missing} texts"):
+        find_or_train(run, "toy", plan, train, held_out)
+
+
+def test_a_masked_task_asks_for_what_it_hides_and_for_nothing_else() -> None:
+    row = [1, *range(10, 30), 1]
+    task = MaskedTokens(0.25).task(row, mask=3, rng=random.Random(0))
+    hidden = [i for i, token in enumerate(task.source) if token == 3]
+    assert len(hidden) == 5
+    assert 0 not in hidden
+    assert len(row) - 1 not in hidden
+    for i, token in enumerate(row):
+        assert (task.source[i], task.target[i]) == ((3, token) if i in hidden else (token, NOT_LEARNED))
+
+
+def test_a_limit_on_texts_keeps_whole_groups_of_both_classes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[list[LabelledText]] = []
+
+    def train(build: object, texts: list[LabelledText], folder: Path, *_: object) -> None:
+        learned.append(texts)
+        folder.mkdir(exist_ok=True)
+        (folder / "curve.json").write_text("[]", "utf-8")
+
+    monkeypatch.setattr("experiments.training.train_classifier", train)
+    pairs = [LabelledText((f"{word}{i}",), label, str(i)) for i in range(20) for label, word in enumerate("ab")]
+    for most, kept in ((None, 40), (100, 40), (10, 10), (11, 10)):
+        find_or_train(run, f"judge_{most}", replace(PLAN, texts=most), pairs)
+        assert len(learned[-1]) == kept
+        assert sum(text.label for text in learned[-1]) == kept // 2
+        assert learned[-1] == [text for text in pairs if text in learned[-1]]
+    find_or_train(run, "other_seed", replace(PLAN, texts=10), pairs, seed=1)
+    assert learned[-1] != learned[-2]
+    assert {text.group for text in learned[-2]} != {str(i) for i in range(5)}
+
+
+def test_a_discriminator_is_found_again_where_it_depends_on_the_same(run: Run) -> None:
+    first = find_or_train(run, "judge", PLAN, TEXTS)
+    assert first.is_trained_here
+    assert first.identity.startswith("judge-")
+    assert {"step", "val/loss", "val/accuracy", "val/auc", "val/order"} == set(first.curve[-1])
+    assert Discriminator.from_pretrained(first.source).logits([("good",)])[0].shape == (1,)
+    idle = replace(run, trainer=no_trainer)
+    assert find_or_train(idle, "judge", PLAN, TEXTS) == first
+    # what it learns are the texts themselves
+    assert find_or_train(idle, "judge", replace(PLAN, texts=100), TEXTS) == first
+    changes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"texts": [*TEXTS, *TEXTS]},
+        {"plan": replace(PLAN, training=replace(PLAN.training, epochs=2))},
+        {"plan": replace(PLAN, build=partial(PLAN.build, hidden_dim=8))},
+        {"run": replace(idle, precision="bf16-mixed")},
+    ]
+    for changed in changes:
+        with pytest.raises(AssertionError, match="trains again"):
+            find_or_train(**{"run": idle, "name": "judge", "plan": PLAN, "texts": TEXTS, **changed})

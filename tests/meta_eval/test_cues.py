@@ -1,0 +1,169 @@
+"""Cheap cues: exact values, a slow oracle, and simulations of metrics that only count."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import norm, rankdata
+
+from core.example import Example
+from meta_eval.bootstrap import Estimate
+from meta_eval.correlation import spearman
+from meta_eval.cues import (
+    Cues,
+    agreement_beyond_cues,
+    combine_cues,
+    correlate_beyond,
+    count_cues,
+    dialogue_cues,
+    source_cues,
+    text_cues,
+)
+
+
+def test_cues_of_a_text() -> None:
+    found = text_cues(["The cat sat. The cat sat here!", "", "明月几时有？明月几时有。"])
+    assert dict(zip(found.names, found.values[0], strict=True)) == pytest.approx(
+        {
+            "words": 7,
+            "sentences": 2,
+            "sentence length": 3.5,
+            "deviation of sentence length": 0.5,
+            "different words": 4 / 7,
+            "repeated spans": 1 / 5,
+            "punctuation": 2 / 30,
+            "upper case": 2 / 30,
+        }
+    )
+    assert found.values[1].tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    assert found.values[2].tolist() == pytest.approx([10, 2, 5, 0, 0.5, 3 / 8, 2 / 12, 0])
+
+
+def test_cues_of_a_text_beside_its_references() -> None:
+    found = source_cues(["the cat sat down"], [("the cat sat", "a dog")], "reference")
+    assert found.names == ("overlap with reference", "copied spans with reference", "length ratio with reference")
+    assert found.values[0].tolist() == pytest.approx([3 / 4, 1 / 2, (math.log(5 / 4) + math.log(5 / 3)) / 2])
+
+
+def test_cues_of_a_dialogue() -> None:
+    found = dialogue_cues([("do you ski?", "I do ski", "do you ski?"), ("hello",)])
+    first = [9, 3, 3, 3, 3, 4 / 9, 1, 0.5, 2 / 3]
+    assert found.values.tolist() == [pytest.approx(first), [1, 1, 1, 0, 1, 1, 0, 0, 0]]
+
+
+def test_the_kind_of_the_examples_decides_which_cues_there_are() -> None:
+    text = Example("a", text="x y", context="x", references=("y",), system="s")
+    assert len(count_cues([text]).names) == 14
+    assert len(count_cues([text, Example("b", text="x")]).names) == 8
+    dialogue = count_cues([Example("a", turns=("x", "y"))])
+    assert len(dialogue.names) == 9
+    assert not any("system" in name for name in dialogue.names)
+
+
+@pytest.mark.parametrize("n", [50, 130])  # without and with squares
+def test_the_partial_correlation_equals_one_of_residuals(n: int) -> None:
+    rng = np.random.default_rng(0)
+    cues = rng.standard_normal((n, 3)).round(1)
+    x, y = (cues @ rng.standard_normal(3) + rng.standard_normal(n) for _ in range(2))
+    weights = rng.multinomial(n, np.full(n, 1 / n), size=5).astype(float)
+    slow = [partial_of_drawn(x, y, cues, row) for row in weights]
+    np.testing.assert_allclose(correlate_beyond(x[:, None], y, cues, weights)[:, 0], slow, atol=1e-8)
+
+
+def test_cues_that_fix_a_score_leave_nothing() -> None:
+    rng = np.random.default_rng(0)
+    cues = Cues(("a", "b"), rng.standard_normal((50, 2)))
+    found = beyond(np.exp(cues.values[:, 0]), rng.standard_normal(50), cues)
+    assert math.isnan(found.value)
+    assert found.reason == "the cues fix the scores or the ratings"
+    few = beyond(np.arange(15.0), rng.standard_normal(15), Cues(("a", "b"), cues.values[:15]))
+    assert few.reason == "2 cues need at least 16 texts, but there are 15"
+
+
+def test_equal_cues_and_copies_of_a_cue_do_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    cues = rng.standard_normal((200, 2))
+    x, y = rng.standard_normal((2, 200)) + cues[:, 0]
+    several = Cues(("a", "b", "c", "d"), np.column_stack([cues, cues[:, :1], np.ones(200)]))
+    one, other = (beyond(x, y, each, resamples=50) for each in (Cues(("a", "b"), cues), several))
+    assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high), abs=1e-6)
+
+
+def test_combined_cues_find_what_cues_tell_and_nothing_where_they_tell_nothing() -> None:
+    rng = np.random.default_rng(0)
+    cues = Cues(tuple("abcdefghi"), rng.standard_normal((400, 9)))
+    told = np.exp(cues.values[:, 0]) + 0.5 * cues.values[:, 1] + rng.standard_normal(400)
+    assert rank_correlation(combine_cues(cues, told), told) > 0.5
+    inputs = np.repeat(np.arange(50), 8)
+    by_input = rng.standard_normal(50)[inputs]  # an input's ratings are alike, and the cues tell the input
+    alike = Cues(cues.names, rng.standard_normal((50, 9))[inputs])
+    nothing = [
+        rank_correlation(
+            combine_cues(Cues(cues.names, rng.standard_normal((400, 9))), by_input, inputs.tolist(), seed=k), by_input
+        )
+        for k in range(20)
+    ]
+    assert abs(np.mean(nothing)) < 0.03
+    assert rank_correlation(combine_cues(alike, by_input), by_input) > 0.2  # a text predicts others of its input
+    assert abs(rank_correlation(combine_cues(alike, by_input, inputs.tolist()), by_input)) < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "number"), [(125, 1, 9), (250, 1, 9), (700, 1, 9), (55, 8, 14), (108, 7, 11)]
+)
+def test_a_metric_that_only_counts_agrees_with_nothing_beyond_cues(inputs: int, outputs: int, number: int) -> None:
+    rng = np.random.default_rng(number)
+    covered = 0
+    for _ in range(300):
+        groups = np.repeat(np.arange(inputs), outputs)
+        mixing = 0.5 * rng.standard_normal((number, number)) + np.eye(number)
+        cues = np.exp(
+            0.5 * ((rng.standard_normal((len(groups), number)) + rng.standard_normal((inputs, 1))[groups]) @ mixing)
+        )
+        chosen = rng.choice(number, 4, replace=False)
+        ranks = norm.ppf((rankdata(cues, axis=0) - 0.5) / len(groups))
+        quality = np.exp(0.5 * ranks[:, chosen] @ rng.dirichlet(np.ones(4)) * 2) + rng.standard_normal(len(groups))
+        ratings = np.clip(np.round(3 + quality - quality.mean() + 0.5 * rng.standard_normal(inputs)[groups]), 1, 5)
+        metric = rankdata(cues[:, chosen[0]]) / len(groups) + 0.2 * rng.standard_normal(len(groups))
+        found = beyond(metric, ratings, Cues(tuple(map(str, range(number))), cues), groups.tolist(), resamples=200)
+        covered += found.low <= 0 <= found.high
+    assert 0.92 < covered / 300 < 0.98
+
+
+def test_a_known_part_beyond_cues_comes_back() -> None:
+    rng = np.random.default_rng(2)
+    cues = rng.standard_normal((2000, 4))
+    quality = rng.standard_normal(2000)
+    ratings = cues @ np.ones(4) + quality
+    metric = np.exp(cues[:, 0]) + quality + rng.standard_normal(2000)  # correlates with the rest at 1/sqrt(2)
+    # normal scores of the metric are not linear in its parts, so some of the known part is lost
+    found = beyond(metric, ratings, Cues(tuple("abcd"), cues), resamples=100)
+    assert 0.6 < found.low < found.value < found.high < 0.73
+    linear = beyond(cues[:, 0] + quality + rng.standard_normal(2000), ratings, Cues(tuple("abcd"), cues))
+    assert linear.low < math.sqrt(0.5) < linear.high
+
+
+def beyond(
+    scores: np.ndarray, ratings: np.ndarray, cues: Cues, groups: Sequence[int] | None = None, resamples: int = 200
+) -> Estimate:
+    """The agreement of one metric beyond cues."""
+    return agreement_beyond_cues({"metric": scores}, ratings, cues, groups, resamples=resamples)["metric"]
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    return float(spearman(x, y, np.ones((1, len(x))))[0])
+
+
+def partial_of_drawn(x: np.ndarray, y: np.ndarray, cues: np.ndarray, weights: np.ndarray) -> float:
+    """The same from the drawn rows themselves: residuals of least squares."""
+    drawn = np.repeat(np.arange(len(x)), weights.astype(int))
+
+    def normal(column: np.ndarray) -> np.ndarray:
+        return norm.ppf((rankdata(column[drawn]) - 0.5) / len(drawn))
+
+    z = np.column_stack([normal(column) for column in cues.T])
+    design = np.column_stack([np.ones(len(drawn)), z, *([z**2] if len(x) >= 60 else [])])
+    residuals = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (normal(x), normal(y))]
+    return float(np.asarray(np.corrcoef(np.stack(residuals)))[0, 1])
