@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.scores import Scores
+from core.scores import NO_TOKENS, Scores
 
-NO_TOKENS = "the text has no tokens to score"
 Pair = TypeVar("Pair")
 Values = NDArray[np.float64]
 

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from measuring import describe_machine, measure, print_comparison, print_header, read_arguments
 
-from cdm.discriminative import dialogue_steps
-from cdm.infilling import Gaps
+from cdm.discriminative import find_steps
+from cdm.infilling import Gaps, Pair
 from cdm.momentum import degraded_log_probabilities
-from cdm.pair import Pair
-from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
+from cdm.sampling import Sampling, draw, sample_segments, warp_probabilities
 from data.builtin.dialogues import generate_dialogues
 from models.causal import CausalLM
 from models.model import ConditionalLM
@@ -52,7 +51,7 @@ def draw_alone(pair: Pair, source: list[int], uniforms: np.ndarray) -> list[int]
         )
         log_p = degraded_log_probabilities(amateur, expert, SAMPLING.gamma)
         log_p[:, [*pair.never_drawn, end] if step == 0 else pair.never_drawn] = -torch.inf
-        token = int(draw(sampling_probabilities(log_p, SAMPLING), torch.tensor(uniforms[step : step + 1])))
+        token = int(draw(warp_probabilities(log_p, SAMPLING), torch.tensor(uniforms[step : step + 1])))
         if token == end:
             break
         segment.append(token)
@@ -72,8 +71,9 @@ def compare_drawing(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -
 
 
 def compare_scoring(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
-    here = measure(lambda: dialogue_steps(pair, dialogues))
-    plain = measure(lambda: [dialogue_steps(pair, [turns], token_budget=1)[0] for turns in dialogues])  # turn by turn
+    here = measure(lambda: find_steps(pair, pair.tokenise(dialogues)))
+    # turn by turn
+    plain = measure(lambda: [find_steps(pair, pair.tokenise([turns]), token_budget=1)[0] for turns in dialogues])
     print_comparison(f"{family}, scoring", plain, here, sum(len(found.turn) for found in here.found) / here.seconds)
     worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(here.found, plain.found, strict=True))
     if worst > 1e-3:

@@ -6,8 +6,8 @@ them:
     # ::tok The boy wants to sing .
     (w / want-01~e.2 :ARG0 (b / boy~e.1) :ARG1 (s / sing-01~e.4 :ARG0 b))
 
-A sentence and its graph meet by their letters, so tokenizers may differ. Known to be missing: variables that stand for
-an earlier concept (`:ARG0 b`).
+A sentence and its graph are matched by their letters, so tokenizers may differ. Known to be missing: variables that
+stand for an earlier concept (`:ARG0 b`).
 """
 
 import random
@@ -95,7 +95,7 @@ class Graphs:
         return sorted({len(sentence) for sentence in self.spans if sentence}, reverse=True)
 
     def places(self, turn: str) -> list[Span]:
-        """The spans of a turn of one or more known sentences, all in its letters; sentences without a graph are passed.
+        """The spans of a turn of one or more known sentences, all in its letters. Other text is skipped.
 
         >>> Graphs({"hi": [], "iask": [(1, 4)]}).places("hiiask")
         [(3, 6)]
@@ -109,7 +109,7 @@ class Graphs:
         return places
 
 
-def amr_gap(
+def draw_amr_gap(
     turns: Sequence[Sequence[str]], graphs: Graphs, rng: random.Random, longest_segment: int, given: int = 0
 ) -> Gap | None:
     """A random place of at most `longest_segment` tokens that a graph names; None without one.
@@ -121,7 +121,7 @@ def amr_gap(
         longest_segment: in tokens.
 
     >>> graphs = Graphs({"ilikevermont": [(1, 12)]})
-    >>> amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)
+    >>> draw_amr_gap([["hi"], ["I", "Ġlike", "ĠVer", "mont", "."]], graphs, random.Random(0), 20)
     Gap(turn=1, start=1, stop=4)
     """
     gaps: list[Gap] = []

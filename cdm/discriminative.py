@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from cdm.infilling import Pair, TokenisedDialogues, get_turns
 from cdm.momentum import contrastive_momentum
-from cdm.pair import Pair, turns_of
 from cdm.segments import Gap
 from core.example import Example
 from core.faults import InputFaults, SettingFault
@@ -50,36 +51,23 @@ class Steps:
         return contrastive_momentum(self.expert, self.amateur)
 
 
-def dialogue_steps(pair: Pair, dialogues: Sequence[Sequence[str]], token_budget: int = 16_384) -> list[Steps]:
+def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
     """Masks every utterance in turn and scores it, with the token that ends it, under both models."""
-    tokenised = pair.tokenise(dialogues)
-    infilling = tokenised.infilling
-    before = len(infilling.before)
-    owners: list[tuple[int, int, int]] = []
-    pairs: list[tuple[Sequence[int], Sequence[int]]] = []
-    for d, turns in enumerate(tokenised.dialogues):
-        for t, turn in enumerate(turns):
-            if turn and t >= tokenised.given:
-                task = tokenised.task(turns, Gap(t, 0, len(turn)))
-                owners.append((d, t, task.dropped))
-                pairs.append((task.source, infilling.target(task.segment)))
-    amateur, expert = (
-        [row.astype(np.float64) for row in lm.log_probabilities(pairs, given=before, token_budget=token_budget)]
+    infilling, dialogues = tokenised.infilling, tokenised.dialogues
+    places = [(d, t) for d, turns in enumerate(dialogues) for t in range(tokenised.given, len(turns)) if turns[t]]
+    tasks = [tokenised.task(dialogues[d], Gap(t, 0, len(dialogues[d][t]))) for d, t in places]
+    pairs = [(task.source, infilling.target(task.segment)) for task in tasks]
+    rows = [
+        lm.log_probabilities(pairs, given=len(infilling.before), token_budget=token_budget)
         for lm in (pair.amateur, pair.expert)
-    )
-    rows_of: list[list[int]] = [[] for _ in dialogues]
-    for row, (d, _, _) in enumerate(owners):
-        rows_of[d].append(row)
-    empty = np.empty(0)
-    return [
-        Steps(
-            amateur=np.concatenate([empty, *(amateur[r] for r in rows)]),
-            expert=np.concatenate([empty, *(expert[r] for r in rows)]),
-            turn=np.concatenate([empty, *(np.full(len(amateur[r]), owners[r][1]) for r in rows)]).astype(np.int64),
-            dropped=sum(owners[r][2] for r in rows),
-        )
-        for rows in rows_of
     ]
+    ends = np.searchsorted([d for d, _ in places], range(len(dialogues) + 1)).tolist()
+    found: list[Steps] = []
+    for own in (slice(*both) for both in pairwise(ends)):
+        amateur, expert = (np.concatenate([np.empty(0), *each[own]], dtype=np.float64) for each in rows)
+        turns = [t for (_, t), row in zip(places[own], rows[0][own], strict=True) for _ in row]
+        found.append(Steps(amateur, expert, np.array(turns, np.int64), sum(task.dropped for task in tasks[own])))
+    return found
 
 
 def save_steps(path: Path, steps: Sequence[Steps]) -> None:
@@ -103,77 +91,58 @@ def load_steps(path: Path) -> list[Steps]:
     return [Steps(*parts) for parts in zip(amateur, expert, turn, dropped, strict=True)]
 
 
-def explain_steps(pair: Pair, dialogues: Sequence[Sequence[str]], steps: Sequence[Steps]) -> list[dict[str, Any]]:
+def explain_steps(pair: Pair, tokenised: TokenisedDialogues, steps: Sequence[Steps]) -> list[dict[str, Any]]:
     """What made the scores of dialogues low: the momentum of their turns and tokens (nats, higher is better).
 
     `{"turns": [{"turn": 0, "momentum": mean, "tokens": [[text, momentum], ...]}, ...]}` for each dialogue. The text of
     the token that closes a turn is empty.
     """
     decode = cache(pair.amateur.tokenizer.decode)
-    explained: list[dict[str, Any]] = []
-    for turns, found in zip(pair.tokenise(dialogues).dialogues, steps, strict=True):
-        parts = [(int(t), found.momentum[found.turn == t]) for t in np.unique(found.turn)]
-        explained.append(
-            {
-                "turns": [
-                    {
-                        "turn": t,
-                        "momentum": round(float(momentum.mean()), 3),
-                        "tokens": [
-                            [text, round(float(m), 2)]
-                            for text, m in zip([*(decode(i) for i in turns[t]), ""], momentum, strict=True)
-                        ],
-                    }
-                    for t, momentum in parts
-                ]
-            }
-        )
-    return explained
+
+    def explain_turn(ids: Sequence[int], t: int, momentum: NDArray[np.float64]) -> dict[str, Any]:
+        texts = [*map(decode, ids), ""]
+        tokens = [[text, round(float(m), 2)] for text, m in zip(texts, momentum, strict=True)]
+        return {"turn": t, "momentum": round(float(momentum.mean()), 3), "tokens": tokens}
+
+    return [
+        {"turns": [explain_turn(turns[t], t, found.momentum[found.turn == t]) for t in np.unique(found.turn).tolist()]}
+        for turns, found in zip(tokenised.dialogues, steps, strict=True)
+    ]
 
 
 QUANTILES = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95)
 _SUMMARY = ("mean", "deviation", *(f"quantile_{round(100 * q)}" for q in QUANTILES), "min", "max", "share_below_zero")
-FEATURES = (*(f"token_{name}" for name in _SUMMARY), *(f"turn_{name}" for name in _SUMMARY))
+FEATURES = tuple(f"{part}_{name}" for part in ("token", "turn") for name in _SUMMARY)
 PoolerFeatures = Literal["momentum", "momentum_and_expert"]
 FEATURES_OF: Mapping[PoolerFeatures, tuple[str, ...]] = {
     "momentum": FEATURES,
-    "momentum_and_expert": (
-        *FEATURES,
-        *(f"expert_{part}_{name}" for part in ("token", "turn") for name in _SUMMARY[:-1]),
-    ),
+    "momentum_and_expert": (*FEATURES, *(f"expert_{name}" for name in FEATURES if not name.endswith(_SUMMARY[-1]))),
 }
 
 
-def summary(momentum: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.float64], " summary"]:
+def summary(values: Float[NDArray[np.float64], " steps"]) -> Float[NDArray[np.float64], " summary"]:
     """Mean, deviation, quantiles, extremes and share below zero of a sequence of any length, which is itself left out.
 
     >>> summary(np.array([-1.0, 1.0]))[[0, 1, 9, 10, 11]].tolist()
     [0.0, 1.0, -1.0, 1.0, 0.5]
     """
-    return np.array(
-        [
-            momentum.mean(),
-            momentum.std(),
-            *np.quantile(momentum, QUANTILES),
-            momentum.min(),
-            momentum.max(),
-            (momentum < 0).mean(),
-        ]
-    )
+    extremes = values.min(), values.max()
+    return np.array([values.mean(), values.std(), *np.quantile(values, QUANTILES), *extremes, (values < 0).mean()])
 
 
-def pooler_features(steps: Steps, features: PoolerFeatures = "momentum") -> Float[NDArray[np.float64], " features"]:
+def find_features(steps: Steps, features: PoolerFeatures = "momentum") -> Float[NDArray[np.float64], " features"]:
     """The summary of the steps' momentum and that of the turns' means, in the order of `FEATURES_OF`.
 
     With `momentum_and_expert` also both summaries of log p_e, without the share below zero, which is always 1.
     """
 
-    def of_turns(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([values[steps.turn == t].mean() for t in np.unique(steps.turn)])
+    def summarise(values: NDArray[np.float64], length: int) -> list[NDArray[np.float64]]:
+        of_turns = np.array([values[steps.turn == t].mean() for t in np.unique(steps.turn)])
+        return [summary(values)[:length], summary(of_turns)[:length]]
 
-    found = [summary(steps.momentum), summary(of_turns(steps.momentum))]
+    found = summarise(steps.momentum, len(_SUMMARY))
     if features == "momentum_and_expert":
-        found += [summary(steps.expert)[:-1], summary(of_turns(steps.expert))[:-1]]
+        found += summarise(steps.expert, len(_SUMMARY) - 1)
     return np.concatenate(found)
 
 
@@ -201,7 +170,7 @@ class ClassifierPooler:
         """
         if not good or not damaged:
             raise ValueError(f"a pooler needs good and damaged dialogues, but got {len(good)} and {len(damaged)}")
-        rows = np.stack([pooler_features(s, features) for s in (*good, *damaged)])
+        rows = np.stack([find_features(s, features) for s in (*good, *damaged)])
         labels = np.array([1] * len(good) + [0] * len(damaged))
         scaler = StandardScaler().fit(rows)
         model = LogisticRegression(C=strength, max_iter=2000).fit(scaler.transform(rows), labels)
@@ -214,19 +183,16 @@ class ClassifierPooler:
 
     def contributions(self, steps: Steps) -> dict[str, float]:
         """What each feature adds to the logit; with the intercept they sum to it."""
-        parts = (pooler_features(steps, self.features) - self.center) / self.scale * self.weights
+        parts = (find_features(steps, self.features) - self.center) / self.scale * self.weights
         return dict(zip(FEATURES_OF[self.features], parts.tolist(), strict=True))
 
     @property
     def content(self) -> dict[str, Any]:
         """The intercept, and by feature its weight, center and scale."""
-        rows = zip(
-            FEATURES_OF[self.features], self.center.tolist(), self.scale.tolist(), self.weights.tolist(), strict=True
-        )
-        return {
-            "intercept": self.intercept,
-            "features": {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows},
-        }
+        columns = (each.tolist() for each in (self.center, self.scale, self.weights))
+        rows = zip(FEATURES_OF[self.features], *columns, strict=True)
+        features = {name: {"center": c, "scale": s, "weight": w} for name, c, s, w in rows}
+        return {"intercept": self.intercept, "features": features}
 
     def save(self, path: Path) -> None:
         """Writes its content as JSON."""
@@ -256,7 +222,7 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
     return float(reduce(steps.momentum))
 
 
-def pooled_scores(
+def pool_scores(
     steps: Sequence[Steps],
     pooling: MomentumPooling,
     name: str,
@@ -330,8 +296,7 @@ class DiscriminativeCDM:
         return score_complete(examples, self.requires, "cdm_discriminative", self._score)
 
     def _score(self, examples: Sequence[Example]) -> Scores:
-        dialogues = turns_of(examples)
-        steps = dialogue_steps(self.pair, dialogues, self.token_budget)
-        return pooled_scores(
-            steps, self.pooling, self.signature, self.pooler, explain_steps(self.pair, dialogues, steps)
-        )
+        tokenised = self.pair.tokenise(get_turns(examples))
+        steps = find_steps(self.pair, tokenised, self.token_budget)
+        explained = explain_steps(self.pair, tokenised, steps)
+        return pool_scores(steps, self.pooling, self.signature, self.pooler, explained)

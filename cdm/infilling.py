@@ -1,24 +1,29 @@
-"""What an infilling model learns; amateur and expert are two such models (CDM, Algorithm 1, lines 1-2)."""
+"""Infilling models: how they read dialogues, what they learn, and the pair whose contrast is CDM (CDM, Algorithm 1)."""
 
+import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from tokenizers.models import WordPiece
 
-from cdm.content import word_spans
-from cdm.segments import Gap, InfillingTask, Span, Turns, infilling_task, token_spans, training_gap
-from cdm.spelling import Spelling, spell
+from cdm.segments import Gap, InfillingTask, Span, Turns, find_words, make_task, token_spans, training_gap
+from core.example import Example
 from core.faults import SettingFault
 from core.settings import Count, Size, checked_dataclass
+from data.words import Spelling, spell
 from models.causal import CausalLM
+from models.conditional import load_conditional
 from models.infilling import MIDDLE, Infilling, middle_infilling, segment_infilling
 from models.model import ConditionalLM, count_positions
 from models.training import Batch, Task, causal_batch, seq2seq_batch
 from models.windows import pack_turns
+
+log = logging.getLogger(__name__)
 
 SEPARATOR = "</UTT>"  # one added token; T5 alone reads it as five pieces with an unknown among them
 
@@ -44,17 +49,17 @@ class TokenisedDialogues:
     tokens: Mapping[int, str]
     words: bool = True
 
-    def spell(self, turns: Turns) -> list[list[str]]:
+    def to_pieces(self, turns: Turns) -> list[list[str]]:
         """The turns as the vocabulary writes their tokens."""
         return [[self.tokens[token] for token in turn] for turn in turns]
 
     def spans(self, turn: Sequence[int]) -> list[Span]:
         """What no random gap cuts: the words of a turn, or its tokens."""
-        return word_spans([self.tokens[token] for token in turn]) if self.words else token_spans(turn)
+        return find_words([self.tokens[token] for token in turn]) if self.words else token_spans(turn)
 
     def task(self, turns: Turns, gap: Gap) -> InfillingTask:
         """The task of filling the gap of a dialogue."""
-        return infilling_task(turns, gap, self.infilling, self.separator, self.max_length)
+        return make_task(turns, gap, self.infilling, self.separator, self.max_length)
 
     def fillable(self, turns: Turns, gap: Gap) -> Gap:
         """The gap, up to the end of its turn where the model does not read what follows: it cannot come back to it."""
@@ -108,7 +113,7 @@ class TokenisedDialogues:
         return read / sum(len(turn) for turns in self.dialogues for turn in turns)
 
 
-def dialogue_infilling(lm: ConditionalLM) -> Infilling:
+def find_infilling(lm: ConditionalLM) -> Infilling:
     """How a model reads a dialogue with a gap and writes the missing segment.
 
     A causal model whose tokenizer has the tokens of `MIDDLE` fills in the middle. Any other causal model reads what
@@ -134,7 +139,7 @@ def tokenise(
     turns = [turn for dialogue in dialogues for turn in dialogue]
     ids = iter(lm.tokenizer(turns, add_special_tokens=False, split_special_tokens=True)["input_ids"] if turns else [])
     tokenised = [[next(ids) for _ in dialogue] for dialogue in dialogues]
-    infilling = dialogue_infilling(lm)
+    infilling = find_infilling(lm)
     needed = len(infilling.before) + 1 + max((len(turn) for turns in tokenised for turn in turns), default=0)
     positions = count_positions(lm.model.config)
     at_once = max(max_length, needed) if lm.model.config.is_encoder_decoder else max_length + needed
@@ -189,8 +194,8 @@ class Gaps:
         given: the first turns, which have no gap (the concepts of a CommonGen sentence).
         words: whether gaps begin and end where words do, in training and in sampling; words longer than a segment may
             be are cut. The model is saved with `max_length`, `given` and `words`.
-        spelling: of the text, in training and in all that the pair reads later (`cdm.spelling`). It is saved with the
-            model too.
+        spelling: of the text, in training and in all that the pair reads later (`data.words.spell`). It is saved with
+            the model too.
         windows: `all` draws a gap in every window of a dialogue, so that an epoch reads all of it; `one` draws one gap,
             and of a dialogue longer than `max_length` an epoch reads the window around it.
         most: gaps to learn in an epoch, the first ones of a random order; None for all. A model that learns fewer sees
@@ -243,3 +248,119 @@ class Gaps:
     def batch(self, lm: ConditionalLM, tasks: Sequence[Task]) -> Batch:
         """What the model is called with."""
         return seq2seq_batch(lm.model, tasks) if self.order is None else causal_batch(lm.model, tasks)
+
+
+@dataclass(frozen=True)
+class PartialOrder:
+    """Held-out NLL of both models in nats per token (lower is better) on the same tasks."""
+
+    amateur_nll: float
+    expert_nll: float
+
+    @property
+    def holds(self) -> bool:
+        """E(p_e) > E(p_a), Eq. 2, as far as the held-out likelihood tells."""
+        return self.expert_nll < self.amateur_nll
+
+    def __str__(self) -> str:
+        figures = (
+            f"held-out NLL {self.expert_nll:.3f} of the expert, {self.amateur_nll:.3f} of the amateur (nats per token)"
+        )
+        if self.holds:
+            return f"the partial order holds: {figures}"
+        return f"THE EXPERT IS NOT BETTER THAN THE AMATEUR, so CDM scores are not meaningful: {figures}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Amateur and expert over one vocabulary.
+
+    `max_length` is how many source tokens a model reads; longer dialogues are read in windows of whole turns. The first
+    `given` turns are read and never filled in. With `words`, random gaps begin and end where words do. Every text is
+    read in `spelling`.
+
+    Raises SettingFault where the tokenizers differ.
+    """
+
+    amateur: ConditionalLM
+    expert: ConditionalLM
+    max_length: int = 512
+    given: int = 0
+    words: bool = True
+    spelling: Spelling = "as_is"
+
+    def __post_init__(self) -> None:
+        ours, theirs = self.amateur.tokenizer.get_vocab(), self.expert.tokenizer.get_vocab()
+        if ours != theirs:
+            differing = len(ours.items() ^ theirs.items())
+            raise SettingFault(
+                f"amateur and expert need one tokenizer, but {differing} entries of their vocabularies differ "
+                f"({len(ours)} and {len(theirs)} tokens)"
+            )
+        if SEPARATOR not in ours:
+            raise SettingFault(f"the pair's tokenizer needs the token {SEPARATOR} between turns")
+        if find_infilling(self.amateur) != find_infilling(self.expert):
+            kinds = " and ".join(type(lm.model).__name__ for lm in (self.amateur, self.expert))
+            raise SettingFault(f"amateur and expert need one way of filling gaps, but are {kinds}")
+
+    @classmethod
+    def from_pretrained(
+        cls, amateur: str | Path, expert: str | Path, device: str = "cpu", dtype: str = "float32"
+    ) -> "Pair":
+        """Loads two infilling models that learned `Gaps`, whose settings are saved with the amateur.
+
+        A model that is both is loaded once.
+        """
+        first = load_conditional(amateur, device, dtype)
+        second = first if amateur == expert else load_conditional(expert, device, dtype)
+        config = first.model.config
+        words = getattr(config, "word_gaps", False)  # models of earlier versions learned gaps inside words
+        spelling = getattr(config, "spelling", None) or "as_is"
+        return cls(first, second, first.tokenizer.model_max_length, config.given_turns, words, spelling)
+
+    @property
+    def infilling(self) -> Infilling:
+        """How both models write a gap."""
+        return find_infilling(self.amateur)
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of logits that stand for tokens.
+
+        A model may have more (T5: 32128; Pythia: 50304 or 50432, by its size).
+        """
+        return 1 + max(self.amateur.tokenizer.get_vocab().values())
+
+    @property
+    def never_drawn(self) -> list[int]:
+        """Tokens that no segment may hold: special ones but the one that ends it, and ids that stand for no token."""
+        tokens = self.amateur.tokenizer.get_vocab()
+        special = {*self.amateur.tokenizer.all_special_ids, tokens[SEPARATOR]}
+        empty = set(range(self.vocabulary)) - set(tokens.values())
+        return sorted((special | empty) - set(self.infilling.after))
+
+    def tokenise(self, dialogues: Sequence[Sequence[str]]) -> TokenisedDialogues:
+        """Every turn as token ids, in the spelling of the pair."""
+        return tokenise(self.amateur, spell(dialogues, self.spelling), self.max_length, self.given, self.words)
+
+    def decode(self, dialogues: Sequence[Sequence[Sequence[int]]]) -> list[tuple[str, ...]]:
+        """Dialogues of token ids as text, with one space for any run of white space.
+
+        Positives and negatives both pass through it: redrawn text differs from kept text only in its words.
+        """
+        tokenizer = self.amateur.tokenizer
+        texts = iter(tokenizer.batch_decode([list(turn) for turns in dialogues for turn in turns]))
+        mark = "##" if is_word_piece(tokenizer) else ""  # stays where a redrawn turn begins with the rest of a word
+        return [tuple(" ".join(next(texts).removeprefix(mark).split()) for _ in turns) for turns in dialogues]
+
+    def compare(self, tasks: Sequence[InfillingTask]) -> PartialOrder:
+        """Eq. 2: compares both models on the same held-out tasks; logs a warning where the expert is not better."""
+        amateur, expert = (held_out_nll(lm, self.infilling, tasks) for lm in (self.amateur, self.expert))
+        order = PartialOrder(amateur, expert)
+        log.log(logging.INFO if order.holds else logging.WARNING, "%s", order)
+        return order
+
+
+def get_turns(examples: Sequence[Example]) -> list[tuple[str, ...]]:
+    """The dialogues of examples; a text without turns is a dialogue of one turn."""
+    return [example.turns or (example.text,) for example in examples]

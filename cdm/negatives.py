@@ -5,20 +5,17 @@ do not tell them apart.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
-from numpy.typing import NDArray
 
-from cdm.amr import Graphs, amr_gap, letters
-from cdm.content import content_gap
-from cdm.infilling import TokenisedDialogues
-from cdm.pair import Pair, decode_dialogues
+from cdm.amr import Graphs, draw_amr_gap, letters
+from cdm.infilling import Pair, TokenisedDialogues
 from cdm.sampling import Sampling, sample_segments
-from cdm.segments import Gap, Place, Strategy, Turns, fill, manipulations, random_gap
+from cdm.segments import Gap, Place, Strategy, Turns, draw_content_gap, draw_gap, fill, manipulations
 from core.faults import SettingFault
+from discriminators.texts import LabelledText
 
 VERSION = 6  # of negatives: raised whenever the same pair, dialogues, settings and seed would give others
 Dialogue = tuple[str, ...]
@@ -68,54 +65,41 @@ def sample_negatives(
     Raises SettingFault for `amr-multi` where no turn has a graph with a place.
     """
     tokenised = pair.tokenise(dialogues)
-    positives = decode_dialogues(pair.amateur, tokenised.dialogues)
-    if strategy == "amr-multi" and not any(
-        graphs is not None and graphs.places(letters(turn)) for turns in positives for turn in turns
-    ):
-        raise SettingFault(
-            "strategy amr-multi needs AMR graphs of the dialogues' sentences, but no turn has one with places: "
-            "parse the sentences with an AMR parser that aligns (such as amrlib), or use content-multi"
-        )
+    positives = pair.decode(tokenised.dialogues)
+    if strategy == "amr-multi":
+        _check_graphs(graphs, positives)
     current: list[Turns] = list(tokenised.dialogues)
     longest = sampling.longest or 1 + max((len(turn) for turns in current for turn in turns), default=0)
-    unclosed = dropped = 0
+    redrawing = _Redrawing(pair, tokenised, sampling, seed, longest, longest_segment, token_budget, graphs)
     rngs = [random.Random(f"{seed}/{i}") for i in range(len(current))]
     plans = [manipulations(strategy, rng) for rng in rngs]
+    unclosed = dropped = 0
     changed: set[int] = set()
-    for round_, plan in enumerate(_transposed(plans)):
-        waiting = list(plan)
+    for round_ in range(max(map(len, plans), default=0)):
+        waiting = [i for i, plan in enumerate(plans) if round_ < len(plan)]
         for attempt in range(attempts):
-            draws = _draw(
-                pair,
-                tokenised,
-                [current[i] for i in waiting],
-                [plan[i] for i in waiting],
-                [rngs[i] for i in waiting],
-                np.array([_uniforms(seed, i, round_, attempt, sampling.candidates, longest) for i in waiting]),
-                sampling,
-                longest_segment,
-                token_budget,
-                graphs,
-            )
-            before = decode_dialogues(pair.amateur, [current[i] for i in waiting])
-            after = decode_dialogues(pair.amateur, [draw.turns for draw in draws])
-            refused: list[int] = []
-            for i, b, a, draw in zip(waiting, before, after, draws, strict=True):
-                if b != a != positives[i] and all(a) and (draw.is_closed or attempt == attempts - 1):
-                    current[i] = draw.turns
-                    changed.add(i)
-                    unclosed += not draw.is_closed
-                    dropped += draw.dropped
-                else:
-                    refused.append(i)
-            advance(len(waiting) - len(refused))
-            waiting = refused
+            gaps = {i: redrawing.find_gap(current[i], plans[i][round_], rngs[i]) for i in waiting}
+            draws = redrawing.draw(current, gaps, (round_, attempt))
+            before = pair.decode([current[i] for i in waiting])
+            after = pair.decode([draws[i].turns for i in waiting])
+            done = [
+                i
+                for i, b, a in zip(waiting, before, after, strict=True)
+                if b != a != positives[i] and all(a) and (draws[i].is_closed or attempt == attempts - 1)
+            ]
+            for i in done:
+                current[i] = draws[i].turns
+                unclosed += not draws[i].is_closed
+                dropped += draws[i].dropped
+            changed.update(done)
+            advance(len(done))
+            waiting = [i for i in waiting if i not in done]
             if not waiting:
                 break
     kept = sorted(changed)
     return Negatives(
         positives=tuple(positives[i] for i in kept),
-        negatives=tuple(decode_dialogues(pair.amateur, [current[i] for i in kept])),
+        negatives=tuple(pair.decode([current[i] for i in kept])),
         indices=tuple(kept),
         failures=len(current) - len(kept),
         unclosed=unclosed,
@@ -144,16 +128,22 @@ def join_negatives(parts: Sequence[tuple[Sequence[int], Negatives]]) -> Negative
     )
 
 
-def _transposed(plans: Sequence[Sequence[Place]]) -> list[dict[int, Place]]:
-    """For every round, the dialogues that take part, with what is redrawn."""
-    rounds = max(map(len, plans), default=0)
-    return [{i: plan[r] for i, plan in enumerate(plans) if r < len(plan)} for r in range(rounds)]
+def to_labelled(negatives: Negatives) -> list[LabelledText]:
+    """Positives (label 1) and negatives (label 0) for a discriminator; a dialogue and its negative are a pair."""
+    pairs = zip(negatives.indices, negatives.positives, negatives.negatives, strict=True)
+    return [
+        LabelledText(segments, label, group=str(i), pair=other)
+        for i, positive, negative in pairs
+        for segments, label, other in ((positive, 1, negative), (negative, 0, positive))
+    ]
 
 
-def _uniforms(
-    seed: int, dialogue: int, round_: int, attempt: int, candidates: int, longest: int
-) -> Float[NDArray[np.float64], "candidates longest"]:
-    return np.random.default_rng((seed, dialogue, round_, attempt)).random((candidates, longest))
+def _check_graphs(graphs: Graphs | None, dialogues: Sequence[Dialogue]) -> None:
+    if graphs is None or not any(graphs.places(letters(turn)) for turns in dialogues for turn in turns):
+        raise SettingFault(
+            "strategy amr-multi needs AMR graphs of the dialogues' sentences, but no turn has one with places: "
+            "parse the sentences with an AMR parser that aligns (such as amrlib), or use content-multi"
+        )
 
 
 @dataclass(frozen=True)
@@ -170,50 +160,44 @@ class _Draw:
     dropped: int
 
 
-def _draw(
-    pair: Pair,
-    tokenised: TokenisedDialogues,
-    dialogues: Sequence[Turns],
-    places: Sequence[Place],
-    rngs: Sequence[random.Random],
-    uniforms: Float[NDArray[np.float64], "dialogues candidates longest"],
-    sampling: Sampling,
-    longest_segment: int,
-    token_budget: int,
-    graphs: Graphs | None,
-) -> list[_Draw]:
-    """Each dialogue with one random gap drawn again."""
-    gaps = [
-        tokenised.fillable(turns, _gap(tokenised, turns, place, rng, longest_segment, graphs))
-        for turns, place, rng in zip(dialogues, places, rngs, strict=True)
-    ]
-    tasks = [tokenised.task(turns, gap) for turns, gap in zip(dialogues, gaps, strict=True)]
-    candidates, longest = uniforms.shape[1:]
-    sources = [task.source for task in tasks for _ in range(candidates)]
-    draws_of = uniforms.reshape(-1, longest)
-    drawn = sample_segments(pair, sources, sampling, draws_of, pair.never_drawn, token_budget)
-    draws: list[_Draw] = []
-    for i, (turns, gap, task) in enumerate(zip(dialogues, gaps, tasks, strict=True)):
-        segment = choose_segment(drawn[i * candidates : (i + 1) * candidates], task.segment, longest)
-        draws.append(_Draw(fill(turns, gap, segment), len(segment) < longest, task.dropped))
-    return draws
+@dataclass(frozen=True)
+class _Redrawing:
+    """How segments of some dialogues are drawn again: what all attempts have in common."""
 
+    pair: Pair
+    tokenised: TokenisedDialogues
+    sampling: Sampling
+    seed: int
+    longest: int
+    longest_segment: int
+    token_budget: int
+    graphs: Graphs | None
 
-def _gap(
-    tokenised: TokenisedDialogues,
-    turns: Turns,
-    place: Place,
-    rng: random.Random,
-    longest_segment: int,
-    graphs: Graphs | None,
-) -> Gap:
-    """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment."""
-    found = None
-    if place == "content":
-        found = content_gap(tokenised.spell(turns), rng, tokenised.given)
-    elif place == "amr" and graphs is not None:
-        found = amr_gap(tokenised.spell(turns), graphs, rng, longest_segment, tokenised.given)
-    return found or random_gap(turns, rng, place == "utterance", longest_segment, tokenised.given, tokenised.spans)
+    def find_gap(self, turns: Turns, place: Place, rng: random.Random) -> Gap:
+        """A random gap at a place; a dialogue without content words, or without graphs, gets a random segment."""
+        tokenised, found = self.tokenised, None
+        if place == "content":
+            found = draw_content_gap(tokenised.to_pieces(turns), rng, tokenised.given)
+        elif place == "amr" and self.graphs is not None:
+            found = draw_amr_gap(tokenised.to_pieces(turns), self.graphs, rng, self.longest_segment, tokenised.given)
+        utterance = place == "utterance"
+        found = found or draw_gap(turns, rng, utterance, self.longest_segment, tokenised.given, tokenised.spans)
+        return tokenised.fillable(turns, found)
+
+    def draw(self, dialogues: Sequence[Turns], gaps: Mapping[int, Gap], attempt: tuple[int, int]) -> dict[int, _Draw]:
+        """By index, each dialogue with its gap drawn again; the random numbers depend on index and attempt."""
+        tasks = {i: self.tokenised.task(dialogues[i], gap) for i, gap in gaps.items()}
+        candidates, shape = self.sampling.candidates, (self.sampling.candidates, self.longest)
+        uniforms = [np.random.default_rng((self.seed, i, *attempt)).random(shape) for i in tasks]
+        sources = [task.source for task in tasks.values() for _ in range(candidates)]
+        drawn = sample_segments(
+            self.pair, sources, self.sampling, np.concatenate(uniforms), self.pair.never_drawn, self.token_budget
+        )
+        found: dict[int, _Draw] = {}
+        for k, (i, task) in enumerate(tasks.items()):
+            segment = choose_segment(drawn[k * candidates : (k + 1) * candidates], task.segment, self.longest)
+            found[i] = _Draw(fill(dialogues[i], gaps[i], segment), len(segment) < self.longest, task.dropped)
+        return found
 
 
 def choose_segment(candidates: Sequence[Sequence[int]], removed: Sequence[int], longest: int) -> Sequence[int]:

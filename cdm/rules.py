@@ -11,7 +11,7 @@ from typing import Literal
 
 from cdm.negatives import Dialogue, Negatives
 from core.settings import check
-from data.damage import permute, replace_unit
+from data.damage import permute, replace_ending, replace_unit
 
 Rule = Literal["mesgar", "vakulenko", "deam_like"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
@@ -39,7 +39,7 @@ OTHER_PRONOUN = {
 }
 
 
-def rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
+def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: int, given: int = 0) -> Negatives:
     """A negative of every dialogue that the rule can change; another of the dialogues lends turns and words.
 
     The first `given` turns stay as they are and are never lent (the concepts of a CommonGen sentence).
@@ -90,7 +90,7 @@ def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
         case "vertical":
             return tuple(lent[i] if i % 2 else turn for i, turn in enumerate(turns))
         case _:
-            return (*turns[: len(turns) // 2], *lent[len(turns) // 2 :])
+            return replace_ending(turns, len(turns) // 2, tuple(lent))
 
 
 def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:

@@ -9,9 +9,10 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
+from cdm.infilling import Pair
 from cdm.momentum import degraded_log_probabilities, keep_plausible
-from cdm.pair import Pair
 from core.settings import Count, Number, Positive, Share, Size, checked_dataclass
 from models.batching import batches_by_budget, halve_when_out_of_memory
 
@@ -29,7 +30,7 @@ class Sampling:
         top_p: keeps the likeliest tokens that together reach this share; 1 keeps all.
         longest: the most tokens of a segment; None for the length of the longest turn in the data.
         candidates: the number of segments to draw for a gap; the one whose length is nearest to that of the removed
-            segment stays. A weak amateur hardly tells a missing utterance from a missing word, so that with one
+            segment stays. A weak amateur cannot tell whether a word or an utterance is missing, so that with one
             candidate redrawn utterances are too short.
     """
 
@@ -42,22 +43,16 @@ class Sampling:
     candidates: Count = 1
 
 
-def sampling_probabilities(
+def warp_probabilities(
     log_probabilities: Float[Tensor, "rows vocabulary"], sampling: Sampling
 ) -> Float[Tensor, "rows vocabulary"]:
     """Temperature, then top-k, then top-p, renormalised."""
-    scaled = log_probabilities / sampling.temperature
-    if 0 < sampling.top_k < scaled.shape[-1]:
-        threshold = scaled.topk(sampling.top_k, dim=-1).values[:, -1:]
-        scaled = scaled.masked_fill(scaled < threshold, -torch.inf)
-    probabilities = scaled.softmax(-1)
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(float(sampling.temperature))])
+    if sampling.top_k:
+        warpers.append(TopKLogitsWarper(sampling.top_k))
     if sampling.top_p < 1:
-        ordered, order = probabilities.sort(dim=-1, descending=True)
-        beyond = ordered.cumsum(-1) - ordered >= sampling.top_p
-        ordered = ordered.masked_fill(beyond, 0)
-        probabilities = torch.zeros_like(ordered).scatter(-1, order, ordered)
-        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
-    return probabilities
+        warpers.append(TopPLogitsWarper(float(sampling.top_p)))
+    return warpers(torch.LongTensor(), log_probabilities).softmax(-1)  # pyright: ignore[reportArgumentType]
 
 
 def draw(probabilities: Float[Tensor, "rows vocabulary"], uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
@@ -126,7 +121,7 @@ def _sample_batch(
         else:
             (log_p,) = read.values()
         log_p[:, never] = -torch.inf
-        chosen = draw(sampling_probabilities(log_p, sampling), draws[alive, step])
+        chosen = draw(warp_probabilities(log_p, sampling), draws[alive, step])
         going = [r for r, token in enumerate(chosen.tolist()) if token != end]
         for r in going:
             segments[alive[r]].append(int(chosen[r]))

@@ -1,13 +1,16 @@
-"""Gaps in dialogues: what is removed, what stays, and how the two go together again (CDM, Algorithm 1, lines 1-2).
+"""Gaps in dialogues: where they are, what is removed and what stays (CDM, Algorithm 1, lines 1-2; section 4.1.1).
 
 A dialogue is a list of turns, a turn a list of token ids. Source and target always put the dialogue together again
-exactly; the released training code loses a token between them.
+exactly; the released training code loses a token between them. Content words, found by rules, stand in for the places
+that DEAM and CDM's AMR-Multi find in AMR graphs, whose concepts are mostly content words.
 """
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from core.settings import check
 from models.batching import join_ids
@@ -18,6 +21,9 @@ Strategy = Literal["segment-single", "utterance-single", "mixed-single", "mixed-
 Place = Literal["segment", "utterance", "content", "amr"]
 Turns = Sequence[Sequence[int]]
 Span = tuple[int, int]  # tokens [start, stop) of a turn
+
+WORD_STARTS = ("Ġ", "▁")  # how byte-level BPE and SentencePiece mark a token that begins a word
+MOST_NEIGHBOURS = 2
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ def token_spans(turn: Sequence[int]) -> list[Span]:
     return [(i, i + 1) for i in range(len(turn))]
 
 
-def random_gap(
+def draw_gap(
     turns: Turns,
     rng: random.Random,
     utterance: bool,
@@ -74,6 +80,51 @@ def random_gap(
     start = parts[first][0]
     stop = max(stop for _, stop in parts[first : first + width] if stop - start <= longest_segment)
     return Gap(turn, start, stop)
+
+
+def draw_content_gap(turns: Sequence[Sequence[str]], rng: random.Random, given: int = 0) -> Gap | None:
+    """A random content word with up to two words on each side; None without a content word.
+
+    Args:
+        turns: tokens as the vocabulary writes them; the first `given` turns have no gap.
+        rng: chooses.
+
+    >>> draw_content_gap([["i"], ["Ġ", "ĠI", "Ġlike", "ĠVer", "mont"]], random.Random(0))
+    Gap(turn=1, start=2, stop=5)
+    """
+    spans = {t: find_words(turn) for t, turn in enumerate(turns) if t >= given}
+    places = [
+        (t, k)
+        for t, words in spans.items()
+        for k, (start, stop) in enumerate(words)
+        if is_content("".join(turns[t][start:stop]))
+    ]
+    if not places:
+        return None
+    t, k = rng.choice(places)
+    first = max(0, k - rng.randint(0, MOST_NEIGHBOURS))
+    last = min(len(spans[t]) - 1, k + rng.randint(0, MOST_NEIGHBOURS))
+    return Gap(t, spans[t][first][0], spans[t][last][1])
+
+
+def find_words(tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """The tokens [start, stop) of every word.
+
+    >>> find_words(["hel", "lo", "Ġyou", "?"])
+    [(0, 2), (2, 4)]
+    """
+    starts = [i for i, token in enumerate(tokens) if i == 0 or token.startswith(WORD_STARTS)]
+    return list(zip(starts, [*starts[1:], len(tokens)], strict=True))
+
+
+def is_content(word: str) -> bool:
+    """Whether a word, as the vocabulary writes it, is none of scikit-learn's English stop words.
+
+    >>> [is_content(word) for word in ("▁music!", "Ġthe", "Ġ42")]
+    [True, False, False]
+    """
+    letters = word.lstrip("".join(WORD_STARTS)).strip(".,?!;:'\"").lower()
+    return letters.isalpha() and len(letters) > 2 and letters not in ENGLISH_STOP_WORDS
 
 
 def manipulations(strategy: Strategy, rng: random.Random) -> list[Place]:
@@ -106,7 +157,7 @@ def fill(turns: Turns, gap: Gap, segment: Sequence[int]) -> list[list[int]]:
     return filled
 
 
-def infilling_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, max_length: int) -> InfillingTask:
+def make_task(turns: Turns, gap: Gap, infilling: Infilling, separator: int, max_length: int) -> InfillingTask:
     """The task of filling the gap, in a window of whole turns that the model can read.
 
     Where not even the rest of the gap's own turn fits, its tokens nearest to the gap stay. What fell out is counted.
@@ -135,4 +186,4 @@ def training_gap(
     spans: Callable[[Sequence[int]], Sequence[Span]] = token_spans,
 ) -> Gap:
     """A gap for training the pair: a whole utterance with probability 1/3, else a segment inside one."""
-    return random_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given, spans=spans)
+    return draw_gap(turns, rng, utterance=rng.random() < 1 / 3, given=given, spans=spans)

@@ -18,6 +18,9 @@ def fields(*names: Field) -> tuple[Field, ...]:
     return names
 
 
+NO_TOKENS = "the text has no tokens to score"
+
+
 class _FieldsBySettings:
     """See `fields_by_settings`."""
 

@@ -1,15 +1,17 @@
 """Words of a text: one rule for each demand, because no rule fits all metrics and a score changes with its rule.
 
 A rule that is a pattern has words as its matches. MARS's rule (`split_words`) knows contractions, scripts and pictures.
-`split_chinese` asks jieba. Sentences are in `data.sentences`.
+`spell` writes dialogues that are lower-cased, tokenised or neither in one way. `split_chinese` asks jieba.
+Sentences are in `data.sentences`.
 """
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import jieba
@@ -197,6 +199,37 @@ def is_punctuation(word: str) -> bool:
     [True, True, True, False, False, False]
     """
     return all(unicodedata.category(c)[0] in "PZC" or unicodedata.category(c) in ("Sc", "Sk", "Sm") for c in word)
+
+
+Spelling = Literal["as_is", "normal"]
+
+STRAIGHT = str.maketrans("‘’“”", "''\"\"")
+
+
+def normal_spelling(text: str) -> str:
+    """The text in lower case, with straight quotes and without the blanks that tokenisation puts around punctuation.
+
+    A sentence that follows its predecessor without a blank gets one. Spelling a text twice changes nothing more.
+
+    >>> normal_spelling("It ' s a scale.Airmail , please ! I’m ( not ) sure .")
+    "it's a scale. airmail, please! i'm (not) sure."
+    """
+    text = " ".join(text.translate(STRAIGHT).split())
+    text = re.sub(r"(?<=\w) ?' ?(?=(?:s|m|re|ve|ll|d|t)\b)", "'", text, flags=re.IGNORECASE)
+    text = re.sub(r" (?=[.,!?;:)\]]|n't\b)", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"(?<=[(\[]) ", "", text)
+    return re.sub(r"(?<=[a-z][.!?])(?=[A-Z])", " ", text).lower()
+
+
+def spell(dialogues: Sequence[Sequence[str]], spelling: Spelling) -> list[tuple[str, ...]]:
+    """The dialogues in a spelling; `as_is` leaves them alone.
+
+    >>> spell([("Hi !", "I'm fine .")], "normal")
+    [('hi!', "i'm fine.")]
+    """
+    if spelling == "as_is":
+        return [tuple(turns) for turns in dialogues]
+    return [tuple(normal_spelling(turn) for turn in turns) for turns in dialogues]
 
 
 @cache

@@ -16,8 +16,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from core.faults import MissingModel, SettingFault, blame_file
 from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
+from data.words import Spelling, spell
 from discriminators.networks import AttentionBiLSTM, BertClassifier, TokenPooling, keep_lowest_layers
-from discriminators.segments import Segments, clean, has_tokens, pad_rows, read
+from discriminators.segments import Segments, clean, pad_rows, read
 from discriminators.vocabulary import (
     LEARNED,
     EncoderTokens,
@@ -48,7 +49,7 @@ class SavedDiscriminator:
     embedding_dim: Count = 1
     hidden_dim: Count = 1
     pooling: TokenPooling = "mean"
-    spelling: str = "as_is"
+    spelling: Spelling = "as_is"
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ class Discriminator:
         network: `forward(ids, mask) -> logits`.
         tokens: what the network reads.
         settings: the content of `discriminator.json`: `kind` (`bilstm` or `bert`), `labels` if there is a logit for
-            each, `spelling` if the caller has to spell texts in another way (`cdm.spelling`), and the arguments of the
-            network.
+            each, `spelling` in which `logits` reads texts (`data.words.spell`), and the arguments of the network.
         truncation: what to do with a text that does not fit (see `segments.read`).
         token_budget: padded tokens in a batch of `logits`.
     """
@@ -88,18 +88,28 @@ class Discriminator:
             [weights_fingerprint(self.network), read, kept, self.tokens.layout.max_length, self.truncation]
         )
 
-    @torch.inference_mode()
     def logits(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The logits of each text, shape (texts,) or (texts, labels), and per text how many tokens were cut.
 
         The logit of a text that is read in windows is their mean, weighted by tokens. The same for any order and any
-        token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does.
+        token budget (within 1e-5 in float32). Raises ValueError as `segments.read` does, for a text without tokens too.
         """
-        rows, dropped = read(texts, self.tokens, self.truncation)
+        return self._read(texts, skip_empty=False)
+
+    def logits_or_nan(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """As `logits`, with NaN for a text that has no tokens."""
+        return self._read(texts, skip_empty=True)
+
+    @torch.inference_mode()
+    def _read(self, texts: Sequence[Segments], skip_empty: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        if self.settings.get("spelling", "as_is") != "as_is":
+            texts = spell(texts, self.settings["spelling"])
+        rows, dropped = read(texts, self.tokens, self.truncation, skip_empty=skip_empty)
         device = next(self.network.parameters()).device
         training = self.network.training
         self.network.eval()
-        logits = np.zeros((len(texts), len(self.labels) or 1))
+        logits = np.full((len(texts), len(self.labels) or 1), np.nan)
+        logits[[row.text for row in rows]] = 0.0
 
         def read_batch(batch: list[int]) -> list[NDArray[np.float64]]:
             ids, mask = pad_rows([rows[i] for i in batch], self.tokens.layout.pad)
@@ -110,14 +120,6 @@ class Discriminator:
             logits[row.text] += row.weight * each
         self.network.train(training)
         return logits if self.labels else logits[:, 0], dropped
-
-    def logits_or_nan(self, texts: Sequence[Segments]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """As `logits`, with NaN for a text that has no tokens."""
-        at = [i for i, has_some in enumerate(has_tokens(texts, self.tokens)) if has_some]
-        found, lost = self.logits([texts[i] for i in at])
-        logits, dropped = np.full((len(texts), *found.shape[1:]), np.nan), np.zeros(len(texts), np.int64)
-        logits[at], dropped[at] = found, lost
-        return logits, dropped
 
     def save_pretrained(self, folder: Path | str) -> None:
         """Write `discriminator.json` and the weights as safetensors; an encoder and its tokenizer in the HF form."""
@@ -184,7 +186,7 @@ def new_bilstm(
     dropout: float = 0.3,
     truncation: Truncation = "window",
     labels: Sequence[str] = (),
-    spelling: str = "as_is",
+    spelling: Spelling = "as_is",
 ) -> Discriminator:
     """An untrained attention Bi-LSTM whose vocabulary is learned from `texts`, or that of another model.
 
@@ -245,7 +247,7 @@ def new_bert(
     freeze_layers: int = 0,
     truncation: Truncation = "window",
     labels: Sequence[str] = (),
-    spelling: str = "as_is",
+    spelling: Spelling = "as_is",
 ) -> Discriminator:
     """An encoder (`offline`, a hub name or a folder) under a fresh head (see `networks`).
 

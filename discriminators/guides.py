@@ -28,7 +28,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from core.settings import Count, Share, checked_dataclass, read_settings
 from discriminators.discriminator import Discriminator
 from discriminators.networks import AttentionBiLSTM, CausalLSTM, Pool, attend, input_table, lstm_cell, recurrent, tanh
-from discriminators.segments import Segments, TokenRow, has_tokens, pad_rows
+from discriminators.segments import Segments, TokenRow, pad_rows
 from discriminators.texts import SHORTEST
 from discriminators.vocabulary import SPECIAL, Vocabulary
 from models.batching import batches_by_budget
@@ -354,8 +354,4 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
     if isinstance(judge, CausalGuide):
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
-    read = [i for i, is_read in enumerate(has_tokens([(text,) for text in texts], judge.tokens)) if is_read]
-    logits = np.zeros(len(texts))
-    if read:
-        logits[read], _ = judge.logits([(texts[i],) for i in read])
-    return logits
+    return np.nan_to_num(judge.logits_or_nan([(text,) for text in texts])[0])

@@ -106,6 +106,7 @@ def read(
     tokens: Tokens,
     truncation: Truncation,
     pairs: Sequence[Segments | None] | None = None,
+    skip_empty: bool = False,
 ) -> tuple[list[TokenRow], NDArray[np.int64]]:
     """Rows of all texts, in the order of the texts, and per text how many tokens were cut.
 
@@ -116,8 +117,8 @@ def read(
     `pairs` are for training: the other side of each text, segment for segment, or None. Both sides are cut alike, and
     a row that both sides have is left out of both, because nothing in it tells them apart.
 
-    Raises ValueError for a text without a segment that is not blank, for a string in the place of segments, and, with
-    `error`, for a text that does not fit.
+    Raises ValueError for a text without tokens (with `skip_empty` it has no row), for a string in the place of
+    segments, and, with `error`, for a text that does not fit.
     """
     check(Truncation, truncation=truncation)
     encoded = _encode(texts, tokens)
@@ -135,14 +136,16 @@ def read(
                 "windows of whole segments) or warn (cut at the end)"
             )
         other = next(others) if pairs and pairs[i] is not None else None
+        if other is None and not any(segments):
+            if skip_empty:
+                continue
+            raise ValueError(f"a text needs at least one token, but text {i} has none: {texts[i]!r}")
         bodies, dropped[i] = _bodies(segments, other or segments, layout, truncation)
         if other is not None:
             against, _ = _bodies(other, segments, layout, truncation)
             damaged = [body for body, same in zip(bodies, against, strict=True) if body != same]
             undamaged += len(bodies) - len(damaged)
             bodies = damaged
-        elif not any(bodies):
-            raise ValueError(f"a text needs at least one token, but text {i} has none: {texts[i]!r}")
         total = sum(map(len, bodies))
         rows += [
             TokenRow(np.array([*layout.start, *body, *layout.end], dtype=np.int64), i, len(body) / total)
@@ -154,13 +157,6 @@ def read(
     if undamaged:
         log.info("%d windows that both sides of a pair have are left out", undamaged)
     return rows, dropped
-
-
-def has_tokens(texts: Sequence[Segments], tokens: Tokens) -> list[bool]:
-    """Whether each text has a token in some segment. A blank text has none, nor has one of control characters."""
-    ids = iter(tokens.encode([clean(segment) for text in texts for segment in text]))
-    counts = [[len(next(ids)) for _ in text] for text in texts]
-    return [any(each) for each in counts]
 
 
 def _encode(texts: Sequence[Segments], tokens: Tokens) -> list[list[list[int]]]:
@@ -186,10 +182,7 @@ def _checked(index: int, text: Segments) -> list[str]:
     """The cleaned segments of a text."""
     if isinstance(text, str):
         raise ValueError(f"a text is a sequence of segments, but text {index} is a string: pass ({text[:20]!r},)")
-    segments = [clean(segment) for segment in text]
-    if not any(segments):
-        raise ValueError(f"a text needs at least one segment that is not blank, but text {index} is {text!r}")
-    return segments
+    return [clean(segment) for segment in text]
 
 
 def pad_rows(rows: Sequence[TokenRow], pad: int) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"]]:

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration
 
 from baselines.bleurt import Bleurt
 from cdm.discriminative import FEATURES, ClassifierPooler
-from cdm.pair import SEPARATOR
+from cdm.infilling import SEPARATOR
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm
 from models.causal import CausalLM
 from models.seq2seq import Seq2SeqLM

@@ -10,7 +10,6 @@ from transformers import AutoTokenizer
 
 from baselines.bartscore import BartScore
 from baselines.bleurt import Bleurt
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.perturbation import perturb_as_union, perturb_for_discriminator
 from baselines.word_count import WordCount
@@ -23,6 +22,7 @@ from ctrl_eval.frequency import FILE_NAME, VERSION, WordFrequencies, count_frequ
 from ctrl_eval.metric import CTRLEval
 from data.corpus import Corpus
 from data.sentences import split_english
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from discriminators.texts import LabelledText
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.plots import plot_analyses

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from baselines.bleu import Bleu
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
 from baselines.rouge import Rouge
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
@@ -15,7 +14,7 @@ from core.faults import ExampleFaults, SettingFault
 from core.scores import Metric
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
-from discriminators.explanations import explain_parts
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
 from experiments.report.explanations import Line, read_explanation
 from mars.metric import MARS
 
@@ -53,10 +52,15 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
         found["CDM, discriminative"] = DiscriminativeCDM.from_pretrained(models, pooling, device)
     for folder in sorted(models.glob("discriminator_*")):
         (discriminator,) = load_discriminators([folder], device)
-        kind = LabelDiscriminatorScore if discriminator.labels else DiscriminatorScore
-        found[f"CDM, generative ({folder.name.removeprefix('discriminator_')})"] = kind(discriminator)
+        found[f"CDM, generative ({folder.name.removeprefix('discriminator_')})"] = (
+            LabelDiscriminatorScore(discriminator)
+            if discriminator.labels
+            else DiscriminatorScore(discriminator, explain=True)
+        )
     for folder in sorted(models.glob("judge_*")):
-        found[f"judge of {folder.name.removeprefix('judge_')}"] = DiscriminatorScore.from_pretrained(folder, device)
+        found[f"judge of {folder.name.removeprefix('judge_')}"] = DiscriminatorScore.from_pretrained(
+            folder, device, explain=True
+        )
     return found
 
 
@@ -75,9 +79,6 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     if math.isnan(value):
         return Judgement(name, None, scores.reasons[0])
     known = scores.explanations[0] if scores.explanations else {}
-    if isinstance(metric, DiscriminatorScore):
-        read = metric.discriminator.logits_or_nan
-        (known,) = explain_parts(read, [example.turns or (example.text,)], "turn" if example.turns else "sentence")
     return Judgement(name, float(value), None, tuple(read_explanation(known, aspect)))
 
 

@@ -2,8 +2,8 @@
 
 from core.signature import MODEL_LIBRARIES, signature
 from data.corpus import Corpus
-from experiments.cdm.findings import CdmPlan, find_cdm
-from experiments.cdm.presentation import cdm_models
+from experiments.cdm.experiment import get_negatives, get_pooler, train_discriminators, train_pair
+from experiments.cdm.plans import CdmPlan
 from experiments.contracts import Outcome, Run
 from experiments.ctrl_eval.experiment import find_or_count_frequencies
 from experiments.steering.models import (
@@ -40,7 +40,9 @@ def models(
         infiller, language_model, generator, guide, judge: the other models.
         share: of the reviews for the generator; guides and judges halve the others.
     """
-    found = find_cdm(run, dialogues, cdm)
+    pair = train_pair(run, dialogues, cdm)
+    discriminators = train_discriminators(run, pair, get_negatives(run, pair, dialogues, cdm), dialogues, cdm)
+    pooler = get_pooler(run, pair, dialogues, cdm.pooler, cdm.negatives)
     texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
     backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
@@ -50,17 +52,18 @@ def models(
     writer, lm = load_generator(run, plan, parts.generator, reviews)
     guides = [train_label_guide(run, guide, lm, label, parts.guide) for label in reviews.labels]
     judges = train_label_judges(run, judge, reviews.labels, parts.judge).values()
-    trained = (backbone, fluent, writer, *guides, *judges)
+    trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, writer, *guides, *judges)
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),
         models={
-            **folders_of({**cdm_models(found), **{model.name: model for model in trained}}),
-            "pooler": found.pooler,
+            **folders_of({model.name: model for model in trained}),
+            "pooler": pooler,
             "iwf": find_or_count_frequencies(run, backbone, texts),
         },
         figures={
             f"{model.name} held-out NLL (nats per token)": model.held_out_nll
-            for model in (found.trained.amateur, found.trained.expert, backbone, fluent, writer)
+            for model in trained
+            if model.is_language_model
         },
         synthetic=True,
     )

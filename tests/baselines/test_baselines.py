@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from baselines.pairs import NO_TOKENS, likelihood_scores
+from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from core.example import Example, count_words
-from core.scores import Scores
+from core.scores import NO_TOKENS, Scores
 
 V = f"v={version('judging-generated-text')}"
 

@@ -12,15 +12,14 @@ from transformers import AutoTokenizer, BertForSequenceClassification, PreTraine
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleurt import Bleurt
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
 from baselines.mover_score import MoverScore
-from baselines.pairs import NO_TOKENS
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.sentence_mover import SentenceMover
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
-from core.scores import Metric
+from core.scores import NO_TOKENS, Metric
 from discriminators.discriminator import new_bilstm
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
 from models.causal import CausalLM
 from models.encoders import Encoder, load_encoder
 from models.infilling import T5, Convention, Infiller

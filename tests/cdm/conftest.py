@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdm.pair import SEPARATOR, Pair
+from cdm.infilling import SEPARATOR, Pair
 from data.builtin.dialogues import generate_dialogues
 from models.tiny import TinyT5
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cdm.amr import Graphs, amr_gap, letters, related_tokens
+from cdm.amr import Graphs, draw_amr_gap, letters, related_tokens
+from cdm.infilling import Pair
 from cdm.negatives import sample_negatives
-from cdm.pair import Pair
 from cdm.sampling import Sampling
 from core.faults import InputFaults, SettingFault
 
@@ -46,11 +46,11 @@ def test_a_turn_may_have_several_sentences(graphs: Graphs) -> None:
 
 def test_gaps_are_whole_tokens_around_a_place_and_short_enough(graphs: Graphs) -> None:
     turns = [["I", "Ġknow", "ĠAn", "n", "."], ["Ġ", "▁no", "▁graph"]]
-    gaps = {amr_gap(turns, graphs, random.Random(i), 2) for i in range(30)}
+    gaps = {draw_amr_gap(turns, graphs, random.Random(i), 2) for i in range(30)}
     assert {(gap.turn, gap.start, gap.stop) for gap in gaps if gap} == {(0, 1, 2), (0, 0, 2), (0, 2, 4)}
-    short = {amr_gap(turns, graphs, random.Random(i), 1) for i in range(30)}
+    short = {draw_amr_gap(turns, graphs, random.Random(i), 1) for i in range(30)}
     assert {(gap.turn, gap.start, gap.stop) for gap in short if gap} == {(0, 1, 2)}
-    assert amr_gap(turns, graphs, random.Random(0), 20, given=1) is None
+    assert draw_amr_gap(turns, graphs, random.Random(0), 20, given=1) is None
 
 
 def test_graphs_that_do_not_fit_their_tokens_are_refused_at_their_lines(tmp_path: Path) -> None:

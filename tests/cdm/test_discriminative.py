@@ -1,25 +1,24 @@
-"""Steps against one turn at a time; poolings by hand; the classifier pooler learns."""
+"""Steps are kept and explained; poolings by hand; the classifier pooler learns."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from cdm.discriminative import (
     FEATURES,
     ClassifierPooler,
     DiscriminativeCDM,
     Steps,
-    dialogue_steps,
     explain_steps,
+    find_features,
+    find_steps,
     load_steps,
     pool,
-    pooler_features,
     save_steps,
     summary,
 )
-from cdm.pair import SEPARATOR, Pair
+from cdm.infilling import Pair
 from core.example import Example
 
 
@@ -28,39 +27,8 @@ def steps(momentum: list[float], turn: list[int] | None = None) -> Steps:
     return Steps(np.zeros_like(values), values, np.array(turn or [0] * len(momentum)), dropped=0)
 
 
-def test_steps_equal_one_turn_at_a_time(pair: Pair) -> None:
-    dialogue = ("hi emma, how are you?", "i am fine.", "good.")
-    tokenizer = pair.expert.tokenizer
-    ids = [tokenizer(turn, add_special_tokens=False)["input_ids"] for turn in dialogue]
-    mask, before, after = list(pair.infilling.mask), list(pair.infilling.before), list(pair.infilling.after)
-    separator = tokenizer.convert_tokens_to_ids(SEPARATOR)
-    expected = []
-    for t in range(3):
-        masked = [mask if i == t else turn for i, turn in enumerate(ids)]
-        source = [*masked[0], separator, *masked[1], separator, *masked[2], *pair.infilling.end]
-        target = before + ids[t] + after
-        with torch.no_grad():
-            logits = pair.expert.model(
-                input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([[0, *target[:-1]]])
-            ).logits[0]
-        expected += logits.log_softmax(-1)[range(len(target)), target][len(before) :].tolist()
-    (found,) = dialogue_steps(pair, [dialogue])
-    np.testing.assert_allclose(found.expert, expected, atol=1e-5)
-    assert found.turn.tolist() == [t for t in range(3) for _ in range(len(ids[t]) + 1)]
-    assert found.dropped == 0
-
-
-def test_scores_do_not_depend_on_batch_or_order(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
-    examples = [Example(str(i), turns=turns) for i, turns in enumerate(dialogues[:12])]
-    expected = DiscriminativeCDM(pair).score(examples)
-    found = DiscriminativeCDM(pair, token_budget=90).score(examples[::-1])
-    np.testing.assert_allclose(found.values["quality"][::-1], expected.values["quality"], atol=1e-5)
-    assert found.dropped_tokens[::-1] == expected.dropped_tokens
-    assert max(expected.dropped_tokens) > 0  # the pair reads 60 tokens, so that long dialogues need windows
-
-
 def test_kept_steps_are_the_same(pair: Pair, dialogues: list[tuple[str, ...]], tmp_path: Path) -> None:
-    found = dialogue_steps(pair, [*dialogues[:3], ("", "hi")])
+    found = find_steps(pair, pair.tokenise([*dialogues[:3], ("", "hi")]))
     save_steps(tmp_path / "steps.npz", found)
     for kept, one in zip(load_steps(tmp_path / "steps.npz"), found, strict=True):
         assert (kept.amateur == one.amateur).all()
@@ -71,8 +39,9 @@ def test_kept_steps_are_the_same(pair: Pair, dialogues: list[tuple[str, ...]], t
 
 def test_explanations_hold_the_momentum_of_every_turn_and_token(pair: Pair) -> None:
     dialogue = ("hi emma, how are you?", "", "good.")
-    found = dialogue_steps(pair, [dialogue])
-    (explained,) = explain_steps(pair, [dialogue], found)
+    tokenised = pair.tokenise([dialogue])
+    found = find_steps(pair, tokenised)
+    (explained,) = explain_steps(pair, tokenised, found)
     assert [turn["turn"] for turn in explained["turns"]] == [0, 2]
     for turn in explained["turns"]:
         texts, momentum = zip(*turn["tokens"], strict=True)
@@ -83,7 +52,7 @@ def test_explanations_hold_the_momentum_of_every_turn_and_token(pair: Pair) -> N
 
 
 def test_the_features_of_the_classifier_add_up_to_its_score(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
-    found = dialogue_steps(pair, dialogues[:12])
+    found = find_steps(pair, pair.tokenise(dialogues[:12]))
     metric = DiscriminativeCDM(pair, "classifier", ClassifierPooler.fit(found[:6], found[6:]))
     scores = metric.score([Example(str(i), turns=turns) for i, turns in enumerate(dialogues[:3])])
     for value, explanation in zip(scores.values["quality"], scores.explanations, strict=True):
@@ -102,7 +71,7 @@ def test_poolings_by_hand() -> None:
 
 
 def test_features_summarise_steps_and_turns() -> None:
-    found = dict(zip(FEATURES, pooler_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
+    found = dict(zip(FEATURES, find_features(steps([0.0, 2.0, -5.0], [0, 0, 1])), strict=True))
     assert found["token_mean"] == -1.0
     assert found["turn_mean"] == -2.0  # of 1 and -5
     assert (found["turn_min"], found["turn_max"]) == (-5.0, 1.0)

@@ -11,11 +11,10 @@ import torch
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from cdm.discriminative import dialogue_steps
-from cdm.infilling import SEPARATOR, Gaps, dialogue_infilling, tokenise
+from cdm.discriminative import find_steps
+from cdm.infilling import SEPARATOR, Gaps, Pair, find_infilling, tokenise
 from cdm.negatives import sample_negatives
-from cdm.pair import Pair, decode_dialogues
-from cdm.sampling import Sampling, sample_segments, sampling_probabilities
+from cdm.sampling import Sampling, sample_segments, warp_probabilities
 from cdm.segments import Gap
 from core.faults import SettingFault
 from models.batching import join_ids
@@ -96,7 +95,7 @@ def pair(request: pytest.FixtureRequest, dialogues: Dialogues, tmp_path_factory:
 
 @pytest.fixture(scope="module")
 def sources(pair: Pair, dialogues: Dialogues) -> list[list[int]]:
-    return [list(task.source) for task in pair.tokenise(dialogues[:5]).tasks(seed=4)]
+    return [list(task.source) for task in pair.tokenise(dialogues[:3]).tasks(seed=4)]
 
 
 @torch.inference_mode()
@@ -120,7 +119,7 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
         log_p[:, pair.never_drawn] = -torch.inf
         if step == 0:
             log_p[:, pair.infilling.after[0]] = -torch.inf
-        p = sampling_probabilities(log_p, sampling)[0].double()
+        p = warp_probabilities(log_p, sampling)[0].double()
         token = int((p.cumsum(0) <= uniforms[step] * p.sum()).sum())
         if token == pair.infilling.after[0]:
             break
@@ -131,12 +130,12 @@ def sample_plainly(pair: Pair, source: list[int], sampling: Sampling, uniforms: 
 @pytest.mark.parametrize("gamma", [0.0, -1.0, 0.8])
 def test_sampling_equals_the_plain_way_token_for_token(pair: Pair, sources: list[list[int]], gamma: float) -> None:
     sampling = Sampling(gamma=gamma, temperature=0.7, top_k=40, top_p=0.95)
-    uniforms = np.random.default_rng(1).random((len(sources), 9))
+    uniforms = np.random.default_rng(1).random((len(sources), 6))
     found = sample_segments(pair, sources, sampling, uniforms, pair.never_drawn)
     assert found == [sample_plainly(pair, source, sampling, u) for source, u in zip(sources, uniforms, strict=True)]
 
 
-@pytest.mark.parametrize("token_budget", [1, 150, 100_000])
+@pytest.mark.parametrize("token_budget", [1, 150])
 def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]], token_budget: int) -> None:
     uniforms = np.random.default_rng(2).random((len(sources), 5))
     expected = sample_segments(pair, sources, Sampling(gamma=0.5), uniforms, pair.never_drawn)
@@ -147,16 +146,16 @@ def test_a_row_does_not_depend_on_its_batch(pair: Pair, sources: list[list[int]]
 
 
 def test_the_steps_of_a_dialogue_do_not_depend_on_its_company(pair: Pair, dialogues: Dialogues) -> None:
-    together = dialogue_steps(pair, dialogues[:3])
+    together = find_steps(pair, pair.tokenise(dialogues[:3]))
     for i in (0, 2):
-        (alone,) = dialogue_steps(pair, [dialogues[i]], token_budget=1)
+        (alone,) = find_steps(pair, pair.tokenise([dialogues[i]]), token_budget=1)
         np.testing.assert_allclose(alone.momentum, together[i].momentum, atol=1e-5)
         np.testing.assert_array_equal(alone.turn, together[i].turn)
 
 
 def test_positives_and_negatives_are_plain_text_that_is_written_alike(pair: Pair, dialogues: Dialogues) -> None:
-    found = sample_negatives(pair, dialogues[:3], "content-multi", Sampling(gamma=0.5, longest=9), seed=0)
-    assert found.positives == tuple(decode_dialogues(pair.amateur, pair.tokenise(dialogues[:3]).dialogues))
+    found = sample_negatives(pair, dialogues[:3], "content-multi", Sampling(gamma=0.5, longest=5), seed=0)
+    assert found.positives == tuple(pair.decode(pair.tokenise(dialogues[:3]).dialogues))
     assert len(found.negatives) == 3
     for text in (turn for turns in (*found.positives, *found.negatives) for turn in turns):
         assert not any(mark in text for mark in ("##", "[SEP]", "[MASK]", "</", "<fim", "Ġ"))
@@ -171,8 +170,10 @@ def test_steps_are_the_log_probabilities_of_each_turn_and_its_end(pair: Pair, di
         before = list(pair.infilling.before)
         for i, token in enumerate([*turn, *pair.infilling.after]):
             expected.append(float(next_log_probabilities(pair.expert, source, [*before, *turn[:i]])[0, token]))
-    (found,) = dialogue_steps(pair, [dialogues[0][:2]])
+    (found,) = find_steps(pair, tokenised)
     np.testing.assert_allclose(found.expert, expected, atol=1e-5)
+    assert found.turn.tolist() == [t for t, turn in enumerate(turns) for _ in range(len(turn) + 1)]
+    assert found.dropped == 0
 
 
 def test_a_saved_pair_is_found_again(pair: Pair, sources: list[list[int]], tmp_path: Path) -> None:
@@ -194,12 +195,12 @@ def warm(dialogues: Dialogues, tmp_path_factory: pytest.TempPathFactory) -> Pair
 def test_the_rest_of_a_word_begins_a_turn_without_its_mark(warm: Pair) -> None:
     vocabulary: dict[str, int] = warm.amateur.tokenizer.get_vocab()
     ids = [vocabulary[piece] for piece in ("##a", "##b", "a", "?")]
-    assert decode_dialogues(warm.amateur, [[ids]]) == [("ab a?",)]
+    assert warm.decode([[ids]]) == [("ab a?",)]
 
 
 def test_word_pieces_know_where_a_word_begins(warm: Pair) -> None:
     tokenised = warm.tokenise([("xyz the?",)])
-    assert tokenised.spell(tokenised.dialogues[0]) == [["Ġx", "y", "z", "Ġthe", "Ġ?"]]
+    assert tokenised.to_pieces(tokenised.dialogues[0]) == [["Ġx", "y", "z", "Ġthe", "Ġ?"]]
 
 
 def test_turns_that_a_model_has_no_positions_for_are_refused(warm: Pair) -> None:
@@ -271,13 +272,13 @@ def test_how_causal_models_read_a_gap(middle: ConditionalLM, left_to_right: Cond
     filled = tokenise(middle, [], LONGEST).task(turns, gap)
     separator, close = ids[SEPARATOR], ids["</s>"]
     assert filled.source == (begin, 300, separator, 301, suffix, 303, separator, 304, end)
-    assert dialogue_infilling(middle).target(filled.segment) == [302, close]
+    assert find_infilling(middle).target(filled.segment) == [302, close]
     tokenised = tokenise(left_to_right, [], LONGEST)
     gap = tokenised.fillable(turns, gap)
     continued = tokenised.task(turns, gap)
     separator, close = (left_to_right.tokenizer.get_vocab()[token] for token in (SEPARATOR, "</s>"))
     assert (gap, continued.source, continued.dropped) == (Gap(1, 1, 3), (close, 300, separator, 301), 0)
-    assert dialogue_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
+    assert find_infilling(left_to_right).target(continued.segment) == [302, 303, separator]
     windowed = tokenise(left_to_right, [], 4).task([[300] * 5, [301] * 9], Gap(1, 6, 9))
     assert (windowed.source, windowed.dropped) == ((close, 301, 301, 301), 3 + 6)
 
@@ -329,4 +330,4 @@ def test_what_does_not_go_together_is_refused(
 def test_an_encoder_decoder_without_a_mark_for_gaps_is_refused(warm: Pair) -> None:
     lm = TinyGPT2(400, 16, 2, 1, 32).build(["text"], (), 0)
     with pytest.raises(SettingFault, match=r"sentinels .* or with a mask token"):
-        dialogue_infilling(Seq2SeqLM(warm.amateur.model, lm.tokenizer))
+        find_infilling(Seq2SeqLM(warm.amateur.model, lm.tokenizer))

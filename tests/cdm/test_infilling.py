@@ -1,7 +1,7 @@
 """Training learns, keeps the best weights, and ends where it would have ended after being killed."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from cdm.infilling import SEPARATOR, Gaps, held_out_nll, tokenise
-from cdm.pair import Pair
+from cdm.discriminative import DiscriminativeCDM
+from cdm.infilling import SEPARATOR, Gaps, Pair, held_out_nll, tokenise
+from core.example import Example
 from data.builtin.dialogues import generate_dialogues
 from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyT5
@@ -34,12 +35,12 @@ class Killed(pl.Callback):
 
 
 def train(
-    folder: Path, schedule: LanguageModelSchedule, times: int, seed: int, trainer: Callable[..., pl.Trainer]
+    folder: Path, schedule: LanguageModelSchedule, texts: Sequence[tuple[str, ...]], trainer: Callable[..., pl.Trainer]
 ) -> None:
-    """A model learns `times` gaps of each of 100 dialogues in an epoch."""
+    """A model learns a gap of each text in an epoch."""
     lm = GAPS.build(PLAN, DIALOGUES, seed=0)
-    learned = GAPS.tasks(lm, [turns for turns in DIALOGUES[:100] for _ in range(times)])
-    train_language_model(lm, learned, GAPS.tasks(lm, DIALOGUES[100:])(1), schedule, folder, trainer, seed=seed)
+    learned = GAPS.tasks(lm, texts)
+    train_language_model(lm, learned, GAPS.tasks(lm, DIALOGUES[100:])(1), schedule, folder, trainer, seed=0)
 
 
 def make_trainer(*extra: pl.Callback, **settings: object) -> pl.Trainer:
@@ -54,23 +55,24 @@ def test_training_learns_and_keeps_the_best(tmp_path: Path, muon: float | None) 
     held_out = tokenise(lm, DIALOGUES[100:], GAPS.max_length)
     tasks = held_out.tasks(seed=1)
     before = held_out_nll(lm, held_out.infilling, tasks)
-    train(tmp_path, LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon), 4, 0, make_trainer)
+    schedule = LanguageModelSchedule(epochs=3, batch_size=16, learning_rate=0.01, muon=muon)
+    train(tmp_path, schedule, DIALOGUES[:100] * 2, make_trainer)
     curve = json.loads((tmp_path / "curve.json").read_text("utf-8"))
     after = held_out_nll(Seq2SeqLM.from_pretrained(tmp_path), held_out.infilling, tasks)
-    assert after < before - 1.5
+    assert after < before - 1
     held = [point["val/loss"] for point in curve if "val/loss" in point]
     assert len(held) == 3
     assert after == pytest.approx(min(held), abs=1e-4)
-    assert curve[-1]["step"] == 3 * 25  # 400 tasks in batches of 16
+    assert curve[-1]["step"] == 3 * 13  # 200 tasks in batches of 16
     assert not (tmp_path / "checkpoints").exists()
 
 
 def test_a_killed_run_ends_where_it_would_have_ended(tmp_path: Path) -> None:
-    schedule = LanguageModelSchedule(epochs=3, batch_size=32, learning_rate=0.01, muon=0.005)
-    train(tmp_path / "whole", schedule, 1, 4, make_trainer)
+    schedule = LanguageModelSchedule(epochs=2, batch_size=16, learning_rate=0.01, muon=0.005)
+    train(tmp_path / "whole", schedule, DIALOGUES[:40], make_trainer)
     with pytest.raises(RuntimeError, match="killed"):
-        train(tmp_path / "killed", schedule, 1, 4, partial(make_trainer, Killed()))
-    train(tmp_path / "killed", schedule, 1, 4, make_trainer)
+        train(tmp_path / "killed", schedule, DIALOGUES[:40], partial(make_trainer, Killed()))
+    train(tmp_path / "killed", schedule, DIALOGUES[:40], make_trainer)
     whole, resumed = (Seq2SeqLM.from_pretrained(tmp_path / n).model.state_dict() for n in ("whole", "killed"))
     for name in whole:
         torch.testing.assert_close(resumed[name], whole[name], atol=1e-6, rtol=0)
@@ -100,10 +102,10 @@ def test_the_partial_order_is_checked_and_said(
     pair: Pair, dialogues: list[tuple[str, ...]], caplog: pytest.LogCaptureFixture
 ) -> None:
     tasks = pair.tokenise(dialogues[:10]).tasks(seed=0)
-    order = pair.partial_order(tasks)
+    order = pair.compare(tasks)
     other_way = Pair(pair.expert, pair.amateur, pair.max_length)
     caplog.clear()
-    reverse = other_way.partial_order(tasks)
+    reverse = other_way.compare(tasks)
     assert (order.amateur_nll, order.expert_nll) == (reverse.expert_nll, reverse.amateur_nll)
     assert order.holds != reverse.holds
     failing = order if not order.holds else reverse
@@ -129,18 +131,27 @@ def test_how_much_a_pair_reads_is_saved_with_it(pair: Pair, tmp_path: Path) -> N
         pair.amateur.save_pretrained(tmp_path / "amateur")
         loaded = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
         assert (loaded.max_length, loaded.given, loaded.words) == (60, 1, words)
+    del pair.amateur.model.config.word_gaps  # models of earlier versions learned gaps inside words
+    pair.amateur.save_pretrained(tmp_path / "amateur")
+    once = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "amateur", dtype="bfloat16")
+    assert (once.words, once.amateur.dtype, once.amateur is once.expert) == (False, "bfloat16", True)
 
 
-def test_a_pair_that_says_nothing_of_words_learned_gaps_inside_them(pair: Pair, tmp_path: Path) -> None:
-    del pair.amateur.model.config.word_gaps
-    pair.amateur.model.config.given_turns = 0
-    pair.amateur.save_pretrained(tmp_path)
-    assert not Pair.from_pretrained(tmp_path, tmp_path).words
+RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
+TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
 
 
-def test_a_model_that_is_amateur_and_expert_is_loaded_once(pair: Pair, tmp_path: Path) -> None:
-    pair.amateur.model.config.given_turns = 0
-    pair.amateur.save_pretrained(tmp_path)
-    loaded = Pair.from_pretrained(tmp_path, tmp_path, dtype="bfloat16")
-    assert loaded.amateur is loaded.expert
-    assert loaded.amateur.dtype == "bfloat16"
+@pytest.mark.parametrize("spelling", ["as_is", "normal"])
+def test_a_pair_reads_every_text_in_the_spelling_that_it_learned(spelling: str, tmp_path: Path) -> None:
+    gaps = Gaps(60, spelling=spelling)  # pyright: ignore[reportArgumentType]
+    for name, seed in (("amateur", 1), ("expert", 2)):
+        lm = gaps.build(TinyT5(300, 16, 32, 2, 1, 1), [TOKENISED], seed)
+        lm.save_pretrained(tmp_path / name)
+    pair = Pair.from_pretrained(tmp_path / "amateur", tmp_path / "expert")
+    assert pair.spelling == spelling
+    learned = [gaps.tasks(pair.amateur, [turns])(0)[0] for turns in (RAW, TOKENISED)]
+    assert (learned[0] == learned[1]) == (spelling == "normal")
+    scores = DiscriminativeCDM(pair).score([Example("raw", turns=RAW), Example("tokenised", turns=TOKENISED)])
+    first, second = scores.values["quality"]
+    assert (first == pytest.approx(second, abs=1e-6)) == (spelling == "normal")
+    assert f"|spelling={spelling}|" in scores.signature

@@ -34,6 +34,7 @@ def test_gamma_moves_away_from_the_expert() -> None:
     torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, -0.5).exp(), half / half.sum())
     assert degraded_log_probabilities(AMATEUR, EXPERT, 0) is AMATEUR
     assert degraded_log_probabilities(AMATEUR, EXPERT, -1) is EXPERT
+    torch.testing.assert_close(degraded_log_probabilities(AMATEUR, EXPERT, -1 + 1e-6), EXPERT, atol=1e-5, rtol=0)
 
 
 def test_each_row_is_normalised_by_itself() -> None:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from cdm.amr import Graphs, letters
-from cdm.generative import labelled
-from cdm.negatives import Negatives, join_negatives, sample_negatives
-from cdm.pair import Pair
+from cdm.infilling import Pair
+from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
 from cdm.sampling import Sampling
 from cdm.segments import Strategy
 
@@ -22,8 +21,8 @@ def test_negatives_differ_in_as_many_turns_as_were_manipulated(
     pair: Pair, dialogues: list[tuple[str, ...]], strategy: Strategy
 ) -> None:
     graphs = Graphs({letters(turn): [(0, 4)] for turns in dialogues for turn in turns})
-    found = sample_negatives(pair, dialogues[:20], strategy, SAMPLING, seed=1, graphs=graphs)
-    assert len(found.positives) == len(found.negatives) == len(found.indices) == 20 - found.failures
+    found = sample_negatives(pair, dialogues[:10], strategy, SAMPLING, seed=1, graphs=graphs)
+    assert len(found.positives) == len(found.negatives) == len(found.indices) == 10 - found.failures
     for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
         assert positive == dialogues[i]
         assert len(negative) == len(positive)
@@ -35,10 +34,10 @@ def test_negatives_differ_in_as_many_turns_as_were_manipulated(
 def test_negatives_are_the_same_again_and_do_not_depend_on_batches(
     pair: Pair, dialogues: list[tuple[str, ...]]
 ) -> None:
-    first = sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=3)
-    assert sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=3, token_budget=200) == first
-    assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3).negatives == first.negatives[:5]
-    assert sample_negatives(pair, dialogues[:10], "mixed-multi", SAMPLING, seed=4) != first
+    first = sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3)
+    small = sample_negatives(pair, dialogues[:3], "mixed-multi", SAMPLING, seed=3, token_budget=200)
+    assert small.negatives == first.negatives[:3]
+    assert sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=4) != first
 
 
 def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +127,7 @@ def test_source_tokens_outside_the_window_are_counted(pair: Pair, dialogues: lis
 
 
 def test_a_dialogue_and_its_negative_are_one_group() -> None:
-    texts = labelled(Negatives((("a", "b"), ("c",)), (("a", "x"), ("d",)), (0, 2), 0))
+    texts = to_labelled(Negatives((("a", "b"), ("c",)), (("a", "x"), ("d",)), (0, 2), 0))
     assert [(t.segments, t.label, t.group, t.pair) for t in texts] == [
         (("a", "b"), 1, "0", ("a", "x")),
         (("a", "x"), 0, "0", ("a", "b")),

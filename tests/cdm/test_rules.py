@@ -4,16 +4,16 @@ from typing import get_args
 
 import pytest
 
-from cdm.rules import Rule, rule_negatives
+from cdm.rules import Rule, make_rule_negatives
 from core.faults import SettingFault
 from data.builtin.concepts import generate_concept_sentences
 
 
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[str, ...]], rule: Rule) -> None:
-    found = rule_negatives(dialogues, rule, seed=0)
-    assert rule_negatives(dialogues, rule, seed=0) == found
-    assert rule_negatives(dialogues, rule, seed=1) != found
+    found = make_rule_negatives(dialogues, rule, seed=0)
+    assert make_rule_negatives(dialogues, rule, seed=0) == found
+    assert make_rule_negatives(dialogues, rule, seed=1) != found
     assert found.failures < 10
     for i, positive, negative in zip(found.indices, found.positives, found.negatives, strict=True):
         assert positive == dialogues[i]
@@ -24,12 +24,12 @@ def test_every_rule_changes_turns_and_keeps_their_number(dialogues: list[tuple[s
 def test_mesgar_and_vakulenko_take_whole_turns(dialogues: list[tuple[str, ...]]) -> None:
     known = {turn for turns in dialogues for turn in turns}
     for rule in ("mesgar", "vakulenko"):
-        assert {turn for turns in rule_negatives(dialogues, rule, seed=0).negatives for turn in turns} <= known
+        assert {turn for turns in make_rule_negatives(dialogues, rule, seed=0).negatives for turn in turns} <= known
 
 
 def test_deam_like_changes_words_within_turns(dialogues: list[tuple[str, ...]]) -> None:
     known = {turn for turns in dialogues for turn in turns}
-    new = {turn for turns in rule_negatives(dialogues, "deam_like", seed=0).negatives for turn in turns} - known
+    new = {turn for turns in make_rule_negatives(dialogues, "deam_like", seed=0).negatives for turn in turns} - known
     assert any(" not " in turn for turn in new)
     assert len(new) > 30
 
@@ -37,7 +37,7 @@ def test_deam_like_changes_words_within_turns(dialogues: list[tuple[str, ...]]) 
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_given_turns_stay_as_they_are(rule: Rule) -> None:
     texts = [example.turns for example in generate_concept_sentences(40, seed=0)]
-    found = rule_negatives([*texts, ("concepts alone",)], rule, seed=0, given=1)
+    found = make_rule_negatives([*texts, ("concepts alone",)], rule, seed=0, given=1)
     assert found.failures == 1
     for positive, negative in zip(found.positives, found.negatives, strict=True):
         assert positive[0] == negative[0]
@@ -49,7 +49,7 @@ def test_given_turns_stay_as_they_are(rule: Rule) -> None:
 
 def test_an_unknown_rule_is_refused(dialogues: list[tuple[str, ...]]) -> None:
     with pytest.raises(SettingFault, match="rule must be 'mesgar', 'vakulenko' or 'deam_like', but is 'uni'"):
-        rule_negatives(dialogues, "uni", seed=0)  # pyright: ignore[reportArgumentType]
+        make_rule_negatives(dialogues, "uni", seed=0)  # pyright: ignore[reportArgumentType]
 
 
 KEPT: dict[Rule, tuple[tuple[str, ...], ...]] = {
@@ -74,4 +74,4 @@ def test_a_seed_gives_the_same_negatives_in_every_version(rule: Rule) -> None:
         ("hi there , i like cats .", "you have them ?", "they are nice people", "yes indeed"),
         ("where is my book", "it was under your table", "thanks again friend", "no problem"),
     ]
-    assert rule_negatives(dialogues, rule, seed=3).negatives == KEPT[rule]
+    assert make_rule_negatives(dialogues, rule, seed=3).negatives == KEPT[rule]

@@ -1,4 +1,4 @@
-"""Momentum and the degraded distribution by hand; what is drawn and what is not."""
+"""What is drawn from the degraded distribution, and what is not."""
 
 import itertools
 
@@ -6,21 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from cdm.momentum import contrastive_momentum, degraded_log_probabilities
-from cdm.pair import SEPARATOR, Pair
-from cdm.sampling import Sampling, draw, sample_segments, sampling_probabilities
+from cdm.infilling import SEPARATOR, Pair
+from cdm.momentum import degraded_log_probabilities
+from cdm.sampling import Sampling, draw, sample_segments, warp_probabilities
 from models.tiny import TinyT5
-
-
-def test_momentum_and_degradation_by_hand() -> None:
-    amateur, expert = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.8, 0.2]]).log()
-    assert contrastive_momentum(expert, amateur).exp().tolist()[0] == pytest.approx([1.6, 0.4])
-    # gamma = 1: p_a^2 / p_e, renormalised: .25/.8 against .25/.2
-    assert degraded_log_probabilities(amateur, expert, 1.0).exp().tolist()[0] == pytest.approx([0.2, 0.8])
-    assert degraded_log_probabilities(amateur, expert, 0.0) is amateur
-    assert degraded_log_probabilities(amateur, expert, -1.0) is expert
-    near = degraded_log_probabilities(amateur, expert, -1.0 + 1e-6)
-    assert torch.allclose(near, expert, atol=1e-5)
 
 
 def test_the_more_degraded_the_less_of_what_the_expert_prefers() -> None:
@@ -36,7 +25,7 @@ def test_temperature_top_k_and_top_p_by_hand() -> None:
     log_p = torch.tensor([[0.5, 0.3, 0.2]]).log()
 
     def probabilities(**settings: float) -> list[float]:
-        return sampling_probabilities(log_p, Sampling(**settings)).tolist()[0]  # pyright: ignore[reportArgumentType]
+        return warp_probabilities(log_p, Sampling(**settings)).tolist()[0]  # pyright: ignore[reportArgumentType]
 
     assert probabilities() == pytest.approx([0.5, 0.3, 0.2])
     assert probabilities(temperature=0.5) == pytest.approx([0.25 / 0.38, 0.09 / 0.38, 0.04 / 0.38])

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdm.infilling import Pair
 from cdm.segments import (
     Gap,
     Strategy,
+    draw_content_gap,
+    draw_gap,
     fill,
-    infilling_task,
+    is_content,
+    make_task,
     manipulations,
-    random_gap,
     training_gap,
 )
 from models.batching import join_ids
@@ -30,8 +33,8 @@ turns_strategy = st.lists(st.lists(st.integers(10, 99), max_size=8), min_size=1,
 
 @given(turns_strategy, st.integers(0, 10**6), st.booleans())
 def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int]], seed: int, utterance: bool) -> None:
-    gap = random_gap(turns, random.Random(seed), utterance, longest_segment=3)
-    task = infilling_task(turns, gap, INFILLING, SEPARATOR, max_length=1000)
+    gap = draw_gap(turns, random.Random(seed), utterance, longest_segment=3)
+    task = make_task(turns, gap, INFILLING, SEPARATOR, max_length=1000)
     assert task.dropped == 0
     at = task.source.index(1)
     assert [*task.source[:at], *task.segment, *task.source[at + 1 :]] == join_ids(turns, SEPARATOR)
@@ -45,8 +48,8 @@ def test_source_and_segment_put_the_dialogue_together_again(turns: list[list[int
 
 @given(turns_strategy, st.integers(0, 10**6), st.integers(1, 40))
 def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: int, max_length: int) -> None:
-    gap = random_gap(turns, random.Random(seed), utterance=False)
-    task = infilling_task(turns, gap, INFILLING, SEPARATOR, max_length)
+    gap = draw_gap(turns, random.Random(seed), utterance=False)
+    task = make_task(turns, gap, INFILLING, SEPARATOR, max_length)
     assert len(task.source) <= max_length
     assert task.source.count(1) == 1
     whole = len(join_ids(fill(turns, gap, INFILLING.mask), SEPARATOR))
@@ -57,29 +60,29 @@ def test_windows_fit_and_what_fell_out_is_counted(turns: list[list[int]], seed: 
 
 def test_a_window_grows_to_both_sides() -> None:
     turns = [[10] * 4, [11] * 4, [12] * 4, [13] * 4, [14] * 4]
-    task = infilling_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, max_length=11)
+    task = make_task(turns, Gap(2, 0, 4), INFILLING, SEPARATOR, max_length=11)
     assert task.source == (11, 11, 11, 11, 3, 1, 3, 13, 13, 13, 13)
     assert task.dropped == 10
 
 
 def test_of_a_giant_turn_the_tokens_around_the_gap_stay() -> None:
     turn = list(range(100, 150))
-    task = infilling_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, max_length=7)
+    task = make_task([turn, [7]], Gap(0, 20, 22), INFILLING, SEPARATOR, max_length=7)
     assert task.source == (117, 118, 119, 1, 122, 123, 124)
     assert task.segment == (120, 121)
     assert task.dropped == 48 - 6 + 2
-    left = infilling_task([turn], Gap(0, 0, 1), INFILLING, SEPARATOR, max_length=4)
+    left = make_task([turn], Gap(0, 0, 1), INFILLING, SEPARATOR, max_length=4)
     assert left.source == (1, 101, 102, 103)
-    right = infilling_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, max_length=4)
+    right = make_task([turn], Gap(0, 49, 50), INFILLING, SEPARATOR, max_length=4)
     assert right.source == (146, 147, 148, 1)
 
 
 def test_the_end_token_stands_behind_the_source_and_takes_its_room() -> None:
     ending = replace(INFILLING, end=(9,))
     turns = [[10] * 4, [11] * 4, [12] * 4]
-    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=6).source == (1, 9)
-    assert infilling_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=7).source == (10, 10, 10, 10, 3, 1, 9)
-    giant = infilling_task([list(range(100, 150))], Gap(0, 20, 22), ending, SEPARATOR, max_length=8)
+    assert make_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=6).source == (1, 9)
+    assert make_task(turns, Gap(1, 0, 4), ending, SEPARATOR, max_length=7).source == (10, 10, 10, 10, 3, 1, 9)
+    giant = make_task([list(range(100, 150))], Gap(0, 20, 22), ending, SEPARATOR, max_length=8)
     assert giant.source == (117, 118, 119, 1, 122, 123, 124, 9)
 
 
@@ -109,7 +112,7 @@ def test_strategies() -> None:
 
 def test_a_gap_cuts_no_span() -> None:
     words = [(0, 2), (2, 3), (3, 9), (9, 10)]  # the third is longer than a segment may be
-    gaps = {random_gap([range(10)], random.Random(i), False, 4, spans=lambda _: words) for i in range(400)}
+    gaps = {draw_gap([range(10)], random.Random(i), False, 4, spans=lambda _: words) for i in range(400)}
     inside = {(start, stop) for start in range(3, 9) for stop in range(start + 1, min(9, start + 4) + 1)}
     beside = {(0, 2), (2, 3), (0, 3), (9, 10)}
     across = {(0, 4), (2, 4), (2, 5), (2, 6), (8, 10), (7, 10), (6, 10)}
@@ -117,9 +120,27 @@ def test_a_gap_cuts_no_span() -> None:
 
 
 def test_given_turns_have_no_gap() -> None:
-    assert {random_gap([[1], [2], [3]], random.Random(i), utterance=True, given=1).turn for i in range(20)} == {1, 2}
+    assert {draw_gap([[1], [2], [3]], random.Random(i), utterance=True, given=1).turn for i in range(20)} == {1, 2}
 
 
 def test_a_dialogue_without_tokens_has_no_gap() -> None:
     with pytest.raises(ValueError, match="at least one token"):
-        random_gap([[], []], random.Random(0), utterance=True)
+        draw_gap([[], []], random.Random(0), utterance=True)
+
+
+def test_a_gap_holds_a_content_word_and_whole_words_around_it(pair: Pair, dialogues: list[tuple[str, ...]]) -> None:
+    tokenised = pair.tokenise(dialogues)
+    for i, turns in enumerate(tokenised.dialogues):
+        gap = draw_content_gap(tokenised.to_pieces(turns), random.Random(i), given=1)
+        assert gap is not None
+        assert gap.turn >= 1
+        turn = list(turns[gap.turn])
+        text, part = pair.amateur.tokenizer.batch_decode([turn, turn[gap.start : gap.stop]])
+        words = part.split()
+        assert 1 <= len(words) <= 5
+        assert set(words) <= set(text.split())
+        assert any(is_content(word) for word in words)
+
+
+def test_without_content_words_there_is_no_gap() -> None:
+    assert draw_content_gap([["i", "Ġam"], ["Ġ7"]], random.Random(0)) is None

@@ -22,6 +22,7 @@ from data.words import (
     ends_in_word,
     fold,
     is_punctuation,
+    normal_spelling,
     plain_words,
     split_words,
 )
@@ -234,6 +235,22 @@ def test_words_by_function() -> None:
         "well-known ... ' yes ' -- no 1/2",
     ]
     assert [count_words(text) for text in ("", " \n\t", *NASTY)] == [0, 0, 6, 3, 9, 9, 3]
+
+
+RAW = ("Hey! Isn't it Tuesday, Emma?", "No, it's Monday. I'm sure (I think).")
+TOKENISED = ("hey ! is n't it tuesday , emma ?", "no , it ' s monday . i 'm sure ( i think ) .")
+
+
+def test_raw_and_tokenised_text_get_one_spelling() -> None:
+    assert [normal_spelling(turn) for turn in RAW] == [normal_spelling(turn) for turn in TOKENISED]
+    assert normal_spelling(RAW[1]) == "no, it's monday. i'm sure (i think)."
+    assert normal_spelling("put it on this scale.Airmail or by sea ?") == "put it on this scale. airmail or by sea?"
+
+
+@given(st.text(alphabet=" .,!?'()aBsTn1’", max_size=30))
+def test_spelling_twice_changes_nothing_more(text: str) -> None:
+    once = normal_spelling(text)
+    assert normal_spelling(once) == once
 
 
 def test_a_cache_in_the_temporary_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

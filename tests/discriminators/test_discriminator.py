@@ -85,7 +85,7 @@ def test_no_texts(toy: Discriminator):
 
 
 def test_empty_text(toy: Discriminator):
-    with pytest.raises(ValueError, match="at least one segment that is not blank, but text 1"):
+    with pytest.raises(ValueError, match="at least one token, but text 1"):
         toy.logits([("red",), ("",)])
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discriminators.segments import Layout, TokenRow, has_tokens, pack_segments, pad_rows, read
+from discriminators.segments import Layout, TokenRow, pack_segments, pad_rows, read
 from models.batching import join_ids
+from models.windows import Truncation
 
 
 class Letters:
@@ -38,8 +39,14 @@ def test_a_window_without_tokens_is_no_row():
     assert [r.weight for r in rows] == [0.5, 0.5]
 
 
-def test_texts_without_tokens_are_known():
-    assert has_tokens([("a", ""), ("", " \n"), ()], Letters(6)) == [True, False, False]
+@pytest.mark.parametrize("truncation", ["error", "warn", "window"])
+def test_a_text_without_tokens_has_no_row_or_is_refused(truncation: Truncation):
+    texts = [("a", ""), ("", " \n"), (), ("b",)]
+    rows, dropped = read(texts, Letters(6), truncation, skip_empty=True)
+    assert [(r.text, spelled(r)) for r in rows] == [(0, "<a||"), (3, "<b|")]
+    assert dropped.tolist() == [0, 0, 0, 0]
+    with pytest.raises(ValueError, match="needs at least one token, but text 1 has none"):
+        read(texts, Letters(6), truncation)
 
 
 def test_error_names_the_text_and_its_length():
@@ -96,8 +103,8 @@ def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]],
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([("a",), (" ", "\n")], "at least one segment that is not blank, but text 1"),
-        ([()], "at least one segment that is not blank, but text 0"),
+        ([("a",), (" ", "\n")], "at least one token, but text 1"),
+        ([()], "at least one token, but text 0"),
         (["abc"], "text 0 is a string"),
     ],
 )

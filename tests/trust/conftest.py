@@ -12,7 +12,6 @@ from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleu import Bleu
 from baselines.chat import LocalChat
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.llm_judge import LLMJudge
 from baselines.meteor import Meteor
 from baselines.mover_score import MoverScore
@@ -22,12 +21,12 @@ from baselines.sentence_mover import SentenceMover
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
-from cdm.generative import GenerativeCDM
-from cdm.pair import Pair
+from cdm.infilling import Pair
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
 from discriminators.discriminator import Discriminator
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from discriminators.vocabulary import EncoderTokens
 from mars.metric import MARS
 from models.causal import CausalLM
@@ -94,8 +93,8 @@ class Toys:
             "discriminator_label": lambda budget, side: LabelDiscriminatorScore(
                 replace(toy_bilstm(labels=LABELS), token_budget=budget)
             ),
-            "cdm_generative": lambda budget, side: GenerativeCDM(
-                replace(toy_bilstm(), token_budget=budget), explain=True
+            "cdm_generative": lambda budget, side: DiscriminatorScore(
+                replace(toy_bilstm(), token_budget=budget), dialogues=True, explain=True
             ),
             "cdm_discriminative": lambda budget, side: DiscriminativeCDM(
                 Pair(toy_t5(side=side), toy_t5(1, side=side), 60), "classifier", toy_pooler(1.0), token_budget=budget

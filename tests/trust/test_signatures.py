@@ -14,7 +14,6 @@ from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleu import Bleu
 from baselines.chat import LocalChat
-from baselines.discriminator_score import DiscriminatorScore, LabelDiscriminatorScore
 from baselines.llm_judge import LLMJudge
 from baselines.meteor import Meteor
 from baselines.mover_score import MoverScore
@@ -24,12 +23,12 @@ from baselines.sentence_mover import SentenceMover
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
-from cdm.generative import GenerativeCDM
-from cdm.pair import Pair
+from cdm.infilling import Pair
 from core.example import Example
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator
+from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from experiments.runner.listing import CONFIGS
 from mars.metric import MARS
 from models.causal import CausalLM
@@ -131,7 +130,7 @@ FAMILIES: dict[str, Family] = {
         LabelDiscriminatorScore(toy_bilstm(labels=("bad", "good"))),
     ],
     "cdm_generative": lambda e, _: [
-        GenerativeCDM(d) for d in (toy_bilstm(), toy_bert(e[0]), toy_bert(e[0], 1), toy_bert(e[1]))
+        DiscriminatorScore(d, dialogues=True) for d in (toy_bilstm(), toy_bert(e[0]), toy_bert(e[0], 1), toy_bert(e[1]))
     ],
     "cdm_discriminative": lambda e, _: [
         *(DiscriminativeCDM(Pair(toy_t5(a), toy_t5(b), 60)) for a, b in ((0, 1), (0, 2), (2, 1))),

@@ -18,7 +18,7 @@ def test_a_library_with_a_handler_of_its_own_writes_into_the_log_alone(
     try:
         with journal() as kept:
             logging.getLogger("pytorch_lightning.utilities.rank_zero").info("GPU available: False")
-            logging.getLogger("cdm.pair").info("the partial order holds")
+            logging.getLogger("cdm.infilling").info("the partial order holds")
             kept.write_to(tmp_path / "run.log")
     finally:
         lightning.handlers, lightning.propagate = own, propagated

@@ -1,20 +1,21 @@
-"""Discriminator score: what a trained classifier makes of the quality of a text, or of the label it should have."""
+"""Metrics of trained classifiers: of the quality of a text (Generative CDM, DisScore, UNION), or of its label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from baselines.pairs import NO_TOKENS
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
-from core.scores import Scores, fields
+from core.scores import NO_TOKENS, Scores, fields, fields_by_settings
 from core.selection import score_complete
 from core.signature import MODEL_LIBRARIES, signature
 from discriminators.discriminator import SETTINGS, Discriminator
+from discriminators.explanations import Part, explain_parts
 
 
 def load_discriminators(folders: Sequence[str | Path], device: str = "cpu") -> list[Discriminator]:
@@ -28,25 +29,55 @@ def load_discriminators(folders: Sequence[str | Path], device: str = "cpu") -> l
 
 @dataclass(frozen=True)
 class DiscriminatorScore:
-    """The logit that a text is of the class 1 (human, good); higher is better. A dialogue is read turn by turn."""
+    """The logit that a text is of the class 1 (human, good); higher is better. A dialogue is read turn by turn.
 
-    requires = fields()
+    With a discriminator that learned dialogues and their degraded versions it is Generative CDM (CDM, section 3.4.1).
+
+    Attributes:
+        discriminator: a classifier with one logit.
+        dialogues: whether an example without two turns has no score.
+        explain: adds what each turn, or each sentence of a text, adds to the score (see `explain_parts`). A low value
+            made the score low. It costs one more pass for each of them.
+    """
+
+    requires = fields_by_settings(lambda dialogues=False: fields("turns") if dialogues else fields())
     discriminator: Discriminator
+    dialogues: bool = False
+    explain: bool = False
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, device: str = "cpu") -> "DiscriminatorScore":
-        """Raises InputFaults where the folder holds no discriminator."""
-        return cls(*load_discriminators([folder], device))
+    def from_pretrained(
+        cls, folder: str | Path, device: str = "cpu", dialogues: bool = False, explain: bool = False
+    ) -> "DiscriminatorScore":
+        """Loads a discriminator (a run's `models/discriminator_NAME`). Raises InputFaults where there is none."""
+        (found,) = load_discriminators([folder], device)
+        return cls(found, dialogues, explain)
 
     @property
     def signature(self) -> str:
         """One line: the metric, its settings, model and versions."""
-        return _sign("discriminator", self.discriminator)
+        # kept rows hold the explanations
+        return _sign("discriminator", self.discriminator, dialogues=self.dialogues, explain=self.explain)
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        """The aspect `quality`; NaN for a blank text. Raises ValueError as `Discriminator.logits` does."""
+        """The aspect `quality`; NaN for a text without tokens.
+
+        Raises ValueError as `Discriminator.logits` does, and ExampleFaults where no example is a dialogue but all must.
+        """
+        return score_complete(examples, self.requires, "discriminator", self._score)
+
+    def _score(self, examples: Sequence[Example]) -> Scores:
         logits, reasons, dropped = _read(examples, self.discriminator)
-        return Scores({"quality": logits}, self.signature, reasons, dropped)
+        explanations = self._explain(examples) if self.explain else ()
+        return Scores({"quality": logits}, self.signature, reasons, dropped, explanations)
+
+    def _explain(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
+        found: dict[int, dict[str, Any]] = {}
+        for part in get_args(Part):
+            at = [i for i, example in enumerate(examples) if bool(example.turns) == (part == "turn")]
+            texts = [_segments(examples[i]) for i in at]
+            found |= zip(at, explain_parts(self.discriminator.logits_or_nan, texts, part), strict=True)
+        return [found[i] for i in range(len(examples))]
 
 
 @dataclass(frozen=True)
@@ -92,16 +123,19 @@ class LabelDiscriminatorScore:
         return Scores({"quality": quality}, self.signature, reasons, dropped)
 
 
-def _sign(name: str, discriminator: Discriminator) -> str:
-    kind = discriminator.settings["kind"]
-    return signature(name, libraries=MODEL_LIBRARIES, discriminator=kind, identity=discriminator.identity)
+def _sign(name: str, discriminator: Discriminator, **settings: bool) -> str:
+    kind, identity = discriminator.settings["kind"], discriminator.identity
+    return signature(name, libraries=MODEL_LIBRARIES, discriminator=kind, identity=identity, **settings)
+
+
+def _segments(example: Example) -> tuple[str, ...]:
+    return example.turns or (example.text,)
 
 
 def _read(
     examples: Sequence[Example], discriminator: Discriminator
 ) -> tuple[NDArray[np.float64], list[str | None], list[int]]:
     """The logits of each example, NaN with the reason for one without tokens, and how many tokens were cut."""
-    texts = [example.turns or (example.text,) for example in examples]
-    logits, dropped = discriminator.logits_or_nan(texts)
+    logits, dropped = discriminator.logits_or_nan([_segments(example) for example in examples])
     unread = [bool(np.isnan(row).any()) for row in logits]
     return logits, [NO_TOKENS if lacks else None for lacks in unread], dropped.tolist()

@@ -1,44 +1,58 @@
-"""The main job through the command line, at toy size, and what it leaves behind."""
+"""CDM through the command line, at toy size: what it leaves behind, what it refuses, and what its pooler learns."""
 
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from cdm.infilling import Gaps, Windows, tokenise
-from cdm.negatives import Negatives
-from data.builtin.dialogues import rated_dialogues
+from cdm.discriminative import Steps
+from cdm.infilling import SEPARATOR, Pair, PartialOrder, TokenisedDialogues
+from cdm.rules import Rule, make_rule_negatives
+from cdm.sampling import Sampling
+from core.faults import InputFaults, SettingFault
+from core.stages import Stages
+from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
-from experiments.cdm.findings import HeldOut, count_passes, non_word_share, word_count_auc
-from experiments.cdm.stages import windows as windows_of
-from experiments.training import LanguageModelPlan
+from experiments.cdm.experiment import TrainedPair, cut_dialogues, get_pooler, split_held_out
+from experiments.cdm.plans import NegativesPlan, PoolerPlan
+from experiments.contracts import Run
+from experiments.training import Trained
 from models.tiny import TinyT5
-from models.training import LanguageModelSchedule
 
 ROOT = Path(__file__).parents[3]
 TOY = (
-    "data.train=150",
-    "data.held_out=40",
-    "data.rated=20",
+    "data.train=60",
+    "data.held_out=20",
+    "data.rated=12",
+    "model.vocabulary=300",
     "model.width.amateur=16",
     "model.width.expert=32",
-    "model.expert.schedule.epochs=2",
-    "model.negatives.dialogues=40",
-    "model.negatives.sampling.longest=12",
+    "model.expert.schedule.epochs=1",
+    "model.negatives.dialogues=20",
+    "model.negatives.sampling.longest=8",
     "+model.discriminators.bilstm.build.hidden_dim=16",
     "~model.discriminators.bert",
+    "model.negatives.sampling.candidates=2",
     "logger=none",
 )
 DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
 GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_classifier"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
+
+
+EXAMPLES = generate_dialogues(15, seed=5)
+DIALOGUES = [example.turns for example in EXAMPLES]
+CORPUS = Corpus("toy", EXAMPLES, EXAMPLES, (), synthetic=True)
+SAMPLED = NegativesPlan("mixed-multi", Sampling(gamma=0.0, longest=6), 10)
 
 
 def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -48,7 +62,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
     assert sorted(row["metric"] for row in results["table"]) == sorted([*GENERATIVE, *DISCRIMINATIVE, *BASELINES])
     assert {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]} == {
-        ("builtin", "quality", 20, True)
+        ("builtin", "quality", 12, True)
     }
     assert {p.stem for p in (tmp_path / "first/plots").iterdir()} == {
         "training_curves",
@@ -71,7 +85,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
     assert again["table"] == results["table"]
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
 
-    rated = rated_dialogues(20, seed=0)
+    rated = rated_dialogues(12, seed=0)
     write_examples(tmp_path / "in.jsonl", rated)
     stored = [json.loads(line) for line in (tmp_path / "first/scores.jsonl").read_text("utf-8").splitlines()]
     for setting, metric in (
@@ -94,10 +108,12 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
 
 
-def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_settings_are_chosen_on_machine_sentences_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run(
         "+exp=cdm_development",
         *TOY,
+        "data=builtin_concepts",
+        "model.given=1",
         "model.development.dialogues=6",
         "model.development.turns=[0,2]",
         "model.development.model=${model.amateur}",
@@ -127,6 +143,10 @@ def test_settings_are_chosen_on_machine_turns_of_a_third_model(run: Callable[...
         ("0 machine turns", 6, 1.0),
         ("2 machine turns", 6, 0.0),
     }
+    (folder,) = (tmp_path / "stages").glob("negatives-????????????????")
+    negatives = json.loads((folder / "negatives.json").read_text("utf-8"))
+    pairs = list(zip(negatives["positives"], negatives["negatives"], strict=True))
+    assert all(good[0] == bad[0] and good[1] != bad[1] for good, bad in pairs)  # the concepts are given
     assert "|spelling=normal|" in results["signature"]
     assert any("How the default settings were chosen" in note for note in results["notes"])
 
@@ -158,33 +178,15 @@ def test_too_few_dialogues_are_refused_before_training(
 
 def test_every_held_out_dialogue_has_one_purpose() -> None:
     examples = rated_dialogues(9, seed=0)
-    parts = HeldOut.of(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
-    assert [len(part) for part in (parts.choosing, parts.checking, parts.developing)] == [3, 2, 2]
-    assert {*parts.choosing, *parts.checking, *parts.developing} == {example.turns for example in examples[2:]}
+    parts = split_held_out(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
+    assert [len(part) for part in parts] == [3, 2, 2]
+    assert {turns for part in parts for turns in part} == {example.turns for example in examples[2:]}
 
 
 def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run("+exp=cdm_development", *TOY, "data.held_out=2", f"outputs={tmp_path}")
     assert done.returncode == 2
     assert "a development set needs at least 3 held-out dialogues, but there are 2" in done.stderr
-
-
-def test_passes_count_the_tokens_that_are_read() -> None:
-    dialogues = [("one two three four five six", "seven eight", "nine"), ("ten", "eleven")]
-    lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)
-    text = tokenise(lm, dialogues, 12)
-    for windows in get_args(Windows):
-        plan = LanguageModelPlan(
-            TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(3, 0.1, batch_size=16), Gaps(12, windows=windows)
-        )
-        gaps = text.tasks(0, windows)
-        tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
-        special = {text.separator, *text.infilling.mask}
-        share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
-        assert count_passes(plan, text, 0) == pytest.approx(3 * share)
-        assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
-        half = replace(plan, learns=Gaps(12, windows=windows, most=len(gaps) // 2))
-        assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
 
 
 def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
@@ -235,23 +237,9 @@ def test_fed_has_the_published_rows(run: Callable[..., Any], shared_data: Path, 
     assert found["word_count", "overall"] == pytest.approx(0.267, abs=5e-4)
 
 
-def test_word_count_alone_by_hand() -> None:
-    alike = Negatives((("a b", "c"), ("d",)), (("x y", "z"), ("w",)), (0, 1), 0)
-    shorter = Negatives((("a b", "c"), ("d e f",)), (("x", "z"), ("w",)), (0, 1), 0)
-    assert word_count_auc(alike) == 0.5
-    assert word_count_auc(shorter) == 1.0
-
-
-def test_words_of_no_training_dialogue_are_counted() -> None:
-    negatives = Negatives((("I like tea.",), ("d",)), (("I likgh tea, it's",), ("Tea! 42",)), (0, 1), 0)
-    known = [("It's I who like", "tea"), ("d",)]
-    assert non_word_share(negatives, known) == 1 / 6  # of i, likgh, tea, it, s, tea
-    assert non_word_share(Negatives((("?",),), (("!",),), (0,), 0), known) == 0
-
-
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
-    cut = windows_of(dialogues, 4, seed=1)
+    cut = cut_dialogues(dialogues, 4, seed=1)
     assert sorted({turns[0].split("-")[0] for turns in cut}) == sorted(str(d) for d in range(30))
     for turns in cut:
         dialogue = dialogues[int(turns[0].split("-")[0])]
@@ -270,3 +258,76 @@ def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     assert {row["metric"] for row in results["table"]} == {*GENERATIVE, *DISCRIMINATIVE, *BASELINES}
     assert not list((tmp_path / "stages").glob("*.partial"))
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Run:
+    @contextmanager
+    def progress(what: str, total: int):  # type: ignore[no-untyped-def]
+        yield lambda rows: None
+
+    return Run("toy", tmp_path, Stages(tmp_path / "stages"), 0, None, lambda name: [], progress)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def trained() -> TrainedPair:
+    texts = [turn for turns in DIALOGUES for turn in turns]
+    amateur, expert = (TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed) for seed in (1, 2))
+    return TrainedPair(Trained("a"), Trained("e"), Pair(amateur, expert, max_length=60), PartialOrder(2.0, 1.0))
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[list[tuple[str, ...]]]:
+    """The texts whose steps the pooler learns: dialogues, then their negatives, for each fit."""
+    seen: list[list[tuple[str, ...]]] = []
+
+    def draw(pair: Pair, tokenised: TokenisedDialogues) -> list[Steps]:
+        seen.append(pair.decode(tokenised.dialogues))
+        values = np.random.default_rng(len(seen)).normal(size=(len(tokenised.dialogues), 2, 9))
+        return [Steps(amateur, expert, np.arange(9) // 3, dropped=0) for amateur, expert in values]
+
+    monkeypatch.setattr("experiments.cdm.experiment.find_steps", draw)
+    return seen
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+def test_the_pooler_learns_negatives_of_a_rule_whatever_the_discriminators_learn(
+    kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]], rule: Rule
+) -> None:
+    first = get_pooler(kept, trained, CORPUS, PoolerPlan(10, negatives=rule), SAMPLED)
+    expected = make_rule_negatives(cut_dialogues([*DIALOGUES[::3], *DIALOGUES[1::3]], None, 0)[:10], rule, 0)
+    assert scored == [[*expected.positives], [*expected.negatives]]
+    for other in (replace(SAMPLED, sampling=Sampling(gamma=1.0)), replace(SAMPLED, mixture=("mesgar",))):
+        assert get_pooler(kept, trained, CORPUS, PoolerPlan(10, negatives=rule), other) == first
+
+
+def test_the_pooler_may_learn_sampled_negatives(
+    kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]
+) -> None:
+    plan = PoolerPlan(10, negatives="sampled")
+    folders = {
+        get_pooler(kept, trained, CORPUS, plan, replace(SAMPLED, sampling=s))
+        for s in (Sampling(gamma=0.0, longest=6), Sampling(gamma=-1.0, longest=6))
+    }
+    assert len(folders) == 2
+    assert scored[1] != scored[3]
+    assert all({*a} != {*b} for a, b in zip(scored[0], scored[1], strict=True))
+
+
+def test_the_features_of_the_pooler_are_a_setting(
+    kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]
+) -> None:
+    for features, names in (("momentum", 24), ("momentum_and_expert", 46)):
+        folder = get_pooler(kept, trained, CORPUS, PoolerPlan(10, features=features), SAMPLED)  # type: ignore[arg-type]
+        assert len(json.loads((folder / "pooler.json").read_text("utf-8"))["features"]) == names
+    assert len(scored) == 4
+    assert PoolerPlan(10).negatives == "deam_like"
+
+
+def test_amr_multi_needs_a_file_of_graphs_and_no_other_strategy_reads_one() -> None:
+    with pytest.raises(SettingFault, match=r"a parser such as amrlib .* the strategy is amr-multi and graphs is None"):
+        NegativesPlan("amr-multi", Sampling(), 10)
+    with pytest.raises(SettingFault, match=r"the strategy is mixed-multi and graphs is graphs\.amr"):
+        NegativesPlan("mixed-multi", Sampling(), 10, graphs="graphs.amr")
+    with pytest.raises(InputFaults, match=r"missing: model\.negatives.graphs must name a file, but there is none"):
+        NegativesPlan("amr-multi", Sampling(), 10, graphs="missing").read_graphs()

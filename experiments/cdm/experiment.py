@@ -1,0 +1,392 @@
+"""CDM on dialogues and on sentences about concepts, against ratings or on a development set (CDM, section 4).
+
+Every trained model and every sample is a kept stage.
+"""
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from baselines.pairs import likelihood_scores
+from baselines.word_count import WordCount
+from cdm import discriminative, negatives
+from cdm.amr import Graphs
+from cdm.discriminative import (
+    POOLINGS,
+    ClassifierPooler,
+    MomentumPooling,
+    Steps,
+    explain_steps,
+    find_steps,
+    load_steps,
+    pool_scores,
+    save_steps,
+)
+from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
+from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
+from cdm.rules import make_rule_negatives
+from cdm.sampling import Sampling
+from core.example import Example
+from core.faults import SettingFault
+from core.scores import Metric, Scores
+from core.signature import MODEL_LIBRARIES, signature
+from core.stages import fingerprint
+from data.corpus import Corpus, RatedSet
+from data.files import read_examples, write_examples
+from data.words import spell
+from discriminators.metric import DiscriminatorScore
+from experiments.cdm.plans import CdmPlan, DevelopmentPlan, NegativesPlan, PoolerPlan
+from experiments.cdm.plots import plot_momentum
+from experiments.cdm.tables import list_figures, list_warnings, rank_systems
+from experiments.contracts import Outcome, Run
+from experiments.presentation import present
+from experiments.training import Trained, find_or_train
+from meta_eval.scored_set import ScoredSet
+
+EXPLAINED: tuple[MomentumPooling, ...] = ("average", "classifier")  # the momentum itself is the same for all poolings
+
+
+def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
+    """The whole of CDM on one collection of dialogues, or of sentences after their concepts as two turns.
+
+    Args:
+        run: from the runner.
+        data: dialogues to train on, held-out ones, and rated sets.
+        plan: the models and what they learn from.
+    """
+    trained = train_pair(run, data, plan)
+    # refuses turns that the models cannot read, before anything is drawn
+    tokenised = [trained.pair.tokenise(get_turns(each.examples)) for each in data.rated]
+    sampled = get_negatives(run, trained, data, plan)
+    discriminators = train_discriminators(run, trained, sampled, data, plan)
+    pooler = get_pooler(run, trained, data, plan.pooler, plan.negatives)
+    generative = load_generative(discriminators, plan)
+    steps = [get_steps(run, trained, *each) for each in zip(data.rated, tokenised, strict=True)]
+    scored = [
+        score_set(run, *each, trained.pair, generative, pooler)
+        for each in zip(data.rated, tokenised, steps, strict=True)
+    ]
+    return present(
+        run,
+        scored,
+        {model.name: model for model in (trained.amateur, trained.expert, *discriminators.values())},
+        tables=[table for each in zip(scored, steps, strict=True) for table in rank_systems(*each)],
+        notes=[f"How the default settings were chosen: {plan.chosen}", *list_warnings(trained.order, sampled, data)],
+        settings={
+            "data": data.name,
+            "spelling": trained.pair.spelling,
+            "strategy": plan.negatives.strategy,
+            "gamma": plan.negatives.sampling.gamma,
+            "mixture": " ".join(map(str, plan.negatives.mixture)) or None,
+            "pooler": f"{plan.pooler.negatives}-{plan.pooler.features}",
+        },
+        plots={f"momentum_{each.name}": plot_momentum(each, found) for each, found in zip(scored, steps, strict=True)},
+        folders={"pooler": pooler},
+        figures=list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
+        synthetic=data.synthetic,
+    )
+
+
+def cdm_development(run: Run, data: Corpus, plan: CdmPlan, development: DevelopmentPlan) -> Outcome:
+    """CDM on a development set in the place of the rated sets: its settings are chosen without rated text.
+
+    Args:
+        run: from the runner.
+        data: dialogues to train on and held-out ones; its rated sets are not used.
+        plan: the models and what they learn from.
+        development: how the development set is made.
+    """
+    return cdm(run, replace(data, rated=(make_development_set(run, data, development, plan),)), plan)
+
+
+def split_held_out(data: Corpus) -> tuple[list[tuple[str, ...]], ...]:
+    """Held-out dialogues by what they are for, so that none serves two purposes: every third one for each.
+
+    They choose the checkpoints of language models, show whether the expert is the better one, or settings are chosen on
+    them (`+exp=cdm_development`).
+
+    Raises SettingFault where two dialogues to train on, or one for each of the first two purposes, are missing.
+    """
+    if min(len(data.train), len(data.held_out)) < 2:
+        raise SettingFault(
+            "CDM needs at least 2 dialogues to train on and 2 held-out ones, but there are "
+            f"{len(data.train)} and {len(data.held_out)}: give more dialogues or another data.held_out_fraction"
+        )
+    dialogues = get_turns(data.held_out)
+    return dialogues[::3], dialogues[1::3], dialogues[2::3]
+
+
+@dataclass(frozen=True)
+class TrainedPair:
+    """The two infilling models, as trained and as loaded, and whether the expert is the better one."""
+
+    amateur: Trained
+    expert: Trained
+    pair: Pair
+    order: PartialOrder
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What results of the pair depend on."""
+        return {
+            "amateur": self.amateur.identity,
+            "expert": self.expert.identity,
+            "max_length": self.pair.max_length,
+            "given": self.pair.given,
+            "words": self.pair.words,
+            "spelling": self.pair.spelling,
+            "dtype": self.pair.expert.dtype,
+        }
+
+
+def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
+    """Amateur and expert, and their partial order on held-out dialogues."""
+    train, (choosing, checking, _) = get_turns(data.train), split_held_out(data)
+    amateur = find_or_train(run, "amateur", plan.amateur, train, choosing)
+    expert = find_or_train(run, "expert", plan.expert, train, choosing)
+    pair = Pair.from_pretrained(amateur.source, expert.source, plan.device, plan.dtype)
+    with run.timed("partial order"):
+        order = pair.compare(pair.tokenise(checking).tasks(run.seed))
+    return TrainedPair(amateur, expert, pair, order)
+
+
+def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> Negatives:
+    """The negatives of the chosen training dialogues."""
+    chosen, graphs = choose_dialogues(data, plan.negatives, run.seed), plan.negatives.read_graphs()
+
+    def build(folder: Path) -> None:
+        with run.progress("sampling negatives", len(chosen)) as advance:
+            found = make_negatives(trained.pair, chosen, plan.negatives, graphs, run.seed, advance)
+        (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
+
+    depends = {
+        **trained.identity,
+        "strategy": plan.negatives.strategy,
+        "sources": plan.negatives.sources,
+        "graphs": fingerprint(graphs),
+        "dialogues": fingerprint(chosen),
+        "seed": run.seed,
+    }
+    with run.timed("sampling negatives"):
+        folder = run.stages.get("negatives", depends, build, version=negatives.VERSION)
+    stored = json.loads((folder / "negatives.json").read_text("utf-8"))
+    texts = {key: tuple(map(tuple, stored.pop(key))) for key in ("positives", "negatives")}
+    return Negatives(**texts, indices=tuple(stored.pop("indices")), **stored)
+
+
+def make_negatives(
+    pair: Pair,
+    dialogues: Sequence[Sequence[str]],
+    plan: NegativesPlan,
+    graphs: Graphs | None,
+    seed: int,
+    advance: Callable[[int], None],
+) -> Negatives:
+    """A negative for every dialogue from its source; all texts are spelled as the pair's tokenizer writes them."""
+    parts: list[tuple[Sequence[int], Negatives]] = []
+    for k, source in enumerate(plan.sources):
+        places = range(k, len(dialogues), len(plan.sources))
+        own = [dialogues[i] for i in places]
+        if isinstance(source, Sampling):
+            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
+        else:
+            found = make_rule_negatives(pair.decode(pair.tokenise(own).dialogues), source, seed, pair.given)
+            advance(len(own))
+        parts.append((places, found))
+    return join_negatives(parts)
+
+
+def train_discriminators(
+    run: Run, trained: TrainedPair, sampled: Negatives, data: Corpus, plan: CdmPlan
+) -> dict[str, Trained]:
+    """The discriminators by name; those that learn the negatives of a rule by rule and name."""
+    chosen = spell(choose_dialogues(data, plan.negatives, run.seed), trained.pair.spelling)
+    learned = {"": sampled}
+    learned |= {f"{rule}_": make_rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
+    return {
+        f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, to_labelled(found))
+        for kind, found in learned.items()
+        for name, each in plan.discriminators.items()
+    }
+
+
+def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan, sampled: NegativesPlan) -> Path:
+    """The folder of the classifier pooler, which learns held-out dialogues against their negatives, never rated ones.
+
+    The dialogues are whole, as rated ones are.
+    """
+    choosing, checking, _ = split_held_out(data)
+    chosen = cut_dialogues([*choosing, *checking], None, run.seed)[: plan.dialogues]
+    is_sampled = plan.negatives == "sampled"
+    graphs = sampled.read_graphs() if is_sampled else None
+    source = replace(sampled, mixture=() if plan.negatives == "sampled" else (plan.negatives,))
+
+    def build(folder: Path) -> None:
+        with run.progress("negatives of the pooler", len(chosen)) as advance:
+            found = make_negatives(trained.pair, chosen, source, graphs, run.seed, advance)
+        good, damaged = (
+            find_steps(trained.pair, trained.pair.tokenise(texts)) for texts in (found.positives, found.negatives)
+        )
+        ClassifierPooler.fit(good, damaged, plan.strength, plan.features).save(folder / "pooler.json")
+
+    depends = {
+        **trained.identity,
+        "strength": plan.strength,
+        "negatives": plan.negatives,
+        "features": plan.features,
+        "sampled": (sampled.strategy, sampled.sampling, fingerprint(graphs)) if is_sampled else None,
+        "negatives version": negatives.VERSION,
+        "held_out": fingerprint(chosen),
+        "seed": run.seed,
+    }
+    with run.timed("fitting the pooler"):
+        return run.stages.get("pooler", depends, build, version=discriminative.VERSION)
+
+
+def load_generative(discriminators: Mapping[str, Trained], plan: CdmPlan) -> dict[str, Metric]:
+    """Generative CDM by row name: the discriminators, with the row of the plan where they learn its negatives."""
+    return {
+        f"{plan.negatives.row}_{name}" if name in plan.discriminators else name: DiscriminatorScore.from_pretrained(
+            judge.source, plan.device, dialogues=True
+        )
+        for name, judge in discriminators.items()
+    }
+
+
+def get_steps(run: Run, trained: TrainedPair, rated: RatedSet, tokenised: TokenisedDialogues) -> list[Steps]:
+    """The log-probabilities of all tokens of a rated set under the pair."""
+
+    def build(folder: Path) -> None:
+        save_steps(folder / "steps.npz", find_steps(trained.pair, tokenised))
+
+    depends = {**trained.identity, "dialogues": fingerprint(get_turns(rated.examples))}
+    with run.timed(f"momentum {rated.name}"):
+        folder = run.stages.get("momentum", depends, build, version=discriminative.VERSION)
+        return load_steps(folder / "steps.npz")
+
+
+def score_set(
+    run: Run,
+    rated: RatedSet,
+    tokenised: TokenisedDialogues,
+    steps: Sequence[Steps],
+    pair: Pair,
+    generative: Mapping[str, Metric],
+    pooler: Path,
+) -> ScoredSet:
+    """One rated set under every metric: both CDM scores, their mean rank, baselines, and published scores."""
+    fitted, explanations = ClassifierPooler.load(pooler / "pooler.json"), explain_steps(pair, tokenised, steps)
+    with run.timed(f"scoring {rated.name}"):
+        scores: dict[str, Scores] = {name: metric.score(rated.examples) for name, metric in generative.items()}
+        for pooling in POOLINGS:
+            name = f"cdm_discriminative_{pooling}"
+            explained = explanations if pooling in EXPLAINED else ()
+            scores[name] = pool_scores(steps, pooling, signature(name, libraries=MODEL_LIBRARIES), fitted, explained)
+        for name in [name for name in generative if name.startswith("cdm_")]:
+            both = f"{name}_and_classifier"
+            scores[both] = average_ranks(both, scores[name], scores["cdm_discriminative_classifier"])
+        dropped = [s.dropped for s in steps]
+        for name, rows in (("amateur", [s.amateur for s in steps]), ("expert", [s.expert for s in steps])):
+            line = signature(f"{name}_likelihood", libraries=MODEL_LIBRARIES)
+            scores[f"{name}_likelihood"] = likelihood_scores(rows, dropped, line)
+        scores["word_count"] = WordCount().score(rated.examples)
+        scores |= {f"{metric}_published": found for metric, found in rated.published_scores().items()}
+    return ScoredSet.of(rated, scores)
+
+
+def average_ranks(name: str, first: Scores, second: Scores) -> Scores:
+    """The mean rank of each example under two metrics, in (0, 1); higher is better. It depends on the whole set.
+
+    >>> one, two = (Scores({"quality": np.array(values)}, "") for values in ([1.0, 5.0], [7.0, 9.0]))
+    >>> average_ranks("both", one, two).values["quality"].tolist()
+    [0.25, 0.75]
+    """
+    scored = [scores.values["quality"] for scores in (first, second)]
+    known = ~np.isnan(scored[0] + scored[1])
+    values = np.full(len(known), np.nan)
+    values[known] = np.mean([(rankdata(each[known]) - 0.5) / known.sum() for each in scored], axis=0)
+    reasons = [None if is_known else "one of the two metrics has no score" for is_known in known]
+    dropped = [max(counts) for counts in zip(first.dropped_tokens, second.dropped_tokens, strict=True)]
+    line = signature(name, libraries=MODEL_LIBRARIES)
+    return Scores({"quality": values}, line, reasons=reasons, dropped_tokens=dropped)
+
+
+def choose_dialogues(data: Corpus, plan: NegativesPlan, seed: int) -> list[tuple[str, ...]]:
+    """The training dialogues that get a negative: the first ones in random order, cut into windows."""
+    return cut_dialogues(get_turns(data.train), plan.turns, seed)[: plan.dialogues]
+
+
+def cut_dialogues(dialogues: Sequence[Sequence[str]], turns: int | None, seed: int) -> list[tuple[str, ...]]:
+    """The dialogues in random order; a dialogue of more than `turns` turns as one random window of at most `turns`.
+
+    >>> cut_dialogues([("a", "b", "c")], None, 0)
+    [('a', 'b', 'c')]
+    """
+    rng = random.Random(seed)
+    cut: list[tuple[str, ...]] = []
+    for dialogue in rng.sample(dialogues, len(dialogues)):
+        length = len(dialogue) if turns is None else min(len(dialogue), rng.randint(max(2, turns // 2), turns))
+        start = rng.randint(0, len(dialogue) - length)
+        cut.append(tuple(dialogue[start : start + length]))
+    return cut
+
+
+def make_development_set(run: Run, data: Corpus, plan: DevelopmentPlan, models: CdmPlan) -> RatedSet:
+    """Held-out dialogues with no, some and many machine turns; quality falls from 1 to 0 with their number.
+
+    Raises SettingFault for fewer than three held-out dialogues.
+    """
+    choosing, _, developing = split_held_out(data)
+    if not developing:
+        raise SettingFault(f"a development set needs at least 3 held-out dialogues, but there are {len(data.held_out)}")
+    third = find_or_train(run, "third", plan.model, get_turns(data.train), choosing)
+    chosen = developing[: plan.dialogues]
+
+    def build(folder: Path) -> None:
+        pair = Pair.from_pretrained(third.source, third.source, models.device, models.dtype)
+        write_examples(folder / "examples.jsonl", write_machine_turns(pair, chosen, plan, run.seed))
+
+    depends = {
+        "model": third.identity,
+        "sampling": plan.sampling,
+        "turns": plan.turns,
+        "dialogues": fingerprint(chosen),
+        "dtype": models.dtype,
+        "seed": run.seed,
+    }
+    with run.timed("writing machine turns"):
+        folder = run.stages.get("development", depends, build, version=negatives.VERSION)
+    return RatedSet("development", read_examples(folder / "examples.jsonl"), synthetic=True)
+
+
+def write_machine_turns(
+    pair: Pair, dialogues: Sequence[tuple[str, ...]], plan: DevelopmentPlan, seed: int
+) -> list[Example]:
+    """Each dialogue once for each number in `plan.turns`: the amateur of `pair` writes that many of its turns."""
+    sampling = replace(plan.sampling, gamma=0.0)  # one model alone
+    written = {0: dict(enumerate(dialogues))}
+    for times in range(max(plan.turns)):
+        last = written[times]
+        found = sample_negatives(pair, list(last.values()), "utterance-single", sampling, seed + times)
+        origins = list(last)
+        written[times + 1] = {origins[i]: turns for i, turns in zip(found.indices, found.negatives, strict=True)}
+        if times == 0:  # human turns, spelled as the model spells them
+            written[0] = {origins[i]: turns for i, turns in zip(found.indices, found.positives, strict=True)}
+    most = max(plan.turns)
+    return [
+        Example(
+            f"development-{i}-{times}",
+            turns=turns,
+            system=f"{times} machine turns",
+            group=str(i),
+            ratings={"quality": 1 - times / most},
+        )
+        for times in plan.turns
+        for i, turns in written[times].items()
+    ]

@@ -1,0 +1,138 @@
+"""Plans of CDM: the pair, what its negatives are, what learns them, and the development set."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cdm.amr import Graphs
+from cdm.discriminative import PoolerFeatures
+from cdm.rules import Rule
+from cdm.sampling import Sampling
+from cdm.segments import Strategy
+from core.faults import InputFaults, SettingFault
+from core.settings import Count, Number, Positive, Several, Size, check, checked_dataclass
+from experiments.training import DiscriminatorPlan, LanguageModelPlan
+
+
+@checked_dataclass
+class NegativesPlan:
+    """What the discriminators learn from.
+
+    Attributes:
+        strategy: where and how often a dialogue is manipulated.
+        sampling: how segments are drawn from the degraded distribution.
+        mixture: sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is
+            a gamma (negatives of graded badness), a name a rule of `cdm.rules`.
+        graphs: for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`).
+        dialogues: how many training dialogues get a negative.
+        turns: longer dialogues are cut into windows of at most this many turns; None keeps them whole.
+    """
+
+    strategy: Strategy
+    sampling: Sampling
+    dialogues: Count
+    turns: Annotated[int, Field(ge=2)] | None = None
+    mixture: Sequence[Number | Rule] = ()
+    graphs: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.strategy == "amr-multi") != (self.graphs is not None):
+            raise ValueError(
+                "graphs must be a file of AMR graphs for amr-multi, as a parser such as amrlib writes it (see "
+                "cdm/amr.py), and null for any other strategy, but the strategy is "
+                f"{self.strategy} and graphs is {self.graphs}"
+            )
+
+    def read_graphs(self) -> Graphs | None:
+        """What the file `graphs` holds. Raises InputFaults for a missing file."""
+        if self.graphs is None:
+            return None
+        if not Path(self.graphs).is_file():
+            raise InputFaults([f"{self.graphs}: model.negatives.graphs must name a file, but there is none"])
+        return Graphs.read(Path(self.graphs))
+
+    @property
+    def sources(self) -> list[Sampling | Rule]:
+        """Where the negatives come from; dialogue i gets source i modulo their number."""
+        return [
+            source if isinstance(source, str) else replace(self.sampling, gamma=source)
+            for source in self.mixture or (self.sampling.gamma,)
+        ]
+
+    @property
+    def row(self) -> str:
+        """Row name of the discriminators: at gamma 0 and -1 their negatives come from one model (CDM, Table 5)."""
+        if self.mixture:
+            return "cdm_mixture"
+        return {-1.0: "cdm_resampled_expert", 0.0: "cdm_resampled_amateur"}.get(self.sampling.gamma, "cdm_generative")
+
+
+@checked_dataclass
+class PoolerPlan:
+    """What the classifier pooler learns from: whole held-out dialogues and their negatives.
+
+    Attributes:
+        dialogues: how many held-out dialogues, at most.
+        strength: scikit-learn's C.
+        negatives: a rule of `cdm.rules`; or `sampled`, by the strategy and sampling of the discriminators' negatives.
+            Those of the amateur alone (gamma 0) teach the pooler to detect the amateur: for its samples the mean
+            momentum is -KL(p_a || p_e).
+        features: of the momentum alone, or of the expert's log-probabilities too.
+    """
+
+    dialogues: Count
+    strength: Positive = 0.1
+    negatives: Literal["sampled"] | Rule = "deam_like"
+    features: PoolerFeatures = "momentum"
+
+
+@dataclass(frozen=True)
+class CdmPlan:
+    """The models of CDM and what they learn from.
+
+    Attributes:
+        amateur, expert: the pair, which learns `cdm.infilling.Gaps`; both must have one vocabulary.
+        negatives: what the discriminators learn from.
+        discriminators: by name; each gives a row, whose name `NegativesPlan.row` begins.
+        pooler: what the classifier pooler learns from.
+        rules: earlier metrics, whose negatives rules make (`cdm.rules`); every discriminator learns these too.
+        device: where the trained models score and sample; the trainer's settings say where they train.
+        dtype: of the weights of the pair while it scores and samples.
+        chosen: how the default settings were chosen, a phrase that stands beside every result.
+    """
+
+    amateur: LanguageModelPlan
+    expert: LanguageModelPlan
+    negatives: NegativesPlan
+    discriminators: Mapping[str, DiscriminatorPlan]
+    pooler: PoolerPlan
+    rules: Sequence[Rule]
+    device: str
+    dtype: str
+    chosen: str
+
+
+@dataclass(frozen=True)
+class DevelopmentPlan:
+    """A development set: held-out human dialogues with machine turns of a third model.
+
+    Attributes:
+        model: writes the machine turns; neither of the pair.
+        sampling: how it writes; gamma has no effect.
+        dialogues: how many human dialogues.
+        turns: how often a turn of a dialogue is written by the model, one example for each number.
+    """
+
+    model: LanguageModelPlan
+    sampling: Sampling
+    dialogues: int
+    turns: Sequence[int]
+
+    def __post_init__(self) -> None:
+        check(Count, dialogues=self.dialogues)
+        check(Several[Size], turns=self.turns)
+        if not any(self.turns):
+            raise SettingFault(f"turns must hold a number above 0, so that quality differs, but is {list(self.turns)}")

@@ -1,0 +1,134 @@
+"""What CDM shows beside scores: systems by E(p) (CDM, section 3.1 and Eq. 3), figures of its models, and warnings."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from cdm.discriminative import Steps
+from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, get_turns
+from cdm.momentum import distribution_quality
+from cdm.negatives import Negatives
+from data.corpus import Corpus
+from data.words import LETTERS
+from experiments.cdm.plans import CdmPlan
+from experiments.contracts import Table
+from experiments.training import LanguageModelPlan
+from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.scored_set import ScoredSet
+
+LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives
+NON_WORD_TOLERANCE = 0.01  # of the words in negatives
+
+
+def rank_systems(rated: ScoredSet, steps: Sequence[Steps]) -> list[Table]:
+    """One table of the systems of a rated set, best E(p) first; none where the examples do not name two systems."""
+    of_system: dict[str, list[int]] = {}
+    for i, (example, found) in enumerate(zip(rated.examples, steps, strict=True)):
+        if example.system is not None and len(found.turn):
+            of_system.setdefault(example.system, []).append(i)
+    if len(of_system) < 2:
+        return []
+    rows = [_row(rated, steps, system, places) for system, places in of_system.items()]
+    rows.sort(key=lambda row: -row["E(p)"].value)
+    return [
+        Table(
+            f"Systems of {rated.name} by E(p)",
+            "E(p) of Eq. 3: the mean momentum of a system's texts in nats per text, which follows length, and per "
+            "token. Higher is better. The ratings are means over the same texts.",
+            rows,
+        )
+    ]
+
+
+def _row(rated: ScoredSet, steps: Sequence[Steps], system: str, places: Sequence[int]) -> dict[str, Any]:
+    texts = [rated.examples[i] for i in places]
+    units = number_groups(len(places), [text.group or text.id for text in texts])
+    momentum = np.array([steps[i].momentum.sum() for i in places])
+    tokens = np.array([len(steps[i].turn) for i in places])
+    found: dict[str, Estimate] = bootstrap(
+        lambda weights: {
+            "E(p)": distribution_quality(momentum, weights),
+            "per token": weights @ momentum / (weights @ tokens),
+        },
+        units,
+    )
+    for aspect in sorted({aspect for text in texts for aspect in text.ratings}):
+        rated_places = [i for i, text in enumerate(texts) if aspect in text.ratings]
+        ratings = np.array([texts[i].ratings[aspect] for i in rated_places])
+        found |= bootstrap(
+            lambda weights, aspect=aspect, ratings=ratings: {f"rated {aspect}": weights @ ratings / weights.sum(1)},
+            units[rated_places],
+        )
+    return {"system": system, "n": len(places), **found}
+
+
+def list_figures(
+    pair: Pair, order: PartialOrder, negatives: Negatives, data: Corpus, plan: CdmPlan, seed: int
+) -> dict[str, float]:
+    """Held-out losses, sizes, what the models read, and what negatives give away, by name."""
+    text = pair.tokenise(get_turns(data.train))
+    plans = {"amateur": plan.amateur, "expert": plan.expert}
+    windowed = [task.dropped > 0 for task in text.tasks(seed, gaps_of(plan.expert).windows)]
+    return {
+        "amateur held-out NLL (nats per token)": order.amateur_nll,
+        "expert held-out NLL (nats per token)": order.expert_nll,
+        "amateur parameters": pair.amateur.parameters,
+        "expert parameters": pair.expert.parameters,
+        "negatives": len(negatives.negatives),
+        "redrawn segments that are cut": negatives.unclosed,
+        "source tokens left out while sampling negatives": negatives.dropped,
+        "share of training gaps read in a window of their dialogue": float(np.mean(windowed)),
+        **{f"passes of the {name} over the training text": count_passes(p, text, seed) for name, p in plans.items()},
+        "AUC of word count, positives against negatives (0.5 is chance)": word_count_auc(negatives),
+        "share of words in negatives that no training dialogue has": non_word_share(negatives, get_turns(data.train)),
+    }
+
+
+def list_warnings(order: PartialOrder, negatives: Negatives, data: Corpus) -> list[str]:
+    """What a reader of the table has to know."""
+    length_auc, non_words = word_count_auc(negatives), non_word_share(negatives, get_turns(data.train))
+    said = {
+        str(order): not order.holds,
+        f"{negatives.failures} dialogues could not be manipulated and have no negative.": negatives.failures > 0,
+        f"{negatives.unclosed} redrawn segments did not end by themselves and are cut.": negatives.unclosed > 0,
+        f"Word count alone tells negatives from positives (AUC {length_auc:.2f}; 0.5 is chance).": (
+            abs(length_auc - 0.5) > LENGTH_AUC_TOLERANCE
+        ),
+        f"{non_words:.1%} of the words in negatives are in no training dialogue, so they give negatives away.": (
+            non_words > NON_WORD_TOLERANCE
+        ),
+    }
+    return [what for what, is_so in said.items() if is_so]
+
+
+def gaps_of(plan: LanguageModelPlan) -> Gaps:
+    """What a model of a pair learns; a pair learns nothing but gaps."""
+    return cast(Gaps, plan.learns)
+
+
+def count_passes(plan: LanguageModelPlan, text: TokenisedDialogues, seed: int) -> float:
+    """How often a model reads the training text: epochs times the share of its tokens that an epoch reads."""
+    learns = gaps_of(plan)
+    every = text.tasks(seed, learns.windows)
+    drawn = plan.tasks_per_text * len(every)
+    learned = drawn if learns.most is None else min(learns.most, drawn)
+    return plan.schedule.epochs * text.share_read(every) * learned / len(every)
+
+
+def word_count_auc(negatives: Negatives) -> float:
+    """How well word count alone tells positives from negatives: AUC, 0.5 is chance, above it positives are longer."""
+    texts = [*negatives.positives, *negatives.negatives]
+    labels = [1] * len(negatives.positives) + [0] * len(negatives.negatives)
+    return float(roc_auc_score(labels, [sum(len(turn.split()) for turn in turns) for turns in texts]))
+
+
+def non_word_share(negatives: Negatives, dialogues: Sequence[Sequence[str]]) -> float:
+    """The share of the words in negatives that no training dialogue has: they alone tell a negative from its positive.
+
+    Words are runs of letters, without case; 0 where the negatives have none.
+    """
+    known = {word for turns in dialogues for turn in turns for word in LETTERS.findall(turn.casefold())}
+    written = [word for turns in negatives.negatives for turn in turns for word in LETTERS.findall(turn.casefold())]
+    return float(np.mean([word not in known for word in written])) if written else 0.0

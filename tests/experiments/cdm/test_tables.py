@@ -1,0 +1,74 @@
+"""Systems by E(p) (CDM, Eq. 3), and the figures of CDM's models, by hand."""
+
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from cdm.discriminative import Steps
+from cdm.infilling import Gaps, Windows, tokenise
+from cdm.negatives import Negatives
+from core.example import Example
+from experiments.cdm.tables import count_passes, non_word_share, rank_systems, word_count_auc
+from experiments.training import LanguageModelPlan
+from meta_eval.scored_set import ScoredSet
+from models.tiny import TinyT5
+from models.training import LanguageModelSchedule
+
+
+def steps(*momentum: float) -> Steps:
+    return Steps(np.zeros(len(momentum)), np.array(momentum), np.zeros(len(momentum), dtype=np.int64), 0)
+
+
+def example(name: str, system: str | None, rating: float) -> Example:
+    return Example(name, turns=("a",), system=system, ratings={"coherence": rating})
+
+
+def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
+    examples = (example("a", "x", 0.5), example("b", "y", 1.0), example("c", "x", 0.0), example("d", "y", 0.5))
+    found = [steps(1.0, -2.0), steps(3.0), steps(-3.0), steps(1.0, 1.0, 2.0)]
+    (table,) = rank_systems(ScoredSet("toy", examples, {}), found)
+    assert [(row["system"], row["n"]) for row in table.rows] == [("y", 2), ("x", 2)]
+    y, x = table.rows
+    assert (y["E(p)"].value, x["E(p)"].value) == pytest.approx((3.5, -2.0))
+    assert (y["per token"].value, x["per token"].value) == pytest.approx((7 / 4, -4 / 3))
+    assert (y["rated coherence"].value, x["rated coherence"].value) == pytest.approx((0.75, 0.25))
+    assert (y["E(p)"].low, y["E(p)"].high) == pytest.approx((3.0, 4.0))
+
+
+def test_one_system_is_no_ranking() -> None:
+    examples = (example("a", "x", 0.5), example("b", None, 1.0))
+    assert rank_systems(ScoredSet("toy", examples, {}), [steps(1.0), steps(2.0)]) == []
+
+
+def test_passes_count_the_tokens_that_are_read() -> None:
+    dialogues = [("one two three four five six", "seven eight", "nine"), ("ten", "eleven")]
+    lm = Gaps(12).build(TinyT5(300, 16, 32, 2, 1, 1), dialogues, 0)
+    text = tokenise(lm, dialogues, 12)
+    for windows in get_args(Windows):
+        plan = LanguageModelPlan(
+            TinyT5(300, 16, 32, 2, 1, 1), LanguageModelSchedule(3, 0.1, batch_size=16), Gaps(12, windows=windows)
+        )
+        gaps = text.tasks(0, windows)
+        tokens = [token for task in gaps for token in (*task.source[:-1], *task.segment)]
+        special = {text.separator, *text.infilling.mask}
+        share = sum(token not in special for token in tokens) / sum(len(t) for d in text.dialogues for t in d)
+        assert count_passes(plan, text, 0) == pytest.approx(3 * share)
+        assert count_passes(replace(plan, tasks_per_text=2), text, 0) == pytest.approx(6 * share)
+        half = replace(plan, learns=Gaps(12, windows=windows, most=len(gaps) // 2))
+        assert count_passes(half, text, 0) == pytest.approx(3 * share * (len(gaps) // 2) / len(gaps))
+
+
+def test_word_count_alone_by_hand() -> None:
+    alike = Negatives((("a b", "c"), ("d",)), (("x y", "z"), ("w",)), (0, 1), 0)
+    shorter = Negatives((("a b", "c"), ("d e f",)), (("x", "z"), ("w",)), (0, 1), 0)
+    assert word_count_auc(alike) == 0.5
+    assert word_count_auc(shorter) == 1.0
+
+
+def test_words_of_no_training_dialogue_are_counted() -> None:
+    negatives = Negatives((("I like tea.",), ("d",)), (("I likgh tea, it's",), ("Tea! 42",)), (0, 1), 0)
+    known = [("It's I who like", "tea"), ("d",)]
+    assert non_word_share(negatives, known) == 1 / 6  # of i, likgh, tea, it, s, tea
+    assert non_word_share(Negatives((("?",),), (("!",),), (0,), 0), known) == 0
