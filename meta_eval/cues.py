@@ -43,14 +43,9 @@ class Cues:
             raise ValueError(f"values must have the shape (n, {len(self.names)}), but have {self.values.shape}")
 
     @property
-    def are_few(self) -> bool:
-        """Whether there are too few texts to fit the cues that vary."""
-        return _explain_few_texts(self.values) is not None
-
-    @property
-    def are_constant(self) -> bool:
-        """Whether no cue varies."""
-        return bool((self.values == self.values[:1]).all())
+    def can_be_fitted(self) -> bool:
+        """Whether some cue varies, and there are enough texts for those that do."""
+        return _explain_no_fit(self.values) is None
 
     def join(self, other: "Cues") -> "Cues":
         """These cues, then the other ones of the same texts."""
@@ -231,7 +226,7 @@ def agreement_beyond_cues(
         x = np.asarray(values, dtype=np.float64)
         kept = ~np.isnan(x) & ~np.isnan(y)
         z = cues.values[kept]
-        reason = explain_undefined(scores=x[kept], ratings=y[kept]) or _explain_few_texts(z)
+        reason = explain_undefined(scores=x[kept], ratings=y[kept]) or _explain_no_fit(z)
         if reason is None:
             columns.setdefault(kept.tobytes(), {})[metric] = x[kept]
         else:
@@ -250,12 +245,13 @@ def agreement_beyond_cues(
     return {metric: fixed if metric in nothing else found[metric] for metric in scores}
 
 
-def _explain_few_texts(cues: Floats) -> str | None:
-    varied = int((cues.min(axis=0) < cues.max(axis=0)).sum()) if len(cues) else cues.shape[1]
-    if len(cues) >= TEXTS_PER_CUE * varied:
-        return None
-    needed = f"{varied} cues need at least {TEXTS_PER_CUE * varied} texts"
-    return f"{needed}, but there are {len(cues)}"
+def _explain_no_fit(cues: Floats) -> str | None:
+    """The reason why cues cannot be fitted to ratings, or None."""
+    varied = int((cues != cues[:1]).any(axis=0).sum())
+    if not varied:
+        return "no cheap cue differs between these texts"
+    needed = TEXTS_PER_CUE * varied
+    return None if len(cues) >= needed else f"{varied} cues need at least {needed} texts, but there are {len(cues)}"
 
 
 def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:

@@ -144,7 +144,7 @@ class ScoredSet:
         for aspect in self.aspects:
             known = ~np.isnan(self.ratings(aspect))
             rated = self.rated(aspect)
-            if rated.cues.are_few or rated.cues.are_constant:
+            if not rated.cues.can_be_fitted:
                 return self
             values[aspect] = np.full(len(self), np.nan)
             values[aspect][known] = combine_cues(rated.cues, rated.ratings(aspect), rated.groups, seed=seed)

@@ -57,7 +57,7 @@ def test_built_in_corpora_without_rated_texts_have_no_rated_set(load: Callable[.
         (Several[Share], [[0, 0.2]], [[0, 0], [0, 1], [0, float("nan")]]),
         (AscendingRatios, [[0], [0, 0.2, 0.9]], [[0.2], [0, 0.4, 0.2], [0, 1], [], 0.2]),
     ],
-    ids=str,
+    ids=range(13),
 )
 def test_types_of_settings(kind: Any, good: list[Any], wrong: list[Any]) -> None:
     for value in good:

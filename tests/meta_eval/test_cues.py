@@ -79,6 +79,8 @@ def test_cues_that_fix_a_score_leave_nothing() -> None:
     assert found.reason == "the cues fix the scores or the ratings"
     few = beyond(np.arange(15.0), rng.standard_normal(15), Cues(("a", "b"), cues.values[:15]))
     assert few.reason == "2 cues need at least 16 texts, but there are 15"
+    same = beyond(np.arange(50.0), rng.standard_normal(50), Cues(("a", "b"), np.ones((50, 2))))
+    assert same.reason == "no cheap cue differs between these texts"
 
 
 def test_equal_cues_and_copies_of_a_cue_do_not_matter() -> None:
