@@ -64,7 +64,7 @@ def present(
             libraries=MODEL_LIBRARIES,
             **{name: model.identity for name, model in models.items()},
             **(settings or {}),
-            cues=f"ridge-{FOLDS}" if run.cues and rows else None,
+            **({"cues": f"ridge-{FOLDS}"} if run.cues and rows else {}),
             seed=run.seed,
         ),
         rows=rows,
