@@ -173,7 +173,8 @@ def combine_cues(
         folds: at most as many as there are groups.
         seed: of the choice of folds.
     """
-    y, (units, number) = np.asarray(ratings, dtype=np.float64), _number(len(cues.values), groups)
+    y, units = np.asarray(ratings, dtype=np.float64), number_groups(len(cues.values), groups)
+    number = int(units.max(initial=-1)) + 1
     ones = np.ones((1, len(y)))
     design = _expand(np.stack([_normal_scores(column, ones)[0] for column in cues.values.T], axis=-1), len(y))
     target = _normal_scores(y, ones)[0]
@@ -209,7 +210,7 @@ def agreement_beyond_cues(
     Examples with a NaN score or rating are left out. NaN with a reason where there are fewer than `TEXTS_PER_CUE`
     texts for each cue, or where the cues fix the scores or the ratings; no interval below `FEWEST_UNITS` groups.
     Simulated for metrics that are noisy cues (30 to 700 inputs of 1 to 8 outputs, 9 to 14 cues), intervals cover 0 in
-    93 to 97 %.
+    92 to 98 %.
 
     Args:
         scores: by metric, each of shape (n,).
@@ -247,11 +248,16 @@ def agreement_beyond_cues(
 
 def _explain_no_fit(cues: Floats) -> str | None:
     """The reason why cues cannot be fitted to ratings, or None."""
-    varied = int((cues != cues[:1]).any(axis=0).sum())
+    varied = int(_vary(cues).sum())
     if not varied:
         return "no cheap cue differs between these texts"
     needed = TEXTS_PER_CUE * varied
     return None if len(cues) >= needed else f"{varied} cues need at least {needed} texts, but there are {len(cues)}"
+
+
+def _vary(cues: Floats) -> NDArray[np.bool_]:
+    """Whether each cue differs between texts, of shape (cues,)."""
+    return (cues != cues[:1]).any(axis=0)
 
 
 def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Floats:
@@ -265,7 +271,7 @@ def correlate_beyond(x: Floats, y: Floats, cues: Floats, weights: Floats) -> Flo
         cues: of shape (n, cues).
         weights: how often each resample holds each example, of shape (resamples, n).
     """
-    cues = cues[:, cues.min(axis=0) < cues.max(axis=0)]
+    cues = cues[:, _vary(cues)]
     block = max(1, BLOCK // (len(y) * (2 * cues.shape[1] + x.shape[1] + 1)))
     parts = [_correlate_block(x, y, cues, weights[i : i + block]) for i in range(0, len(weights), block)]
     return np.concatenate(parts)
@@ -301,11 +307,6 @@ def _expand(scores: Floats, texts: int) -> Floats:
     """The columns, and their squares where there are enough texts."""
     has_squares = texts >= TEXTS_PER_SQUARE * scores.shape[-1]
     return np.concatenate([scores, scores**2], axis=-1) if has_squares else scores
-
-
-def _number(n: int, groups: Sequence[Hashable] | None) -> tuple[NDArray[np.intp], int]:
-    units = number_groups(n, groups)
-    return units, int(units.max(initial=-1)) + 1
 
 
 def _spans(words: Sequence[str]) -> list[tuple[str, ...]]:
