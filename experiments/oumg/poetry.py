@@ -17,6 +17,8 @@ from core.stages import fingerprint
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.splits import split_by
+from discriminators.discriminator import Discriminator
+from discriminators.guides import CausalGuide
 from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
@@ -219,7 +221,7 @@ def guided_poetry(
     guide = find_or_train(run, f"guide_{guidance.kind}", guidance.guide, texts, tokenizer=songnet.tokenizer)
     loaded = load_guide(guide.source, poet.device)
     unguided = write("unguided", people, top_k(guidance.k))
-    guided = write("guided", people, guide_poems(guidance, guide, poet.device), draws=int(guidance.alpha > 0))
+    guided = write("guided", people, guide_poems(guidance, guide.identity, loaded), draws=int(guidance.alpha > 0))
     origins = {"human": people, "unguided": unguided, "guided": guided}
     found = judge_poems(run, origins, ("guided", "unguided"), pairs, discriminators)
     perplexity = estimate_poem_perplexity(songnet, guided, run.seed)
@@ -253,15 +255,14 @@ def guided_poetry(
     )
 
 
-def guide_poems(guidance: PoemGuidance, guide: Trained, device: str) -> Decoder:
-    """The decoder of a guide. Guided poems have draws of their own, except with alpha 0."""
-    loaded = load_guide(guide.source, device)
+def guide_poems(guidance: PoemGuidance, identity: str, guide: CausalGuide | Discriminator) -> Decoder:
+    """The decoder of a guide of this identity. Guided poems have draws of their own, except with alpha 0."""
 
     def make(songnet: SongNet) -> Callable[[], LogitsProcessor]:
-        adapted = adapt_guide(loaded, songnet.tokenizer)
+        adapted = adapt_guide(guide, songnet.tokenizer)
         return partial(Guidance, adapted, songnet.tokenizer, guidance.alpha, guidance.k, guidance.rule)
 
-    return Decoder(make, {"guide": guide.identity, **guidance.strength})
+    return Decoder(make, {"guide": identity, **guidance.strength})
 
 
 def judge_poems(

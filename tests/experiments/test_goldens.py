@@ -20,6 +20,7 @@ from core.example import Example
 from data.files import write_examples
 from tests.experiments.ctrl_eval.test_experiment import TOY as CTRL_EVAL
 from tests.experiments.mars.test_experiment import TOY as MARS
+from tests.experiments.steering.test_experiment import MODELS as GUIDED
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("goldens.json")
@@ -52,20 +53,6 @@ SMALL_CDM = (
 BILSTM = ("model.judges.bilstm.training.epochs=1",)
 SMALL_BILSTM = (*BILSTM, "+model.judges.bilstm.build.embedding_dim=8", "+model.judges.bilstm.build.hidden_dim=8")
 OUMG = (*SMALL_BILSTM, "kinds=[bilstm]", "source=true", "seeds=[0,1]")
-GUIDED = (
-    "data.train=200",
-    "data.held_out=24",
-    "data.rated=16",
-    "model.generator.model.vocabulary=400",
-    "model.generator.model.n_embd=16",
-    "model.generator.model.n_layer=1",
-    "model.generator.model.n_head=2",
-    "model.generator.model.n_inner=32",
-    "model.generator.schedule.epochs=1",
-    "model.guides.causal.build.embedding_dim=8",
-    "model.guides.causal.build.hidden_dim=8",
-    "model.guides.causal.training.epochs=1",
-)
 STEERED = (
     *GUIDED,
     "model.judge.build.embedding_dim=8",

@@ -18,7 +18,7 @@ from experiments.steering.generation import TextSampling, check_candidates, enco
 from experiments.steering.models import name_file
 from models.causal import CausalLM
 
-TOY = (
+MODELS = (
     "data.train=200",
     "data.held_out=24",
     "data.rated=16",
@@ -31,10 +31,8 @@ TOY = (
     "model.guides.causal.build.embedding_dim=8",
     "model.guides.causal.build.hidden_dim=8",
     "model.guides.causal.training.epochs=1",
-    "trainer=cpu",
-    "logger=none",
-    "outputs=.",
 )
+TOY = (*MODELS, "trainer=cpu", "logger=none", "outputs=.")
 SMALL = (
     "model.judge.build.embedding_dim=8",
     "model.judge.build.hidden_dim=8",
