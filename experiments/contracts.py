@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from judge.tables import Table as Table
 
 if TYPE_CHECKING:  # keeps torch and matplotlib out of the start of the runner
     import pytorch_lightning
@@ -68,22 +70,6 @@ class Run:
             yield
         finally:
             self.timings[step] = self.timings.get(step, 0.0) + time.perf_counter() - start
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table other than agreement with ratings.
-
-    Attributes:
-        title: its heading; in results.json each of its rows has it as `table`.
-        caption: what the columns are, their units and direction.
-        rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
-            which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.
-    """
-
-    title: str
-    caption: str
-    rows: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)

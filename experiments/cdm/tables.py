@@ -13,8 +13,8 @@ from cdm.negatives import Negatives
 from data.corpus import Corpus
 from data.words import LETTERS
 from experiments.cdm.plans import CdmPlan
-from experiments.contracts import Table
 from experiments.training import LanguageModelPlan
+from judge.tables import Table
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
 from meta_eval.scored_set import ScoredSet
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from ctrl_eval.metric import RELEVANCE, Evaluations
-from experiments.contracts import Table
 from experiments.ctrl_eval.tables import Analyses, Evaluated, Row, draw_biased_subsets
+from judge.tables import Table
 from meta_eval.scored_set import ScoredSet
 
 

@@ -11,7 +11,7 @@ from core.settings import Count, Several, Size, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
 from data.corpus import RatedSet
-from experiments.contracts import Table
+from judge.tables import Table
 from meta_eval.agreement import agree
 from meta_eval.correlation import plain_pearson
 from meta_eval.scored_set import ScoredSet

@@ -10,8 +10,8 @@ from core.faults import ExampleFaults, InputFaults, fault
 from core.scores import Metric
 from data.corpus import Located
 from data.files import located_examples
-from experiments.contracts import Table
 from experiments.tools.compare import compare_pairs, comparison_table, lay_grid
+from judge.tables import Table
 from meta_eval.scored_set import ScoredSet
 
 Outputs: TypeAlias = tuple[Path, Located]  # of one system: their file, and each with its line

@@ -6,12 +6,11 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from experiments.contracts import Table
 from experiments.demo.judging import Judgement
 from experiments.demo.steering import SideBySide
-from experiments.report.tables import format_cell
 from experiments.steering.generation import WrittenToken
 from experiments.steering.tables import name_shade
+from judge.tables import Table, format_cell
 
 SHOWN = 16  # candidates in the table of a token
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from data.words import split_words
-from experiments.contracts import Table
 from experiments.report.disagreements import find_disagreements
+from judge.tables import Table
 from mars.masking import Blank
 from mars.metric import Compared
 from mars.references import AugmentedReference, mean_kl

@@ -17,7 +17,8 @@ from experiments.contracts import Outcome
 from experiments.report.disagreements import list_disagreements
 from experiments.report.explanations import LONGEST
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
-from experiments.report.tables import format_interval, format_number, group_rows, shorten, shown_columns, text_columns
+from experiments.report.tables import group_rows, shorten, text_columns
+from judge.tables import format_interval, format_number, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
-from experiments.contracts import Table
+from judge.tables import Table, format_cell, format_interval, format_number, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
@@ -75,11 +75,6 @@ def flat_cells(row: Mapping[str, Any]) -> dict[str, str | float]:
     return found
 
 
-def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns that the terminal and the page show."""
-    return [name for name, cell in rows[0].items() if isinstance(cell, str | int | float | Estimate)] if rows else []
-
-
 def text_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns whose cells are all texts.
 
@@ -101,48 +96,6 @@ def group_rows(rows: Sequence[Agreement]) -> dict[tuple[str, str], list[Agreemen
 
 def _rank(row: Agreement) -> tuple[float, str]:
     return math.inf if math.isnan(row.spearman.value) else -row.spearman.value, row.metric
-
-
-def format_number(value: float) -> str:
-    """Three decimals, four for a number that would look like 0 (a p-value), or a dash for NaN.
-
-    >>> format_number(0.12345), format_number(0.0001), format_number(float("nan"))
-    ('0.123', '0.0001', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    return f"{value:.4f}" if 0.00005 <= abs(value) < 0.0005 else f"{value:.3f}"
-
-
-def format_interval(estimate: Estimate) -> str:
-    """An interval in brackets, or nothing if it is undefined.
-
-    >>> format_interval(Estimate(0.1, -0.1, 0.25))
-    '[-0.10, 0.25]'
-    """
-    undefined = math.isnan(estimate.low) or math.isnan(estimate.high)
-    return "" if undefined else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def format_cell(cell: Any) -> str:
-    """A cell as text without control characters.
-
-    >>> format_cell(Estimate(0.1, -0.1, 0.25)), format_cell(3), format_cell("bleu")
-    ('0.100 [-0.10, 0.25]', '3', 'bleu')
-    """
-    if isinstance(cell, Estimate):
-        return f"{format_number(cell.value)} {format_interval(cell)}".strip()
-    return format_number(cell) if isinstance(cell, float) else printable(str(cell))
-
-
-def collect_reasons(row: Mapping[str, Any]) -> str:
-    """Why estimates of a row, or their intervals, are undefined; each reason once.
-
-    >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
-    'too few'
-    """
-    reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
-    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
 def shorten(text: str, longest: int) -> str:

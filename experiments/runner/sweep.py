@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
 from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
-from experiments.report.tables import CORRELATIONS, literal, shown_columns, terminal_table, to_markdown
+from experiments.report.tables import CORRELATIONS, literal, terminal_table, to_markdown
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
@@ -34,6 +34,7 @@ from experiments.runner.redaction import redact_leaves
 from experiments.runner.terminal import open_streams
 from experiments.runner.tracking import is_first_process
 from experiments.runner.trust import names_in, reading_environment
+from judge.tables import shown_columns
 
 RECORDS = ".jobs"  # holds one file per job while a sweep runs; sweep.json collects them at the end
 

@@ -28,7 +28,8 @@ from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.tables import markdown_text, to_markdown
 from experiments.tools.metric_audit import AspectAudit, MetricAudit, audit_metric
-from experiments.tools.tables import length_table, tabulate
+from experiments.tools.tables import length_table
+from judge.tables import tabulate
 from meta_eval.bootstrap import Estimate
 
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less

@@ -15,8 +15,8 @@ from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import intervals
-from experiments.report.tables import collect_reasons
 from experiments.tools.metric_scores import check_scored, score_file, show_resampling, show_signatures
+from judge.tables import collect_reasons
 from meta_eval.correlation import Floats
 from meta_eval.intervals import FEWEST_UNITS, Resampling
 from meta_eval.prediction_powered import FEWEST_PREFERENCES, PoweredEstimate, powered_mean, powered_win_rate

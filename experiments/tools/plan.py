@@ -13,7 +13,7 @@ from core.faults import SettingFault
 from core.settings import Count, Fraction, Positive, Several, checked_dataclass
 from data.scored import read_scored
 from experiments.contracts import Outcome, Run
-from experiments.tools.tables import tabulate
+from judge.tables import tabulate
 from meta_eval.planning import (
     SampleSize,
     Spread,

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from experiments.contracts import Table
-from experiments.report.tables import collect_reasons
+from judge.tables import Table, tabulate
 from meta_eval.auditing import COUNTS_WORDS_FROM, LengthAudit
-
-
-def tabulate(
-    title: str, caption: str, found: Iterable[tuple[Mapping[str, Any], object]], columns: Sequence[str]
-) -> Table:
-    """A table with a row per result: what names it, the attributes of the result, and why an estimate is undefined.
-
-    Args:
-        title: of the table.
-        caption: what the columns are.
-        found: the results, each behind the first cells of its row.
-        columns: the names of the attributes; a `reason` among them comes before those of the estimates.
-    """
-    rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
-    return Table(title, caption, [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows])
 
 
 def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:

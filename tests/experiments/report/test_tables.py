@@ -5,9 +5,9 @@ import math
 import pytest
 from rich.console import Console
 
-from experiments.contracts import Table
 from experiments.report.tables import agreement_tables, terminal_tables
 from experiments.runner import terminal
+from judge.tables import Table
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 

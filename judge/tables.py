@@ -1,0 +1,106 @@
+"""Tables of results: rows of cells with a title and a caption, and how a cell reads.
+
+A cell is a text, a number, or an estimate, which is shown with its interval. Other values (a list, a mapping) go into
+results.json only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from core.faults import printable
+from meta_eval.bootstrap import Estimate
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table other than agreement with ratings.
+
+    Attributes:
+        title: its heading; in results.json each of its rows has it as `table`.
+        caption: what the columns are, their units and direction.
+        rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
+            which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.
+    """
+
+    title: str
+    caption: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+def tabulate(
+    title: str, caption: str, found: Iterable[tuple[Mapping[str, Any], object]], columns: Sequence[str]
+) -> Table:
+    """A table with a row per result: what names it, the attributes of the result, and why an estimate is undefined.
+
+    Args:
+        title: of the table.
+        caption: what the columns are.
+        found: the results, each behind the first cells of its row.
+        columns: the names of the attributes; a `reason` among them comes before those of the estimates.
+    """
+    rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
+    return Table(title, caption, [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows])
+
+
+def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that the terminal and the page show."""
+    return [name for name, cell in rows[0].items() if isinstance(cell, str | int | float | Estimate)] if rows else []
+
+
+def format_number(value: float) -> str:
+    """Three decimals, four for a number that would look like 0 (a p-value), or a dash for NaN.
+
+    >>> format_number(0.12345), format_number(0.0001), format_number(float("nan"))
+    ('0.123', '0.0001', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{value:.4f}" if 0.00005 <= abs(value) < 0.0005 else f"{value:.3f}"
+
+
+def format_interval(estimate: Estimate) -> str:
+    """An interval in brackets, or nothing if it is undefined.
+
+    >>> format_interval(Estimate(0.1, -0.1, 0.25))
+    '[-0.10, 0.25]'
+    """
+    undefined = math.isnan(estimate.low) or math.isnan(estimate.high)
+    return "" if undefined else f"[{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def format_cell(cell: Any) -> str:
+    """A cell as text without control characters.
+
+    >>> format_cell(Estimate(0.1, -0.1, 0.25)), format_cell(3), format_cell("bleu")
+    ('0.100 [-0.10, 0.25]', '3', 'bleu')
+    """
+    if isinstance(cell, Estimate):
+        return f"{format_number(cell.value)} {format_interval(cell)}".strip()
+    return format_number(cell) if isinstance(cell, float) else printable(str(cell))
+
+
+def collect_reasons(row: Mapping[str, Any]) -> str:
+    """Why estimates of a row, or their intervals, are undefined; each reason once.
+
+    >>> collect_reasons({"n": 3, "r": Estimate.undefined("too few"), "tau": Estimate.undefined("too few")})
+    'too few'
+    """
+    reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+    """The tables for a notebook, with their captions, then the notes."""
+    parts = []
+    for table in tables:
+        names = shown_columns(table.rows)
+        lines = [f"<th>{escape(name)}</th>" for name in names]
+        body = ["".join(f"<td>{escape(format_cell(row[name]))}</td>" for name in names) for row in table.rows]
+        rows = "".join(f"<tr>{line}</tr>" for line in ["".join(lines), *body])
+        parts.append(f"<h4>{escape(table.title)}</h4><table>{rows}</table><p>{escape(table.caption)}</p>")
+    return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in notes)])
