@@ -13,10 +13,9 @@ import torch
 from core.faults import ExampleFaults
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
-from mars.judging import DOUBT, TIE
 from mars.lockstep import pick
 from mars.masking import Blank, Kept, Template
-from mars.planning import plan_states
+from mars.planning import DOUBT, TIE, plan_states
 from mars.references import Augmentation, Augmented, Job
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
@@ -212,13 +211,13 @@ def test_a_uniform_model_keeps_one_token(uniform: CausalLM) -> None:
 
 
 def test_planning_writes_toward_the_kept_text(counting: CausalLM) -> None:
-    """After ! the plain chain says #; moved far enough toward % it says %."""
+    """After ! the plain chain says # at .9: no divergence of .1 nats changes that, and one of 2 nats writes %."""
     template = (Kept("!"), Blank(1), Kept("%"))
     [far] = augment(counting, [Job("", template)], Augmentation(kl=2.0, max_guess=0))
     [near] = augment(counting, [Job("", template)], Augmentation(kl=0.1, max_guess=0))
     assert (far.text, near.text) == ("!%%", "!#%")
-    assert (far.kl, near.kl) == pytest.approx((2.0, 0.1), rel=1e-4)
-    assert (far.planned, near.planned) == (1, 1)
+    assert far.kl == pytest.approx(2.0, rel=1e-4)
+    assert (far.planned, near.planned) == (1, 0)
 
 
 def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:
