@@ -16,7 +16,7 @@ from mars import judging
 from mars.judging import judge_lengths
 from mars.planning import DOUBT, NO_WORD, TIE, is_settled, plan_states, project
 from mars.references import Augmentation, Fill
-from mars.slots import Slots, read_alone, read_on
+from mars.slots import Line, Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, pad
 from models.causal import CausalLM
@@ -132,10 +132,10 @@ def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
 
 
 class _Batch:
-    """A row per job on one cache.
+    """All jobs on one cache.
 
     Attributes:
-        rows: the jobs in progress.
+        rows: the jobs in progress; each is a line of the cache.
         slots: the cache.
         hidden: the last hidden state of each row, which predicts its next token.
         states: the hidden states of each row after the tokens of its fill.
@@ -145,12 +145,11 @@ class _Batch:
         """Reads each context once, and then the kept text before the first blank of each job."""
         self.filler = filler
         self.rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]
-        prompts = {prompt: i for i, prompt in enumerate(dict.fromkeys(job.prompt for job in jobs))}
-        self.slots = Slots(filler.lm, len(prompts), max(job.capacity for job in jobs))
-        read = self.slots.read([read_on(prompt, 0) for prompt in prompts], list(prompts.values()))
-        rows_of = [prompts[job.prompt] for job in jobs]
-        self.slots.select(rows_of)
-        self.hidden: Float[Tensor, "rows dim"] = read[rows_of, [len(job.prompt) - 1 for job in jobs]]
+        lines, prompts, ends = place_jobs(jobs)
+        self.slots = Slots(filler.lm, len(prompts), max(ends))
+        read = self.slots.read([read_on(prompt, 0) for prompt in prompts], range(len(prompts)))
+        self.slots.lines = lines
+        self.hidden: Float[Tensor, "rows dim"] = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
             read = self.slots.read([read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
@@ -270,6 +269,27 @@ class _Batch:
             lm, embeddings, after = self.filler.lm, self.filler.embeddings, row.blank.after
             perplexities = judging.judge_alone(lm, embeddings, row.text, row.fill, after, row.whole)
         return judging.choose_length(perplexities), perplexities
+
+
+def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Line], list[tuple[int, ...]], list[int]]:
+    """The line of each job; the prompt of each row of the cache, and how many slots the row needs.
+
+    Jobs of one prompt share its row until their own slots are as many as those of the prompt: a token attends to all
+    slots of its row, so more of them would cost more than they save.
+    """
+    lines: list[Line] = []
+    prompts: list[tuple[int, ...]] = []
+    ends: list[int] = []
+    open_rows: dict[tuple[int, ...], int] = {}
+    for job in jobs:
+        row = open_rows.get(job.prompt)
+        if row is None or ends[row] >= 2 * len(job.prompt):
+            row = open_rows[job.prompt] = len(prompts)
+            prompts.append(job.prompt)
+            ends.append(len(job.prompt))
+        lines.append(Line(row, len(job.prompt), ends[row]))
+        ends[row] += job.capacity - len(job.prompt)
+    return lines, prompts, ends
 
 
 def pick(

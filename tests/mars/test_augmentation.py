@@ -13,7 +13,7 @@ import torch
 from core.faults import ExampleFaults
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
-from mars.lockstep import pick
+from mars.lockstep import TokenBlank, TokenJob, pick, place_jobs
 from mars.masking import Blank, Kept, Template
 from mars.planning import DOUBT, TIE, plan_states
 from mars.references import Augmentation, Augmented, Job
@@ -135,6 +135,34 @@ def test_lockstep_equals_one_job_at_a_time(lm: CausalLM, jobs: list[Job], settin
     assert len(set(expected)) > len(jobs) // 2
     for token_budget in (1, 200, 100_000):
         assert [found.text for found in augment(lm, jobs, settings, token_budget)] == expected
+
+
+def test_jobs_of_a_long_context_share_its_row(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = "".join(f" {word}" for word in (*WORDS, *WORDS))
+    jobs = [Job(context, (Kept(" He"), Blank(n), Kept(" ball"), Blank(1))) for n in (1, 2, 3)]
+    rows: list[int] = []
+
+    def counted(token_jobs: Sequence[TokenJob]) -> Any:
+        lines, prompts, ends = place_jobs(token_jobs)
+        for line, job in zip(lines, token_jobs, strict=True):
+            assert prompts[line.row] == job.prompt
+            assert line.shared == len(job.prompt) <= line.start
+        rows.append(len(prompts))
+        return lines, prompts, ends
+
+    monkeypatch.setattr("mars.lockstep.place_jobs", counted)
+    settings = Augmentation(max_guess=1)
+    assert texts(augment(lm, jobs, settings)) == [one_at_a_time(lm, job, settings) for job in jobs]
+    assert rows == [1]
+
+
+def test_jobs_share_a_row_until_they_have_as_many_slots_as_the_prompt() -> None:
+    short, long = (TokenJob(tuple(range(n)), (), (TokenBlank(4, (7,)),), 0) for n in (3, 20))
+    assert short.capacity - 3 == long.capacity - 20 == 9
+    lines, prompts, ends = place_jobs([short, short, long, long, long, long])
+    assert [line.row for line in lines] == [0, 1, 2, 2, 2, 3]
+    assert [line.start for line in lines] == [3, 3, 20, 29, 38, 20]
+    assert ([len(prompt) for prompt in prompts], ends) == ([3, 3, 20, 20], [12, 12, 47, 29])
 
 
 def texts(found: Sequence[Augmented]) -> list[str]:
