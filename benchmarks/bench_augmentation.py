@@ -15,9 +15,8 @@ from data.builtin.stories import generate_stories
 from data.documents import count_documents
 from data.words import is_clitic
 from mars.augmentation import SelfPlanningAugmenter
-from mars.judging import TIE
 from mars.masking import Kept, make_templates
-from mars.planning import plan_states
+from mars.planning import TIE, plan_states
 from mars.references import Augmentation, Augmented, Job, mean_kl
 from mars.tagging import load_tagger
 from mars.writable_tokens import WritableTokens
@@ -120,7 +119,8 @@ def main() -> None:
             print_row(name, count, plain.seconds, plain.seconds / here.seconds, f"{same} of {count}")
             if name == "one at a time" and same < count:
                 raise SystemExit("the texts must be the same in any batch")
-    print(f"mean KL of the planned from the plain next token: {mean_kl(here.found) or 0:.3f} nats")
+    planned = sum(one.planned for one in here.found)
+    print(f"{planned} tokens planned; mean KL of the planned from the plain next token: {mean_kl(here.found) or 0:.3f}")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ def count_words(text: str) -> int:
     >>> count_words(" Well, I  do.\\n"), count_words("明月几时有？把酒问青天。")
     (3, 10)
     """
+    if text.isascii():
+        return len(text.split())
     rest, letters = UNSPACED.subn(" ", text)
     words = rest.split()
     return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
@@ -75,11 +77,12 @@ class Example:
             value = getattr(self, name)
             if isinstance(value, str):  # a string would count as a list of characters
                 raise TypeError(f"{name} must be a sequence of strings, but {self.id!r} has the string {value!r}")
-            object.__setattr__(self, name, tuple(value))
+            if not isinstance(value, tuple):
+                object.__setattr__(self, name, tuple(value))
         if not self.text.strip() and not self.turns:
             raise ValueError(f"an Example needs text or turns, but {self.id!r} has neither")
-        for text in (self.id, self.text, *self.turns, *self.references, self.context, self.prefix, self.label):
-            refuse_surrogates(text or "")
+        texts = (self.id, self.text, *self.turns, *self.references, self.context, self.prefix, self.label)
+        refuse_surrogates("\n".join(filter(None, texts)))
 
     @property
     def full_text(self) -> str:

@@ -28,6 +28,7 @@ LISTS = ("turns", "references")
 RATING = "rating:"  # a column of one aspect, as in rating:coherence
 SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 class ExampleRecord(Record):
@@ -42,7 +43,7 @@ class ExampleRecord(Record):
     references: List[Text] = ()
     system: String | None = None
     group: String | None = None
-    ratings: Mapping[Text, Number] = {}
+    ratings: Mapping[Text, Number] | None = None  # pydantic copies a mutable default for every record
 
 
 def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Example, ...]:
@@ -89,7 +90,9 @@ def iterate_examples(
         problems = take(line, record) if take is not None else []
         values, found = _check_record(record, requires)
         problems += found
-        ids.append(hash(values.setdefault("id", _default_id(path, line))))
+        if "id" not in values:
+            values["id"] = _default_id(path, line)
+        ids.append(hash(values["id"]))
         faults += [fault(path, line, problem) for problem in problems]
         if not problems:
             is_empty = False
@@ -169,7 +172,7 @@ def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
 
 def json_line(record: Mapping[str, Any]) -> str:
     """A record as a line of JSON."""
-    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+    return ENCODER.encode(record) + "\n"
 
 
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
@@ -182,13 +185,15 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
     given = {name: value for name, value in record.items() if value is not None and value != ""}
     at_fault: set[object] = set()
     try:
-        values = ExampleRecord.model_validate(given).model_dump(exclude_unset=True)
+        found = ExampleRecord.model_validate(given)
+        values = {name: getattr(found, name) for name in found.model_fields_set}
     except ValidationError as error:
         problems += list_problems(error, given)
         at_fault = {place[0] for place, _, _ in broken_rules(error)}
         values = {name: value for name, value in given.items() if name not in at_fault}
-    missing = dict.fromkeys(name for name in requires if not _says_something(values.get(name)))
-    if not {"text", "turns"} & at_fault and not any(_says_something(values.get(name)) for name in ("text", "turns")):
+    missing = {name: None for name in requires if not _says_something(values.get(name))}
+    says_something = _says_something(values.get("text")) or _says_something(values.get("turns"))
+    if not says_something and not {"text", "turns"} & at_fault:
         found = format_value(record.get("text", record.get("turns")))
         problems.append(f'an example needs "text" or "turns" that say something, found {found}')
         missing.pop("text", None)

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
@@ -60,8 +60,11 @@ class ScoreRow(Identified):
 class ScoreRecord(Record):
     """The keys of a line that are not part of its example."""
 
-    scores: Mapping[Text, Number | None] = {}
-    ratings: Mapping[String, List[Number | None]] = {}  # of several people
+    scores: Mapping[Text, Number | None] = Field(default_factory=dict)
+    ratings: Mapping[String, List[Number | None]] = Field(default_factory=dict)  # of several people
+
+
+NO_SCORES = ScoreRecord()
 
 
 class MetaRecord(Record):
@@ -130,7 +133,7 @@ def _take(record: dict[str, Any], line: int, by_line: dict[int, ScoreRecord]) ->
         given["ratings"] = {aspect: values for aspect, values in ratings.items() if isinstance(values, list)}
         record["ratings"] = {aspect: value for aspect, value in ratings.items() if not isinstance(value, list)}
     try:
-        found = ScoreRecord.model_validate(given)
+        found = ScoreRecord.model_validate(given) if given else NO_SCORES
     except ValidationError as error:
         return list_problems(error, given)
     by_line[line] = found
@@ -220,11 +223,11 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
     """
     if len(examples) != len(scores):
         raise ValueError(f"one score per example, but there are {len(examples)} examples and {len(scores)} scores")
+    columns = {aspect: values.tolist() for aspect, values in scores.values.items()}
     for i, example in enumerate(examples):
-        numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
         record: dict[str, Any] = {
             "id": example.id,
-            "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
+            "scores": {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()},
             "dropped_tokens": scores.dropped_tokens[i],
         }
         if None in record["scores"].values():

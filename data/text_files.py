@@ -141,11 +141,14 @@ def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]
                         what = "the file must be UTF-8, but begins like UTF-16; save it as UTF-8"
                         raise InputFaults([fault(path, 1, what)])
                 text = _decode(line, path, number, faults).removesuffix("\n")
-                blank.append((number, text))
-                if text.strip():
-                    is_empty = False
+                if not text or text.isspace():
+                    blank.append((number, text))
+                    continue
+                is_empty = False
+                if blank:
                     yield from blank
                     blank = []
+                yield number, text
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
     if is_empty:

@@ -12,14 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mars.planning import DOUBT, TIE, project
 from mars.slots import Reading, join, read_alone, read_on
 from models.causal import CausalLM
 from models.model import token_log_probabilities
 
-TIE = 1e-3
-"""Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
-DOUBT = 5e-4
-"""Another batch may decide a comparison this close to `TIE` differently; rounding errors of float32 are smaller."""
 LOGITS = 2**25  # computed at a time
 
 
@@ -74,7 +71,7 @@ def score_tokens(
 ) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
     most = max(1, LOGITS // len(embeddings))
-    return token_log_probabilities(lambda states: states @ embeddings.T, hidden, tokens, most=most).tolist()
+    return token_log_probabilities(lambda states: project(states, embeddings), hidden, tokens, most=most).tolist()
 
 
 def gather_following_states(

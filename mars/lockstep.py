@@ -13,10 +13,10 @@ from torch import Tensor
 
 from data.words import is_clitic
 from mars import judging
-from mars.judging import DOUBT, TIE, judge_lengths
-from mars.planning import NO_WORD, divergence, plan_states
+from mars.judging import judge_lengths
+from mars.planning import DOUBT, NO_WORD, TIE, is_settled, plan_states, project
 from mars.references import Augmentation, Fill
-from mars.slots import Slots, read_alone, read_on
+from mars.slots import Line, Slots, read_alone, read_on
 from mars.writable_tokens import WritableTokens
 from models.batching import batches_by_budget, pad
 from models.causal import CausalLM
@@ -132,10 +132,10 @@ def fill_in_lockstep(filler: Filler, jobs: Sequence[TokenJob]) -> list[Filling]:
 
 
 class _Batch:
-    """A row per job on one cache.
+    """All jobs on one cache.
 
     Attributes:
-        rows: the jobs in progress.
+        rows: the jobs in progress; each is a line of the cache.
         slots: the cache.
         hidden: the last hidden state of each row, which predicts its next token.
         states: the hidden states of each row after the tokens of its fill.
@@ -145,12 +145,11 @@ class _Batch:
         """Reads each context once, and then the kept text before the first blank of each job."""
         self.filler = filler
         self.rows = [Filling(job, [*job.prompt, *job.opening]) for job in jobs]
-        prompts = {prompt: i for i, prompt in enumerate(dict.fromkeys(job.prompt for job in jobs))}
-        self.slots = Slots(filler.lm, len(prompts), max(job.capacity for job in jobs))
-        read = self.slots.read([read_on(prompt, 0) for prompt in prompts], list(prompts.values()))
-        rows_of = [prompts[job.prompt] for job in jobs]
-        self.slots.select(rows_of)
-        self.hidden: Float[Tensor, "rows dim"] = read[rows_of, [len(job.prompt) - 1 for job in jobs]]
+        lines, prompts, ends = place_jobs(jobs)
+        self.slots = Slots(filler.lm, len(prompts), max(ends))
+        read = self.slots.read([read_on(prompt, 0) for prompt in prompts], range(len(prompts)))
+        self.slots.lines = lines
+        self.hidden: Float[Tensor, "rows dim"] = read[[line.row for line in lines], [line.shared - 1 for line in lines]]
         opened = [i for i, job in enumerate(jobs) if job.opening]
         if opened:
             read = self.slots.read([read_on(jobs[i].opening, len(jobs[i].prompt)) for i in opened], opened)
@@ -184,7 +183,7 @@ class _Batch:
                 score = judging.score_tokens(filler.embeddings, alone, [token])[0]
             row.fill.append(token)
             row.scores.append(score)
-            if row.blank.after and filler.settings.planning_steps:
+            if i in divergences:
                 row.divergences.append(divergences[i])
             row.pending = filler.tokens.pending(row.pending, token)
             if not row.pending:
@@ -192,17 +191,24 @@ class _Batch:
 
     def _next(
         self, rows: Sequence[Filling], hidden: Float[Tensor, "rows dim"], allowed: Bool[Tensor, "rows vocabulary"]
-    ) -> tuple[list[int], list[float], list[float], list[bool]]:
-        """The tokens, their log P under the plain model, KL from it, and whether the choice was a close call."""
+    ) -> tuple[list[int], list[float], dict[int, float], list[bool]]:
+        """The tokens, their log P under the plain model, KL from it of planned rows, and which are a close call."""
         filler, s = self.filler, self.filler.settings
-        words = pad([row.blank.after for row in rows], NO_WORD, filler.lm.device)
-        planned = plan_states(hidden, filler.embeddings, words, s.planning_steps, s.xi, s.kl)
-        token, close = pick(planned.logits, allowed)
+        plain = project(hidden, filler.embeddings)
+        logits, divergences = plain, dict[int, float]()
+        ahead = [i for i, row in enumerate(rows) if row.blank.after and s.planning_steps]
+        settled = is_settled(plain[ahead], allowed[ahead], s.kl).tolist()
+        if planned := [i for i, is_sure in zip(ahead, settled, strict=True) if not is_sure]:
+            words = pad([rows[i].blank.after for i in planned], NO_WORD, filler.lm.device)
+            found = plan_states(hidden[planned], filler.embeddings, words, s.planning_steps, s.xi, s.kl, plain[planned])
+            logits = plain.clone()
+            logits[planned] = found.logits
+            divergences = dict(zip(planned, found.kl.tolist(), strict=True))
+        token, close = pick(logits, allowed)
         if not bool((token < allowed.shape[-1]).all()):
             raise ValueError(f"the logits of {type(filler.lm.model).__name__} are not numbers: its weights are damaged")
-        scores = planned.plain.gather(-1, token[:, None])[:, 0] - planned.plain.logsumexp(-1)
-        divergences = divergence(planned.logits, planned.plain) if s.planning_steps else torch.zeros_like(scores)
-        return token.tolist(), scores.tolist(), divergences.tolist(), close.tolist()
+        scores = plain.gather(-1, token[:, None])[:, 0] - plain.logsumexp(-1)
+        return token.tolist(), scores.tolist(), divergences, close.tolist()
 
     def judge(self, waiting: Sequence[int]) -> None:
         """Keeps the best length of every fill that waits, and the kept text after it."""
@@ -265,6 +271,27 @@ class _Batch:
         return judging.choose_length(perplexities), perplexities
 
 
+def place_jobs(jobs: Sequence[TokenJob]) -> tuple[list[Line], list[tuple[int, ...]], list[int]]:
+    """The line of each job; the prompt of each row of the cache, and how many slots the row needs.
+
+    Jobs of one prompt share its row until their own slots are as many as those of the prompt: a token attends to all
+    slots of its row, so more of them would cost more than they save.
+    """
+    lines: list[Line] = []
+    prompts: list[tuple[int, ...]] = []
+    ends: list[int] = []
+    open_rows: dict[tuple[int, ...], int] = {}
+    for job in jobs:
+        row = open_rows.get(job.prompt)
+        if row is None or ends[row] >= 2 * len(job.prompt):
+            row = open_rows[job.prompt] = len(prompts)
+            prompts.append(job.prompt)
+            ends.append(len(job.prompt))
+        lines.append(Line(row, len(job.prompt), ends[row]))
+        ends[row] += job.capacity - len(job.prompt)
+    return lines, prompts, ends
+
+
 def pick(
     logits: Float[Tensor, "rows vocabulary"], allowed: Bool[Tensor, "rows vocabulary"]
 ) -> tuple[Int[Tensor, " rows"], Bool[Tensor, " rows"]]:
@@ -277,6 +304,11 @@ def pick(
     ([1], [False])
     """
     logits = logits.masked_fill(~allowed, -torch.inf)
-    below = logits.amax(-1, keepdim=True) - logits
-    ids = torch.arange(logits.shape[-1], device=logits.device)
-    return torch.where(below <= TIE, ids, logits.shape[-1]).amin(-1), ((below - TIE).abs() < DOUBT).any(-1)
+    highest = logits.amax(-1)
+    row, token = (logits >= highest[:, None] - 2 * TIE).nonzero(as_tuple=True)
+    below = highest[row] - logits[row, token]
+    first = torch.full_like(highest, logits.shape[-1], dtype=torch.long)
+    first.scatter_reduce_(0, row, torch.where(below <= TIE, token, logits.shape[-1]), "amin")
+    close = torch.zeros_like(highest, dtype=torch.bool)
+    close[row[(below - TIE).abs() < DOUBT]] = True
+    return first, close

@@ -18,7 +18,7 @@ from mars.tagging import Tagger
 
 log = logging.getLogger(__name__)
 
-VERSION = 4  # raised whenever the same job and settings would give another text
+VERSION = 5  # raised whenever the same job and settings would give another text
 AT_ONCE = 512  # jobs between two writes; a killed run loses no more
 
 ReferenceKey: TypeAlias = tuple[str, str]  # context and reference
@@ -74,7 +74,8 @@ class Augmented:
         fills: one per blank.
         kl: KL divergence of the planned from the plain next-token distribution in nats, averaged over planned tokens.
         dropped_context: how many tokens at the end of the context did not fit into the model.
-        planned: how many tokens were planned, also those that were not kept.
+        planned: how many tokens were planned, also those that were not kept; tokens whose choice was settled
+            (`mars.planning.is_settled`) were not.
     """
 
     text: str

@@ -3,7 +3,8 @@
 The token at position i of a row's text is written to slot i. Rows of different lengths therefore share one tensor, and
 later tokens overwrite rejected ones. Branches are texts that continue differently after a common beginning. They are
 read side by side in one row: their tokens take slots further on, keep the positions they would have, and see only the
-common beginning and their own branch. The branch that is kept is then moved to its place.
+common beginning and their own branch. The branch that is kept is then moved to its place. In the same way several lines
+go on after one beginning, such as a long context, which is read and stored once.
 """
 
 import inspect
@@ -23,6 +24,7 @@ from models.causal import CausalLM
 from models.model import last_hidden_states
 
 BLOCK = 256  # tokens of a row in one pass
+COPIED = 6  # a layer copies 1 / COPIED slots for each dimension of its hidden states while it computes an idle token
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,35 @@ def read_on(ids: Sequence[int], length: int) -> Reading:
 def join(first: Reading, second: Reading) -> Reading:
     """Both in one pass."""
     return Reading(*([*getattr(first, name), *getattr(second, name)] for name in first.__annotations__))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A text in a row: it begins in the first `shared` slots and goes on in slots of its own, from `start` on."""
+
+    row: int
+    shared: int = 0
+    start: int = 0
+
+    def slot(self, place: int) -> int:
+        """The slot of the token at this place of the line.
+
+        >>> [Line(row=0, shared=2, start=7).slot(place) for place in range(4)]
+        [0, 1, 7, 8]
+        """
+        return place if place < self.shared else place - self.shared + self.start
+
+    def lay_out(self, reading: Reading) -> list[list[int]]:
+        """For each token: itself, its slot, its position, the ends of the three parts that it sees and their starts."""
+        return [
+            list(reading.ids),
+            [self.slot(slot) for slot in reading.slots],
+            list(reading.positions),
+            [min(seen, self.shared) for seen in reading.prefix],
+            [self.start for _ in reading.ids],
+            [self.start + max(0, seen - self.shared) for seen in reading.prefix],
+            [self.slot(own) for own in reading.own],
+        ]
 
 
 class _Layer(CacheLayerMixin):
@@ -102,6 +133,7 @@ class Slots:
     """A cache of `rows` rows with `capacity` slots each.
 
     Attributes:
+        lines: the texts in these rows, at first one in each.
         reads, view: the rows that the pass under way reads, to write to and to read from.
         slots: the slots of their tokens.
         width: how many slots they may see.
@@ -114,6 +146,7 @@ class Slots:
 
     def __init__(self, lm: CausalLM, rows: int, capacity: int) -> None:
         self.lm, self.rows, self.capacity = lm, rows, capacity
+        self.lines = [Line(row) for row in range(rows)]
         self.layers: list[_Layer] = []
         self.cache = Cache(layer_class_to_replicate=self._add_layer)  # pyright: ignore[reportArgumentType]
 
@@ -122,52 +155,73 @@ class Slots:
         return self.layers[-1]
 
     @torch.inference_mode()
-    def read(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:
-        """The last hidden states of the tokens that the rows read.
+    def read(self, readings: Sequence[Reading], lines: Sequence[int]) -> Float[Tensor, "lines time dim"]:
+        """The last hidden states of the tokens that the lines read.
 
-        Rows that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings are
-        read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
+        Lines that read fewer tokens than others are padded; the hidden states of padding mean nothing. Long readings
+        are read in blocks, so that the mask of a pass grows with the length of the text and not with its square.
         """
-        longest = max(len(reading.ids) for reading in readings)
-        blocks = [[r.take(start, start + BLOCK) for r in readings] for start in range(0, longest, BLOCK)]
-        return torch.cat([self._read_block(block, rows) for block in blocks], dim=1)
+        of_row: dict[int, list[int]] = {}
+        for i, line in enumerate(lines):
+            of_row.setdefault(self.lines[line].row, []).append(i)
+        layouts: list[list[list[int]]] = []
+        for several in of_row.values():
+            columns = zip(*(self.lines[lines[i]].lay_out(readings[i]) for i in several), strict=True)
+            layouts.append([[number for part in parts for number in part] for parts in columns])
+        longest = max(len(layout[0]) for layout in layouts)
+        blocks = [
+            self._read_block([[column[at : at + BLOCK] for column in layout] for layout in layouts], list(of_row))
+            for at in range(0, longest, BLOCK)
+        ]
+        read = torch.cat(blocks, dim=1)
+        found = read.new_zeros(len(lines), max(len(reading.ids) for reading in readings), read.shape[-1])
+        for states, several in zip(read, of_row.values(), strict=True):
+            at = 0
+            for i in several:
+                count = len(readings[i].ids)
+                found[i, :count] = states[at : at + count]
+                at += count
+        return found
 
-    def _read_block(self, readings: Sequence[Reading], rows: Sequence[int]) -> Float[Tensor, "rows time dim"]:
+    def _read_block(self, layouts: Sequence[list[list[int]]], rows: list[int]) -> Float[Tensor, "rows time dim"]:
         device = self.lm.device
-        self.width = 1 + max(max(r.slots, default=0) for r in readings)
-        self.slots = pad([r.slots for r in readings], self.capacity, device)
-        chosen = torch.tensor(list(rows), device=device)
+        self.width = 1 + max(max(layout[1], default=0) for layout in layouts)
+        asked: list[int] | slice = slice(None)
+        idle, longest = self.rows - len(rows), max(len(layout[0]) for layout in layouts)
+        if longest * idle * self.lm.model.config.hidden_size < COPIED * self.width * len(rows):
+            by_row, asked = dict(zip(rows, layouts, strict=True)), rows
+            rows = list(range(self.rows))
+            layouts = [by_row.get(row, [[]] * len(layouts[0])) for row in rows]
+        chosen = torch.tensor(rows, device=device)
         self.reads = chosen[:, None]
-        self.view = slice(None) if list(rows) == list(range(self.rows)) else chosen  # all rows: no copy
-        prefix = pad([r.prefix for r in readings], 0, device)
-        own = pad([r.own for r in readings], 0, device)
+        self.view = slice(None) if rows == list(range(self.rows)) else chosen  # all rows: no copy
+        columns = zip(*layouts, strict=True)
+        fills = (0, self.capacity, 0, 0, 0, 0, 0)
+        ids, slots, positions, shared, start, stop, own = (
+            pad(column, fill, device) for column, fill in zip(columns, fills, strict=True)
+        )
+        self.slots = slots
         place = torch.arange(self.width, device=device)
-        sees = (place < prefix[..., None]) | ((place >= own[..., None]) & (place <= self.slots[..., None]))
+        shared, start, stop, own, slots = (each[..., None] for each in (shared, start, stop, own, slots))
+        sees = (place < shared) | ((place >= start) & (place < stop)) | ((place >= own) & (place <= slots))
         dtype = self.lm.model.dtype
         mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, torch.finfo(dtype).min)
         return _last_hidden(
             self.lm,
-            input_ids=pad([r.ids for r in readings], 0, device),
-            position_ids=pad([r.positions for r in readings], 0, device),
+            input_ids=ids,
+            position_ids=positions,
             attention_mask=mask[:, None],
             past_key_values=self.cache,
             use_cache=True,
-        )
+        )[asked]
 
     @torch.inference_mode()
-    def select(self, rows: Sequence[int]) -> None:
-        """Keeps these rows in this order; a row may be named more than once."""
-        order = torch.tensor(list(rows), device=self.lm.device)
-        self.rows = len(order)
-        for layer in self.layers:
-            layer.stored = [stored[order] for stored in layer.stored]
-
-    @torch.inference_mode()
-    def move(self, rows: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:
-        """Copies the slots `start` of each row named to the slots `end`."""
-        device, capacity = self.lm.device, self.capacity
-        at = torch.tensor(list(rows), device=device)[:, None]
-        source, target = pad(start, capacity, device), pad(end, capacity, device)
+    def move(self, lines: Sequence[int], start: Sequence[Sequence[int]], end: Sequence[Sequence[int]]) -> None:
+        """Copies the tokens at the places `start` of each line named to the places `end`."""
+        device, capacity, own = self.lm.device, self.capacity, [self.lines[line] for line in lines]
+        at = torch.tensor([line.row for line in own], device=device)[:, None]
+        slots = ([list(map(line.slot, at)) for line, at in zip(own, each, strict=True)] for each in (start, end))
+        source, target = (pad(each, capacity, device) for each in slots)
         for layer in self.layers:
             for stored in layer.stored:
                 stored[at, target] = stored[at, source]

@@ -26,6 +26,7 @@ Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
 PAIR_BLOCK = 8_000_000  # pairs held at once: 32 MB
+FEW = 2_000  # examples up to which all pairs are compared, which is faster there
 LARGEST_CALIBRATION = 3_000  # examples of one group whose pairs are sorted by tie calibration: 4.5 million pairs
 
 
@@ -120,9 +121,12 @@ def pairwise_accuracy(x: Column, y: Column, weights: Weights, epsilon: float = 0
     Scores that differ by at most `epsilon` are tied. A resample may draw an example twice; the pair of an example with
     its own copy is left out, because every metric gets this tie right.
     """
-    right = _pair_sum(
-        lambda block: (order_pairs(x, x[block], epsilon) == order_pairs(y, y[block])).astype(np.float32), weights
-    )
+    if len(x) > FEW:
+        right = 2 * _concordant(x, y, weights, epsilon) + _tied_in_both(x, y, weights, epsilon)
+    else:
+        right = _pair_sum(
+            lambda block: (order_pairs(x, x[block], epsilon) == order_pairs(y, y[block])).astype(np.float32), weights
+        )
     copies = (weights**2).sum(axis=-1)
     pairs = weights.sum(axis=-1) ** 2 - copies
     return np.divide(right - copies, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
@@ -179,7 +183,12 @@ def order_pairs(rows: Floats, columns: Floats, epsilon: float = 0.0) -> NDArray[
 
 def _balance(x: Column, y: Column, weights: Weights) -> Floats:
     """The sum over all i, j of w_i w_j sign(x_i - x_j) sign(y_i - y_j), of shape (resamples,)."""
-    return _pair_sum(lambda block: order_pairs(x, x[block]) * order_pairs(y, y[block]), weights)
+    if len(x) <= FEW:
+        return _pair_sum(lambda block: order_pairs(x, x[block]) * order_pairs(y, y[block]), weights)
+    total = weights.sum(axis=-1) ** 2
+    x_tied, y_tied = ((_counts(v, weights)[0] ** 2).sum(axis=-1) for v in (x, y))
+    untied = total - x_tied - y_tied + _tied_in_both(x, y, weights)
+    return 4 * _concordant(x, y, weights) - untied
 
 
 def _pair_sum(agreement: Callable[[slice], NDArray[np.float32]], weights: Floats) -> Floats:
@@ -192,6 +201,53 @@ def _pair_sum(agreement: Callable[[slice], NDArray[np.float32]], weights: Floats
         block = slice(start, start + width)
         total += np.einsum("rj,rj->r", weights32 @ agreement(block), weights[:, block])
     return total
+
+
+def _concordant(x: Column, y: Column, weights: Weights, epsilon: float = 0.0) -> Floats:
+    """The sum of w_i w_j over all i, j with x_i above x_j by more than `epsilon` and y_i above y_j.
+
+    In n log n for each row of weights, as in Knight (1966), but one merge sort serves all rows. Sorted by x, the j of
+    an i are among the first ones, which are at most one block of each size 1, 2, 4, ... Within a block sorted by y they
+    come first again, so their weights are a difference of two cumulative sums. Whole numbers are exact in float64.
+    """
+    by_x = np.argsort(x, kind="stable")
+    y_rank, n = np.unique(y, return_inverse=True)[1][by_x].astype(np.int64), len(x)
+    before = _count_below(x[by_x], epsilon)
+    by_y = np.argsort(y_rank, kind="stable")
+    found = np.zeros(len(weights))
+    for level in range(n.bit_length()):
+        asking = np.flatnonzero(before >> level & 1)
+        block = (before[asking] >> level) - 1
+        order = by_y[np.argsort(by_y >> level, kind="stable")]
+        keys = (order >> level) * n + y_rank[order]
+        stop, start = np.searchsorted(keys, block * n + y_rank[asking]), block << level
+        for row, own in enumerate(weights):
+            sums = np.concatenate([[0.0], np.cumsum(own[by_x[order]])])
+            found[row] += own[by_x[asking]] @ (sums[stop] - sums[start])
+    return found
+
+
+def _tied_in_both(x: Column, y: Column, weights: Weights, epsilon: float = 0.0) -> Floats:
+    """The sum of w_i w_j over all i, j with equal y and x within `epsilon` of each other, i = j included."""
+    order = np.lexsort((x, y))
+    sums = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=-1)], axis=-1)
+    found, ends = np.zeros(len(weights)), np.flatnonzero(np.diff(y[order], append=np.inf)) + 1
+    for start, end in zip((0, *ends[:-1]), ends, strict=True):
+        own = x[order[start:end]]
+        low, high = _count_below(own, epsilon), len(own) - _count_below(-own[::-1], epsilon)[::-1]
+        found += (weights[:, order[start:end]] * (sums[:, start + high] - sums[:, start + low])).sum(axis=-1)
+    return found
+
+
+def _count_below(ascending: Floats, epsilon: float) -> NDArray[np.int64]:
+    """For each number, how many of them are below it by more than `epsilon`, where differences are rounded."""
+    found = np.searchsorted(ascending, ascending - epsilon, side="left")
+    last = len(ascending) - 1
+    while (more := (ascending - ascending[np.minimum(found, last)] > epsilon) & (found <= last)).any():
+        found += more
+    while (fewer := (found > 0) & (ascending - ascending[np.maximum(found - 1, 0)] <= epsilon)).any():
+        found -= fewer
+    return found
 
 
 def _counts(x: Column, weights: Weights) -> tuple[Floats, NDArray[np.intp]]:

@@ -71,11 +71,24 @@ def readable_tokens(config: Any, tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 class Float32Linear(nn.Linear):
-    """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads."""
+    """A linear layer that multiplies in float32, whatever the precision of its weights and of what it reads.
+
+    Without gradients, its matrix is copied to float32 once, and again when it changes.
+    """
+
+    _copy: tuple[tuple[int, int], Tensor] | None = None  # of the matrix, and which state of it this is
 
     def forward(self, input: Tensor) -> Tensor:
         bias = None if self.bias is None else self.bias.float()
-        return nn.functional.linear(input.float(), self.weight.float(), bias)
+        return nn.functional.linear(input.float(), self._to_float32(self.weight), bias)
+
+    def _to_float32(self, weight: Tensor) -> Tensor:
+        if weight.dtype == torch.float32 or torch.is_grad_enabled() or weight.is_inference():
+            return weight.float()
+        state = weight.data_ptr(), weight._version
+        if self._copy is None or self._copy[0] != state:
+            self._copy = state, weight.float()
+        return self._copy[1]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ import torch
 from core.faults import ExampleFaults
 from data.words import ends_in_word, is_clitic, split_words
 from mars.augmentation import PAPER, SelfPlanningAugmenter
-from mars.judging import DOUBT, TIE
-from mars.lockstep import pick
+from mars.lockstep import TokenBlank, TokenJob, pick, place_jobs
 from mars.masking import Blank, Kept, Template
-from mars.planning import plan_states
+from mars.planning import DOUBT, TIE, plan_states
 from mars.references import Augmentation, Augmented, Job
 from mars.writable_tokens import WritableTokens
 from models.causal import CausalLM
@@ -138,6 +137,34 @@ def test_lockstep_equals_one_job_at_a_time(lm: CausalLM, jobs: list[Job], settin
         assert [found.text for found in augment(lm, jobs, settings, token_budget)] == expected
 
 
+def test_jobs_of_a_long_context_share_its_row(lm: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = "".join(f" {word}" for word in (*WORDS, *WORDS))
+    jobs = [Job(context, (Kept(" He"), Blank(n), Kept(" ball"), Blank(1))) for n in (1, 2, 3)]
+    rows: list[int] = []
+
+    def counted(token_jobs: Sequence[TokenJob]) -> Any:
+        lines, prompts, ends = place_jobs(token_jobs)
+        for line, job in zip(lines, token_jobs, strict=True):
+            assert prompts[line.row] == job.prompt
+            assert line.shared == len(job.prompt) <= line.start
+        rows.append(len(prompts))
+        return lines, prompts, ends
+
+    monkeypatch.setattr("mars.lockstep.place_jobs", counted)
+    settings = Augmentation(max_guess=1)
+    assert texts(augment(lm, jobs, settings)) == [one_at_a_time(lm, job, settings) for job in jobs]
+    assert rows == [1]
+
+
+def test_jobs_share_a_row_until_they_have_as_many_slots_as_the_prompt() -> None:
+    short, long = (TokenJob(tuple(range(n)), (), (TokenBlank(4, (7,)),), 0) for n in (3, 20))
+    assert short.capacity - 3 == long.capacity - 20 == 9
+    lines, prompts, ends = place_jobs([short, short, long, long, long, long])
+    assert [line.row for line in lines] == [0, 1, 2, 2, 2, 3]
+    assert [line.start for line in lines] == [3, 3, 20, 29, 38, 20]
+    assert ([len(prompt) for prompt in prompts], ends) == ([3, 3, 20, 20], [12, 12, 47, 29])
+
+
 def texts(found: Sequence[Augmented]) -> list[str]:
     return [augmented.text for augmented in found]
 
@@ -212,13 +239,13 @@ def test_a_uniform_model_keeps_one_token(uniform: CausalLM) -> None:
 
 
 def test_planning_writes_toward_the_kept_text(counting: CausalLM) -> None:
-    """After ! the plain chain says #; moved far enough toward % it says %."""
+    """After ! the plain chain says # at .9: no divergence of .1 nats changes that, and one of 2 nats writes %."""
     template = (Kept("!"), Blank(1), Kept("%"))
     [far] = augment(counting, [Job("", template)], Augmentation(kl=2.0, max_guess=0))
     [near] = augment(counting, [Job("", template)], Augmentation(kl=0.1, max_guess=0))
     assert (far.text, near.text) == ("!%%", "!#%")
-    assert (far.kl, near.kl) == pytest.approx((2.0, 0.1), rel=1e-4)
-    assert (far.planned, near.planned) == (1, 1)
+    assert far.kl == pytest.approx(2.0, rel=1e-4)
+    assert (far.planned, near.planned) == (1, 0)
 
 
 def test_without_steps_it_is_the_plain_model(lm: CausalLM) -> None:

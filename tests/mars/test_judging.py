@@ -23,8 +23,6 @@ from transformers import (
 )
 
 from mars.judging import (
-    DOUBT,
-    TIE,
     choose_length,
     gather_following_states,
     is_close_call,
@@ -35,7 +33,7 @@ from mars.judging import (
     score_tokens,
 )
 from mars.lockstep import pick
-from mars.planning import plan_states
+from mars.planning import DOUBT, TIE, plan_states
 from mars.slots import Slots, check_model, get_output_embeddings, join, read_alone, read_on
 from models.causal import CausalLM
 

@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from mars.planning import FARTHEST, NO_WORD, divergence, plan_states, reward_gradient
+from mars.planning import DOUBT, FARTHEST, NO_WORD, TIE, is_settled, plan_states, reward_gradient
 
 THREE = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+
+
+def divergence(logits: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
+    """KL(planned || plain) of the next token in nats."""
+    planned = logits.log_softmax(-1)
+    return (planned.exp() * (planned - plain.log_softmax(-1))).sum(-1)
 
 
 def random_case(seed: int, rows: int = 4, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
@@ -56,6 +62,7 @@ def test_the_divergence_is_as_set_however_certain_the_model_is(kl: float, steps:
         planned = plan_states(certainty * hidden, embeddings, words, steps, kl=kl)
         found = divergence(planned.logits, planned.plain)
         torch.testing.assert_close(found, torch.full_like(found, kl), rtol=1e-5, atol=0)
+        torch.testing.assert_close(planned.kl, found, rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -72,7 +79,8 @@ def test_a_target_out_of_reach_moves_no_logit_without_bound() -> None:
     planned = plan_states(hidden, THREE, words, kl=0.2)
     assert (planned.logits - planned.plain).abs().max() <= FARTHEST * (1 + 1e-5)
     probability = planned.plain.softmax(-1)[0, 0]
-    assert 0 < divergence(planned.logits, planned.plain).item() < -probability.log().item() < 0.2
+    assert 0 < planned.kl.item() < -probability.log().item() < 0.2
+    torch.testing.assert_close(planned.kl, divergence(planned.logits, planned.plain), rtol=1e-5, atol=0)
 
 
 def test_the_step_by_hand() -> None:
@@ -98,7 +106,7 @@ def test_without_steps_or_words_it_is_the_plain_model() -> None:
         plan_states(hidden, embeddings, torch.full_like(words, NO_WORD)),
     ):
         assert torch.equal(planned.hidden, hidden)
-        assert torch.equal(planned.logits, hidden @ embeddings.T)
+        torch.testing.assert_close(planned.logits, hidden @ embeddings.T)
         torch.testing.assert_close(divergence(planned.logits, planned.plain), torch.zeros(4, dtype=torch.float64))
 
 
@@ -124,11 +132,32 @@ def test_a_satisfied_reward_leaves_no_rounding_errors(certainty: float) -> None:
     assert moved[1].isfinite().all()
 
 
-def test_divergence_by_hand() -> None:
-    planned = torch.tensor([[0.0, 0.0]])
-    plain = torch.tensor([[0.75, 0.25]]).log()
-    expected = 0.5 * (torch.tensor(0.5 / 0.75).log() + torch.tensor(0.5 / 0.25).log())
-    torch.testing.assert_close(divergence(planned, plain), expected[None])
+@pytest.mark.parametrize("kl", [0.05, 0.2, 2.0])
+def test_where_the_choice_is_settled_no_plan_changes_it(kl: float) -> None:
+    """Also for words that pull away from the most probable token, and where some tokens may not be written."""
+    generator = torch.Generator().manual_seed(0)
+    hidden, embeddings, words = random_case(0, rows=400)
+    allowed = torch.rand(400, 11, generator=generator) < 0.8
+    plain = hidden @ embeddings.T
+    settled = is_settled(plain, allowed, kl)
+    planned = plan_states(hidden, embeddings, words, kl=kl, plain=plain).logits
+    best, moved = (logits.masked_fill(~allowed, -math.inf).topk(2) for logits in (plain, planned))
+    assert 0 < settled.sum() < 400
+    assert torch.equal(best.indices[settled, 0], moved.indices[settled, 0])
+    assert (moved.values[:, 0] - moved.values[:, 1])[settled].min() > TIE + DOUBT
+    assert (best.indices[~settled, 0] != moved.indices[~settled, 0]).any()
+
+
+def test_the_bound_of_settled_choices_is_reached() -> None:
+    """The nearest distribution with a tie has q_1 = q_2 = sqrt(p_1 p_2) / Z."""
+    p = torch.tensor([[0.7, 0.1, 0.2]], dtype=torch.float64)
+    allowed = torch.tensor([[True, True, False]])
+    q = torch.tensor([[0.07**0.5, 0.07**0.5, 0.2]], dtype=torch.float64)
+    nearest = divergence((q / q.sum()).log(), p.log()).item()
+    assert nearest == pytest.approx(-math.log(1 - (0.7**0.5 - 0.1**0.5) ** 2))
+    assert is_settled(p.log(), allowed, nearest * 0.98).item()
+    assert not is_settled(p.log(), allowed, nearest).item()
+    assert is_settled(p.log(), torch.tensor([[True, False, False]]), 0.3).item()
 
 
 @pytest.mark.parametrize("steps", [1, 3])

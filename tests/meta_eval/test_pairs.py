@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from meta_eval.correlation import calibrate_ties, kendall_c, pairwise_accuracy
+from meta_eval.correlation import calibrate_ties, kendall, kendall_c, pairwise_accuracy
 
 
 def plain(statistic, x, y, **settings) -> float:
@@ -106,6 +106,21 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     whole = plain(pairwise_accuracy, x, y), plain(kendall_c, x, y)
     monkeypatch.setattr("meta_eval.correlation.PAIR_BLOCK", 150)
     assert (plain(pairwise_accuracy, x, y), plain(kendall_c, x, y)) == whole
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 33, 200])
+def test_sorting_equals_comparing_all_pairs(n, monkeypatch):
+    """Scores such as .1 + .2 and .3: epsilon compares rounded differences."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=n).round(seed % 3), rng.integers(0, 4, n).astype(float)
+        weights = rng.multinomial(n, np.ones(n) / n, size=4).astype(float)
+        found = []
+        for few in (n, 0):
+            monkeypatch.setattr("meta_eval.correlation.FEW", few)
+            accuracies = [pairwise_accuracy(x, y, weights, epsilon=epsilon) for epsilon in (0.0, 0.1, 0.3)]
+            found.append([kendall(x, y, weights), kendall_c(x, y, weights), *accuracies])
+        np.testing.assert_array_equal(*found)
 
 
 def test_constant_scores():

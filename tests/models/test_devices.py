@@ -11,6 +11,7 @@ from core.faults import MissingModel, SettingFault
 from models import devices
 from models.causal import CausalLM
 from models.devices import check_device, check_memory, count_weights, free_memory
+from models.model import Float32Linear
 from models.tiny import TinyGPT2
 
 
@@ -25,6 +26,21 @@ from models.tiny import TinyGPT2
 def test_what_is_not_there_is_a_fault(device: str, dtype: str, words: str) -> None:
     with pytest.raises(SettingFault, match=words):
         check_device(device, dtype)
+
+
+def test_a_layer_in_float32_copies_its_matrix_once() -> None:
+    layer = Float32Linear(3, 2, bias=False).to(torch.bfloat16)
+    states = torch.randn(4, 3)
+    with torch.inference_mode():
+        first = layer(states)
+        torch.testing.assert_close(first, states @ layer.weight.float().T)
+        copied = layer._copy
+        assert torch.equal(layer(states), first)
+        assert layer._copy is copied
+    with torch.no_grad():
+        layer.weight.mul_(2)
+        torch.testing.assert_close(layer(states), 2 * first)
+    assert layer(states).requires_grad
 
 
 def test_a_gpu_without_bfloat16_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
