@@ -1,8 +1,8 @@
 """Dialogues: the public sets, the built-in ones and a user's own, split for training and for agreement with people.
 
-Two public sets are rated by people, three are to train on. Their files have one dialogue per line, every utterance
-followed by `</UTT>`; a rated one ends with its human score. `root` is the folder that holds `fed/`, `dstc9/` and
-`dialogue/`, or one of these folders itself.
+Three public sets are rated by people, seven are to train on. The files to train on, of FED and of DSTC9 have one
+dialogue per line, every utterance followed by `</UTT>`; a rated one ends with its human score. `root` is the folder
+that holds `fed/`, `dstc9/`, `convai2/` and `dialogue/`, or one of these folders itself.
 """
 
 import json
@@ -21,7 +21,7 @@ from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus, RatedSet, fold_turns, generate_corpus, read_own, refuse_shared
 from data.dialogue_files import located_dialogues, read_utt_lines
 from data.download import GITHUB, PublicFile, find_file, require_file
-from data.files import UTTERANCE_END
+from data.files import UTTERANCE_END, located_examples
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import parse_finite
 from data.text_files import iterate_lines
@@ -45,34 +45,42 @@ def builtin_dialogues(train: int = 2000, held_out: int = 200, rated: int = 400, 
 
 
 def public_dialogues(
-    rated: str,
+    rated: str | Sequence[str],
     root: Path | str,
     download: bool = False,
     training_sets: Sequence[str] = TRAINING_SETS,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
-    """Training on the named public sets, rated by FED or DSTC9 (CDM, Tables 2-6).
+    """Training on the named public sets, rated by FED or DSTC9 (CDM, Tables 2-6), or by ConvAI2.
 
     Args:
-        rated: "fed" or "dstc9".
+        rated: "fed", "dstc9", "convai2", or several of them.
         root: the folder of the public sets.
         download: whether missing files that have a known checksum are fetched into `root`.
-        training_sets: any of "topical_chat", "persona_chat", "daily_dialog".
+        training_sets: any of "topical_chat", "persona_chat", "daily_dialog", "mutual", "dream", "meld",
+            "schema_guided".
         held_out_fraction: the part of the training dialogues that is kept for validation.
         seed: of the choice of that part.
 
     Raises SettingFault for an unknown set, InputFaults for a missing or wrong file, DownloadFault when one cannot be
     fetched.
     """
-    loaders: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {"fed": load_fed, "dstc9": load_dstc9}
-    check(one_of(tuple(loaders)), rated=rated)
+    loaders: Mapping[str, Callable[[Path | str, bool], RatedSet]] = {
+        "fed": load_fed,
+        "dstc9": load_dstc9,
+        "convai2": load_convai2,
+    }
+    names = [rated] if isinstance(rated, str) else rated
+    check(Several[one_of(tuple(loaders))], rated=names)
     check(Several[one_of(tuple(TRAINING_FILES))], training_sets=training_sets)
     readers = [partial(load_dialogues, root, each) for each in training_sets]
-    rated_set, *parts = read_all([partial(loaders[rated], root, download), *readers])
-    examples = tuple(example for part in parts for example in part)
-    _refuse_rated(rated, examples, (rated_set,))
-    return Corpus(rated, *split_share(examples, TURNS, held_out_fraction, seed), (rated_set,), synthetic=False)
+    found = read_all([*(partial(loaders[each], root, download) for each in names), *readers])
+    rated_sets = tuple(found[: len(names)])
+    examples = tuple(example for part in found[len(names) :] for example in part)
+    name = "+".join(names)
+    _refuse_rated(name, examples, rated_sets)
+    return Corpus(name, *split_share(examples, TURNS, held_out_fraction, seed), rated_sets, synthetic=False)
 
 
 def own_dialogues(
@@ -152,6 +160,17 @@ def load_dstc9(root: Path | str, download: bool = False) -> RatedSet:
     """
     full, sample = (find_file(root, files.dialogues[0].name) for files in (_DSTC9, _DSTC9_SAMPLE))
     return _rated(_DSTC9_SAMPLE if sample and not full else _DSTC9, root, download)
+
+
+def load_convai2(root: Path | str, download: bool = False) -> RatedSet:
+    """ConvAI2's wild evaluation: dialogues of people with chatbots (Dinan et al. 2019), prepared by hand.
+
+    Ratings: `overall` 1-5 by the person who took part, one for each dialogue. They are of engagement more than of
+    coherence, and noisy. `download` changes nothing: the file has no public origin in this form.
+    """
+    del download
+    located = located_examples(require_file(root, CONVAI2), requires=("turns", "ratings"))
+    return RatedSet("convai2", tuple(example for _, example in located), synthetic=False)
 
 
 def load_dialogues(root: Path | str, name: str) -> tuple[Example, ...]:
@@ -299,6 +318,7 @@ _DSTC9_SAMPLE = replace(
     scores="dstc9/deam_scores_sample.tsv",
     is_sample=True,
 )
+CONVAI2 = PublicFile("convai2/convai2_rated.jsonl", "none stated: for research, not to be passed on")
 DAILY_DIALOG = tuple(
     PublicFile(
         f"dialogue/dailydialog_{part}.txt",
@@ -329,10 +349,21 @@ TOPICAL_CHAT_TEST = PublicFile(
 # Topical-Chat: people on given facts, 20 turns and more (Gopalakrishnan et al. 2019), validation and test part.
 # PersonaChat: people who play a given character, lower-cased (Zhang et al. 2018), validation part.
 # DailyDialog: everyday talk of language learners' books, tokenised (Li et al. 2017), validation and test part.
+# MuTual and DREAM: listening tests (Cui et al. 2020; Sun et al. 2019); MELD: scenes of a television series (Poria et
+# al. 2019); Schema-Guided Dialogue: tasks with an assistant (Rastogi et al. 2020). All four are prepared by hand.
 TRAINING_FILES: Mapping[str, Sequence[PublicFile]] = {
     "topical_chat": (TOPICAL_CHAT_VALID, TOPICAL_CHAT_TEST),
     "persona_chat": (PERSONA_CHAT,),
     "daily_dialog": DAILY_DIALOG,
+    **{
+        name: (PublicFile(f"dialogue/{name}.txt", licence),)
+        for name, licence in {
+            "mutual": "none stated",
+            "dream": "for research, not for commercial use",
+            "meld": "GPL-3.0",
+            "schema_guided": "CC BY-SA 4.0",
+        }.items()
+    },
 }
 FILES = (
     *(FED_COHERENCE, FED_OVERALL, FED_SCORES, DSTC9_COHERENCE, DSTC9_OVERALL, DSTC9_SCORES),

@@ -23,6 +23,7 @@ from data.sets.stories import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 
 SAMPLE = "newsroom/newsroom_sample.jsonl"
+MORE = "newsroom/newsroom_more.jsonl"
 ASPECTS = ("coherence", "fluency", "informativeness", "relevance")
 PAPER_SYSTEMS = ("textrank", "abstractive", "pointer_n")
 
@@ -78,7 +79,7 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
     """Each summary with its article as `context`, the one human summary, and four ratings of 1 to 5.
 
     Aspects: coherence, fluency, informativeness and relevance, and their `mean`, which MARS uses. All 60 articles if
-    `newsroom.jsonl` exists, else a sample of every tenth article.
+    `newsroom.jsonl` exists, else a sample of every tenth article, and 30 more where `newsroom_more.jsonl` is beside it.
     """
     if systems is not None:
         check(Several[Name], systems=systems)
@@ -102,7 +103,10 @@ def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEM
             for system in wanted
         ]
 
-    return RatedSet("newsroom", load_examples(path, Article, to_examples), synthetic=False)
+    more = find_file(root, MORE) if path.name == Path(SAMPLE).name else None
+    paths = [path] if more is None else [path, more]
+    parts = read_all([partial(load_examples, each, Article, to_examples) for each in paths])
+    return RatedSet("newsroom", tuple(example for part in parts for example in part), synthetic=False)
 
 
 class PlainUnpickler(pickle.Unpickler):

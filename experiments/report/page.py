@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
@@ -18,11 +19,13 @@ from experiments.report.disagreements import list_disagreements
 from experiments.report.explanations import LONGEST
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
 from experiments.report.tables import group_rows, shorten, text_columns
+from experiments.report.texts import list_texts
 from judge.tables import format_interval, format_number, shown_columns
-from meta_eval.agreement import Agreement
+from meta_eval.agreement import CHEAP_CUES, Agreement
 from meta_eval.bootstrap import Estimate
 
-TEMPLATE = Path(__file__).with_name("page.html.jinja")
+HERE = Path(__file__).parent
+MOST_NAMED = 3  # metrics in the title
 
 
 def write_report(outcome: Outcome, circumstances: Circumstances, folder: Path) -> None:
@@ -40,8 +43,13 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
     pictures = {
         name: base64.b64encode((plots / file_name(name, ".png")).read_bytes()).decode("ascii") for name in outcome.plots
     }
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    return environment.from_string((HERE / "page.html.jinja").read_text(encoding="utf-8")).render(
         run=circumstances,
+        heading=name_run(outcome, circumstances),
+        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
+        captions={name: figure.get_label() or name.replace("_", " ") for name, figure in outcome.plots.items()},
+        texts=[list_texts(scored) for scored in (*outcome.scored, *outcome.shown)],
         started=datetime.fromisoformat(circumstances.started).isoformat(" ", "minutes"),
         command=shlex.join(circumstances.command),
         outcome=outcome,
@@ -58,6 +66,15 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         versions=library_versions(),
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )
+
+
+def name_run(outcome: Outcome, circumstances: Circumstances) -> str:
+    """The experiment with its metrics, where these are few, and its sets."""
+    sets = [scored for scored in (*outcome.scored, *outcome.shown) if scored.scores]
+    metrics = list(dict.fromkeys(name for scored in sets for name in scored.scores if name != CHEAP_CUES))
+    named = ", ".join(metrics) if len(metrics) <= MOST_NAMED else f"{len(metrics)} metrics"
+    about = f"{named} on {', '.join(dict.fromkeys(scored.name for scored in sets))}" if sets else ""
+    return f"{circumstances.experiment}: {about}" if about else circumstances.experiment
 
 
 def axis(rows: Sequence[Agreement]) -> Callable[[float], float]:

@@ -41,6 +41,7 @@ def training_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure
         axes.plot(*zip(*held_out, strict=True), marker="o", color=f"C{i}", label=f"{name}, held out")
     axes.set(xlabel="training step", ylabel="nats per token (lower is better)", title="Training")
     axes.legend()
+    figure.set_label("Loss by training step, in nats per token; lower is better.")
     return figure
 
 
@@ -62,6 +63,7 @@ def trade_off(lines: Mapping[str, Sequence[tuple[str, Estimate, Estimate]]], x: 
     axes.set(xlabel=x, ylabel=y)
     if any(lines):
         axes.legend()
+    figure.set_label(f"{y} against {x}, with the intervals of {y}.")
     return figure
 
 
@@ -74,9 +76,9 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     if aspect is None:
         aspect = scored.aspects[0]
     ratings = np.clip(scored.ratings(aspect), -LARGEST, LARGEST)
-    columns = min(4, len(scored.scores))
+    columns = min(3, len(scored.scores))
     rows = -(-len(scored.scores) // columns)
-    figure = Figure(figsize=(3.2 * columns, 2.6 * rows), layout="constrained")
+    figure = Figure(figsize=(max(3 * columns, 5), 2.6 * rows), layout="constrained")
     panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     spread = (np.nanmax(ratings) - np.nanmin(ratings)) * 0.02
     jitter = np.random.default_rng(0).uniform(-spread, spread, len(ratings))
@@ -96,15 +98,19 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
             known = [level for level in levels if not np.isnan(values[ratings.round(6) == level]).all()]
             means = [np.nanmean(values[ratings.round(6) == level]) for level in known]
             panel.plot(known, means, color="black" if len(systems) > 1 else "C1")
-        panel.set_title(metric, fontsize=9)
-        panel.tick_params(labelsize=7)
+        panel.set_title(metric, fontsize=10)
+        panel.tick_params(labelsize=8)
     for panel in panels[len(scored.scores) :]:
         panel.set_visible(False)
     if len(systems) > 1:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=SYSTEMS, fontsize=7)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=SYSTEMS, fontsize=9)
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(kind, fontsize=10)
     figure.supylabel("score", fontsize=10)
+    figure.set_label(
+        f"Scores of each metric by {kind}, a point for each text of {scored.name}."
+        + (" The line joins the mean scores." if counts.mean() >= PER_LEVEL else "")
+    )
     return figure
 
 
@@ -122,5 +128,6 @@ def intervals(estimates: Mapping[str, Estimate], title: str) -> Figure:
     axes.set_yticks(range(len(names)), labels, fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="x", linewidth=0.3)
+    figure.set_label(f"{title[:1].upper()}{title[1:]}, the highest first.")
     figure.suptitle(title, fontsize=10)  # over the names too, which leave little room over the axes
     return figure

@@ -20,6 +20,7 @@ from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import load_songci, songci
 from data.sets.stories import load_mans_roc, load_roc_plain, roc_stories
+from data.sets.summeval import load_summeval, summeval
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -89,9 +90,9 @@ def test_roc_stories_are_split_without_loss(shared_data: Path) -> None:
     assert roc_stories(shared_data, held_out_fraction=0).held_out == ()
 
 
-def test_newsroom_sample_is_what_its_readme_says(shared_data: Path) -> None:
+def test_newsroom_is_what_its_readme_says(shared_data: Path) -> None:
     rated = load_newsroom(shared_data, systems=None)
-    assert len(rated.examples) == 6 * 7
+    assert len(rated.examples) == 36 * 7
     for e in rated.examples:
         four = [e.ratings[a] for a in ("coherence", "fluency", "informativeness", "relevance")]
         assert e.ratings["mean"] == pytest.approx(np.mean(four))
@@ -99,7 +100,7 @@ def test_newsroom_sample_is_what_its_readme_says(shared_data: Path) -> None:
     assert next(iter(rated.examples[0].ratings)) == "mean"  # the first aspect is the one that figures show
     paper = newsroom(shared_data)
     assert (paper.train, paper.held_out) == ((), ())
-    assert Counter(e.system for e in paper.rated[0].examples) == {"textrank": 6, "abstractive": 6, "pointer_n": 6}
+    assert Counter(e.system for e in paper.rated[0].examples) == {"textrank": 36, "abstractive": 36, "pointer_n": 36}
     assert len(newsroom(shared_data, plain_stories=True).train) == 3889
 
 
@@ -154,9 +155,20 @@ def test_an_answer_by_hand(tmp_path: Path) -> None:
     assert (second.group, third.group, third.context) == ("avsd-1", "avsd-3", "who ?")
 
 
+def test_summeval_is_what_its_readme_says(shared_data: Path) -> None:
+    rated = load_summeval(shared_data)
+    assert (len({e.group for e in rated.examples}), len({e.system for e in rated.examples})) == (50, 16)
+    assert len(rated.examples) == 800
+    assert {len(e.references) for e in rated.examples} == {11}
+    assert list(rated.examples[0].ratings) == ["relevance", "coherence", "consistency", "fluency"]
+    assert len(summeval(shared_data, plain_stories=True).train) == 3889
+
+
 def test_the_full_newsroom_goes_before_the_sample(tmp_path: Path) -> None:
     write(tmp_path / "newsroom_sample.jsonl", ARTICLE)
     assert [e.system for e in load_newsroom(tmp_path).examples] == ["textrank", "abstractive", "pointer_n"]
+    write(tmp_path / "newsroom_more.jsonl", {**ARTICLE, "id": "newsroom-3"})
+    assert len(load_newsroom(tmp_path).examples) == 6
     write(tmp_path / "newsroom.jsonl", ARTICLE, {**ARTICLE, "id": "newsroom-2"})
     assert len(load_newsroom(tmp_path, systems=["lede3"]).examples) == 2
 

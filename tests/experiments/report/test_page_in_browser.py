@@ -76,6 +76,19 @@ def test_a_page_is_sorted_opened_and_asks_nobody(page_file: Path) -> None:
         page.locator("dialog img").click()
         assert page.locator("dialog[open]").count() == 0
 
+        texts = page.locator(".texts")
+        assert texts.locator("tbody tr td:first-child").all_inner_texts() == ["0", "1", "2", "3"]
+        texts.locator("th button").last.click()  # highest scores first
+        texts.locator("th button").last.click()
+        assert texts.locator("tbody tr td:first-child").all_inner_texts() == ["3", "2", "1", "0"]
+        texts.locator("tbody tr").first.press("Enter")
+        assert texts.locator(".opened blockquote").inner_text() == HOSTILE
+        assert texts.locator(".opened mark").all_inner_texts() == [HOSTILE, "bad"]
+        texts.locator("tbody tr").first.click()
+        assert texts.locator(".opened").count() == 0
+        texts.get_by_role("searchbox").fill("no such")
+        assert texts.locator(".pager span").inner_text() == "no such text"
+
         page.locator("summary", has_text="m").first.click()
         assert page.locator("blockquote").first.inner_text() == HOSTILE
         tokens = page.locator("div.explained").first.locator("mark")

@@ -1,0 +1,81 @@
+"""Texts: the examples of a scored set with their scores, which the page shows in a table of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.report.explanations import read_explanation
+from meta_eval.scored_set import ScoredSet
+
+MOST_CHARACTERS = 4_000_000  # of the rows of one set; the page is one file
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """The first examples of a set, as many as fit into the page.
+
+    Attributes:
+        metrics: the columns of scores, `metric` or `metric/aspect`; higher is better.
+        aspects: the columns of ratings; higher is better.
+        rows: one JSON object per example.
+        total: examples of the set.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+    aspects: tuple[str, ...]
+    has_systems: bool
+    rows: tuple[str, ...]
+    total: int
+
+    @property
+    def as_json(self) -> str:
+        """What the page's script reads, without the characters that would end a script."""
+        head = {"metrics": self.metrics, "aspects": self.aspects, "hasSystems": self.has_systems}
+        text = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "rows": [{",".join(self.rows)}]}}'
+        return text.replace("<", "\\u003c")
+
+
+def list_texts(scored: ScoredSet) -> TextRows:
+    """The examples of a set in their order, with texts, ratings, scores, reasons and explanations."""
+    columns = scored.split_aspects()
+    rows: list[str] = []
+    left = MOST_CHARACTERS
+    for i in range(len(scored)):
+        row = json.dumps(_row(scored, columns, i), ensure_ascii=False, allow_nan=False)
+        left -= len(row)
+        if left < 0:
+            break
+        rows.append(row)
+    has_systems = any(example.system for example in scored.examples)
+    return TextRows(scored.name, tuple(columns.scores), scored.aspects, has_systems, tuple(rows), len(scored))
+
+
+def _row(scored: ScoredSet, columns: ScoredSet, i: int) -> Mapping[str, Any]:
+    example = scored.examples[i]
+    fields = {name: getattr(example, name) for name in ("context", "prefix", "label", "references", "system", "group")}
+    explained = {
+        name: [
+            [line.label, [[piece.text, piece.shade, piece.value] for piece in line.pieces]]
+            for line in read_explanation(found.explanations[i], "")
+        ]
+        for name, found in scored.scores.items()
+        if found.explanations
+    }
+    return {
+        "id": example.id,
+        "text": example.full_text,
+        **{name: value for name, value in fields.items() if value},
+        "ratings": [_known(example.ratings.get(aspect, math.nan)) for aspect in scored.aspects],
+        "scores": [_known(float(next(iter(each.values.values()))[i])) for each in columns.scores.values()],
+        "reasons": {name: each.reasons[i] for name, each in scored.scores.items() if each.reasons[i] is not None},
+        "explained": explained,
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
