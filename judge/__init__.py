@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from core.example import Example as Example
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
+    from judge.scoring import score as score
 
 HOMES = {
     "Example": "core.example",
     "load_metric": "judge.metrics",
     "read": "judge.inputs",
+    "score": "judge.scoring",
 }
 __all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
