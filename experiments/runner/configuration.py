@@ -62,6 +62,8 @@ def compose_run(
     allow = [*allow, *names_in(settings)]
     config = compose_settings(settings, folders, allow)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    if run.get("metrics") and OmegaConf.is_missing(run, "metric"):
+        run.metric = None  # metrics=[NAME] takes its place
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
         raise SettingFault("\n".join(_missing(key, folders) for key in sorted(missing)))

@@ -19,7 +19,7 @@ from hydra.utils import get_object
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, fault
+from core.faults import InputFaults, fault
 from core.scores import Field, required_fields
 from core.selection import find_lack
 from core.settings import Count, check
@@ -31,7 +31,6 @@ from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomic
 from experiments.contracts import Outcome, Run
 from experiments.tools.engines import Chunk, Engine
 from experiments.tools.metric_scores import ROWS, STAGE, VERSION
-from judge.metrics import metric_names
 from judge.scoring import FIRST, describe_losses, join_signatures, score_tables
 
 log = logging.getLogger(__name__)
@@ -98,13 +97,10 @@ def check_scorable(path: str, metrics: Mapping[str, Mapping[str, Any]], chunk: i
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
-    Raises SettingFault for `chunk` and without a metric; InputFaults, by file and line, for a faulty file, and for each
+    Raises SettingFault for `chunk`; InputFaults, by file and line, for a faulty file, and for each
     metric whose fields no example has.
     """
     check(Count, chunk=chunk)
-    if not metrics:
-        names = ", ".join(metric_names())
-        raise SettingFault(f"metric must be given: metric=NAME or metrics=[NAME,NAME], of {names}")
     requires = {name: _find_required(config) for name, config in metrics.items()}
     called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
     first: list[Example] = []

@@ -273,7 +273,7 @@ def test_a_metric_without_its_fields_is_named_among_several(
         "in.jsonl:1: uni_eval needs two or more turns, found none for 'a'",
     ]
     assert run_here(*SCORE) == 2
-    assert "metric must be given: metric=NAME or metrics=[NAME,NAME], of bartscore, " in capsys.readouterr().err
+    assert "metric must be given: metric=NAME, one of bartscore, " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
