@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
     from judge.scoring import score as score
+    from judge.steering import steer as steer
 
 HOMES = {
     "Example": "core.example",
     "load_metric": "judge.metrics",
     "read": "judge.inputs",
     "score": "judge.scoring",
+    "steer": "judge.steering",
 }
 __all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hydra.utils import get_object
 
+import judge
 from baselines.bartscore import BartScore
 from baselines.word_count import WordCount
 from core.example import Example
@@ -214,6 +215,9 @@ def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path)
     )
     found = read_scored(tmp_path / "in.jsonl", {"all": tmp_path / "out.jsonl"})
     assert list(found.scores) == ["all/rouge_1", "all/bleu", "all/word_count"]
+    metrics = [judge.load_metric("rouge_1"), judge.load_metric("bleu", order=1), "word_count"]
+    python = judge.score(tmp_path / "in.jsonl", metrics)
+    assert [list(row["scores"].values()) for row in python.records()] == [list(row["scores"].values()) for row in rows]
     assert run_here(*SCORE[:2], "output=-", *settings[:-1]) == 0
 
 
