@@ -9,11 +9,12 @@ import io
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -24,12 +25,23 @@ from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.scores import Scores
 from core.settings import Number
-from data.files import FORMS, SCORE, iterate_examples, located_examples, read_objects
+from data.columns import OUTPUT, SCORE
+from data.files import (
+    FORMS,
+    InputFile,
+    Source,
+    gather_columns,
+    iterate_examples,
+    located_examples,
+    parse_cells,
+    read_objects,
+)
 from data.records import Identified, List, Record, String, Text, check_records, list_problems, require_none
-from data.table_files import DELIMITERS, row_writer, write_parquet
+from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
 from data.text_files import form_of, temporary_path
 from meta_eval.scored_set import ScoredSet
 
+ROW_KEYS = frozenset({"id", "scores", *OUTPUT})
 ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
 
 
@@ -70,22 +82,28 @@ class MetaRecord(Record):
     signature: Text
 
 
-def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None) -> ScoredFile:
-    """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
+def read_scored(
+    path: Source | None = None,
+    scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None,
+    **settings: Any,
+) -> ScoredFile:
+    """Reads a file of examples whose lines may have `scores`, from metric to number or null.
 
     A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
     then a list with one number or null per person, in the same order on every line.
 
     Args:
-        path: the file.
+        path: the file, or an InputFile.
         scores: files with more scores by name, which `+exp=score` wrote for the same examples: one file, or several
             with the same signature that have a part of the examples each (a system).
+        settings: of `InputFile.of`, such as `columns`.
 
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
-    path = Path(path)
+    file = InputFile.of(path, **settings)
+    path = file.path
     by_line: dict[int, ScoreRecord] = {}
-    located = located_examples(path, take=lambda line, record: _take(record, line, by_line))
+    located = located_examples(file, take=lambda line, record: _take(record, line, by_line))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
@@ -113,7 +131,7 @@ def _mark_missing(values: Sequence[float | None] | NDArray[np.float64], signatur
     return Scores({"score": column}, signature, reasons)
 
 
-def iterate_unscored(path: Path | str) -> Iterator[tuple[int, Example]]:
+def iterate_unscored(path: Source) -> Iterator[tuple[int, Example]]:
     """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
     return iterate_examples(path, take=lambda line, record: _take(record, line, {}))
 
@@ -213,8 +231,8 @@ def _read_signature(file: Path) -> str | None:
 def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
     """One record per example, in their order.
 
-    A record has `id`, `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
-    `explanation` if the metric gives one.
+    A record has `id`, what the line of the example held besides its fields, `scores` (aspect -> number, or null),
+    `dropped_tokens`, `reason` if a score is null, and `explanation` if the metric gives one.
 
     Raises ValueError if the numbers of examples and scores differ.
     """
@@ -224,6 +242,7 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
         numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
         record: dict[str, Any] = {
             "id": example.id,
+            **example.extra,
             "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
             "dropped_tokens": scores.dropped_tokens[i],
         }
@@ -234,12 +253,17 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
         yield record
 
 
-def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
-    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole."""
+def write_score_rows(
+    rows: Path, path: Path, aspects: Sequence[str], extra: Mapping[str, type] = MappingProxyType({})
+) -> None:
+    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole.
+
+    `extra` has the type of the values of each name that was passed on (`extra_types`).
+    """
     form = form_of(path, FORMS)
     with temporary_path(path) as aside:
         if form == ".parquet":
-            write_parquet(rows, aside, list(aspects))
+            write_parquet(rows, aside, aspects, extra)
             return
         with rows.open("rb") as source, _open_to_write(aside, path.suffix.lower() == ".gz") as target:
             if form == ".jsonl":
@@ -247,9 +271,9 @@ def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
             else:
                 text = io.TextIOWrapper(target, encoding="utf-8", newline="", write_through=True)
                 write = row_writer(text, DELIMITERS[form])
-                write(["id", *(f"{SCORE}{aspect}" for aspect in aspects), "dropped_tokens", "reason", "explanation"])
+                write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
                 for line in source:
-                    write(_cells(json.loads(line), aspects))
+                    write(_cells(json.loads(line), aspects, extra))
                 text.detach()
 
 
@@ -263,10 +287,20 @@ def _open_to_write(path: Path, zipped: bool) -> Iterator[IO[bytes] | gzip.GzipFi
             yield compressed
 
 
-def _cells(row: Mapping[str, Any], aspects: Sequence[str]) -> list[Any]:
-    explanation = json.dumps(row["explanation"], ensure_ascii=False) if "explanation" in row else None
+def _cells(row: Mapping[str, Any], aspects: Sequence[str], extra: Iterable[str]) -> list[Any]:
     scores = [row["scores"].get(aspect) for aspect in aspects]
-    return [row["id"], *scores, row["dropped_tokens"], row.get("reason"), explanation]
+    before, after = ([to_cell(row.get(name)) for name in names] for names in (extra, OUTPUT))
+    return [row["id"], *before, *scores, *after]
+
+
+def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
+    """Adds the names that a row passes on to `known`, with the type of their values; `object` for several types."""
+    if len(row) > 3 and (others := row.keys() - ROW_KEYS):
+        for name in [name for name in row if name in others]:
+            value = row[name]
+            kind = object if isinstance(value, int) and abs(value) >= 2**63 else type(value)
+            if value is not None and known.setdefault(name, kind) is not kind:
+                known[name] = object
 
 
 def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]:
@@ -274,7 +308,19 @@ def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]
 
     Raises InputFaults if the file is missing or empty, and for another suffix.
     """
-    return check_records(path, read_objects(path, faults, _check_header), ScoreRow, faults)
+    file = InputFile.of(path)
+    is_table = form_of(path, FORMS) in DELIMITERS
+    located = read_objects(file, faults, _check_header)
+    return check_records(path, (_to_row(each) for each in located) if is_table else located, ScoreRow, faults)
+
+
+def _to_row(located: tuple[int, dict[str, Any]]) -> tuple[int, dict[str, Any]]:
+    """The id and the scores in the cells of a row."""
+    line, cells = located
+    row = {name: cell for name, cell in cells.items() if name == "id" or name.startswith(SCORE)}
+    parse_cells(row)
+    gather_columns(row, SCORE, "scores")
+    return line, row
 
 
 def _check_header(header: list[str]) -> tuple[list[str], bool]:

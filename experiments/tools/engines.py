@@ -22,9 +22,9 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
-from data.files import json_line
+from data.files import InputFile, json_line
 from data.scored import iterate_unscored, score_records
-from data.text_files import longest_line, readable_path, set_longest_line
+from data.text_files import longest_line, set_longest_line
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
@@ -35,11 +35,11 @@ PROBE = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver
 class Engine(Protocol):
     """Scores chunks in their order."""
 
-    def prepare(self, file: Path) -> str:
+    def prepare(self, file: InputFile) -> str:
         """Prepares the metric for a file; returns the signature of its scores."""
         ...
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
+    def score(self, file: InputFile, chunks: Iterable[Chunk]) -> Iterator[str]:
         """The rows of each chunk as lines of JSON. Raises InputFaults for examples that the metric refuses."""
         ...
 
@@ -53,7 +53,7 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
         raise faults.located(file, [line for line, _ in chunk]) from None
 
 
-def prepare(metric: Metric, file: Path) -> Metric:
+def prepare(metric: Metric, file: InputFile) -> Metric:
     """Prepares the metric for a file: a metric that needs a corpus uses the file as its corpus."""
     if not isinstance(metric, CorpusMetric):
         return metric
@@ -66,13 +66,13 @@ class LocalEngine:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
 
-    def prepare(self, file: Path) -> str:
+    def prepare(self, file: InputFile) -> str:
         self.metric = prepare(self.metric, file)
         return self.metric.signature
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
+    def score(self, file: InputFile, chunks: Iterable[Chunk]) -> Iterator[str]:
         for chunk in chunks:
-            yield score_chunk(self.metric, file, chunk)
+            yield score_chunk(self.metric, file.path, chunk)
 
 
 class RayEngine:
@@ -122,17 +122,17 @@ class RayEngine:
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
 
-    def prepare(self, file: Path) -> str:
+    def prepare(self, file: InputFile) -> str:
         ask = self.ray.remote(**self.resources)(_ask_signature)
-        return self.ray.get(ask.remote(self.metric, str(readable_path(file).resolve()), longest_line()))
+        return self.ray.get(ask.remote(self.metric, file.resolve(), longest_line()))
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
+    def score(self, file: InputFile, chunks: Iterable[Chunk]) -> Iterator[str]:
         rows = [{"chunk": json.dumps([[line, asdict(example)] for line, example in chunk])} for chunk in chunks]
         if not rows:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metric, str(readable_path(file).resolve()), str(file), longest_line()),
+            fn_constructor_args=(self.metric, file.resolve(), str(file.path), longest_line()),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -152,9 +152,9 @@ class RayEngine:
 class ScoringActor:
     """Holds a metric and scores chunks of a file, which messages call `name`; a line has `longest` bytes at most."""
 
-    def __init__(self, metric: Mapping[str, Any], file: str, name: str, longest: int) -> None:
+    def __init__(self, metric: Mapping[str, Any], file: InputFile, name: str, longest: int) -> None:
         set_longest_line(longest)
-        self.metric, self.name = prepare(instantiate(metric), Path(file)), Path(name)
+        self.metric, self.name = prepare(instantiate(metric), file), Path(name)
 
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
         chunk = [(line, Example(**fields)) for line, fields in json.loads(row["chunk"])]
@@ -164,9 +164,9 @@ class ScoringActor:
             return {"scored": json.dumps({"faults": faults.faults})}
 
 
-def _ask_signature(metric: Mapping[str, Any], file: str, longest: int) -> str:
+def _ask_signature(metric: Mapping[str, Any], file: InputFile, longest: int) -> str:
     set_longest_line(longest)
-    return LocalEngine(instantiate(metric)).prepare(Path(file))
+    return LocalEngine(instantiate(metric)).prepare(file)
 
 
 def check_port(address: str) -> None:

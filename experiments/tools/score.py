@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from hydra.utils import get_object
+from hydra.utils import get_object, instantiate
 from numpy.typing import NDArray
 
 from core.example import Example
@@ -24,10 +24,10 @@ from core.faults import InputFaults, fault
 from core.scores import required_fields
 from core.selection import find_lack
 from core.settings import Count, check
-from core.stages import file_sha256
-from data.scored import ENDINGS, iterate_unscored, write_score_rows
+from data.files import InputFile, Source
+from data.scored import ENDINGS, extra_types, iterate_unscored, write_score_rows
 from data.table_files import import_pyarrow
-from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically, readable_path
+from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
 from experiments.contracts import Outcome, Run, Table
 from experiments.tools.engines import Chunk, Engine
 
@@ -39,12 +39,12 @@ FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def output_file(path: str, given: str, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
+def output_file(path: str, given: Source, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it.
 
     Args:
         path: the output.
-        given: the input.
+        given: the input, or its path.
         endings: those that the name of the output may have; by default those of a file of scores.
         standard: whether `-` stands for standard output.
 
@@ -59,7 +59,7 @@ def output_file(path: str, given: str, endings: Sequence[str] = ENDINGS, standar
         raise InputFaults([f"output must be a regular file, found {special}{hint}"])
     if not file.name.lower().endswith(tuple(endings)):
         raise InputFaults([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
-    if file.resolve() == Path(given).resolve():
+    if file.resolve() in [each.resolve() for each in InputFile.of(given).files]:
         raise InputFaults([f"output and data.path must be different files, found {file} for both"])
     if not file.parent.is_dir():
         raise InputFaults([f"output must be in an existing folder, but there is no {file.parent}"])
@@ -76,26 +76,29 @@ class ScorableFile:
         ends: for each chunk, the number of examples up to its end.
         sha256: of the file's bytes.
         first: the first examples.
+        source: how the file is read.
     """
 
     path: Path
     ends: tuple[int, ...]
     sha256: str
     first: tuple[Example, ...]
+    source: InputFile
 
     def chunks(self, start: int) -> Iterator[Chunk]:
         """Reads the chunks from number `start` on, with the lines of their examples."""
-        located = iterate_unscored(self.path)
+        located = iterate_unscored(self.source)
         for i, (begin, end) in enumerate(pairwise((0, *self.ends))):
             chunk = list(islice(located, end - begin))
             if i >= start:
                 yield chunk
 
 
-def check_scorable(path: str, metric: Mapping[str, Any], chunk: int) -> ScorableFile:
+def check_scorable(data: Mapping[str, Any] | Source, metric: Mapping[str, Any], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for the configured metric before its models are loaded, and plans chunks.
 
-    A chunk has `chunk` examples, or more, so that one of them has the fields that the metric requires.
+    `data` is an input or its configuration. A chunk has `chunk` examples, or more, so that one of them has the fields
+    that the metric requires.
 
     Raises SettingFault for `chunk`; InputFaults, by file and line, for a faulty file, and if no example has these
     fields.
@@ -103,16 +106,17 @@ def check_scorable(path: str, metric: Mapping[str, Any], chunk: int) -> Scorable
     check(Count, chunk=chunk)
     target = get_object(metric["_target_"])
     requires = required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
+    source: InputFile = instantiate(data) if isinstance(data, Mapping) else InputFile.of(data)
     first: list[Example] = []
     ends, faults = [0], list[str]()
     rows, is_scorable = 0, False
-    for rows, (line, example) in enumerate(iterate_unscored(path), start=1):
+    for rows, (line, example) in enumerate(iterate_unscored(source), start=1):
         if rows <= FIRST:
             first.append(example)
         reason = find_lack(example, requires, "the metric")
         is_scorable = is_scorable or reason is None
         if reason is not None and len(ends) == 1 and not is_scorable and len(faults) < MOST_FAULTS:
-            faults.append(fault(path, line, f"{reason} for {example.id!r}"))
+            faults.append(fault(source.path, line, f"{reason} for {example.id!r}"))
         if is_scorable and rows - ends[-1] >= chunk:
             ends.append(rows)
             is_scorable = False
@@ -121,7 +125,7 @@ def check_scorable(path: str, metric: Mapping[str, Any], chunk: int) -> Scorable
     if len(ends) == 1:
         raise InputFaults(faults)
     ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
-    return ScorableFile(Path(path), tuple(ends[1:]), file_sha256(readable_path(Path(path))), tuple(first))
+    return ScorableFile(source.path, tuple(ends[1:]), source.sha256(), tuple(first), source)
 
 
 def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int) -> Outcome:
@@ -134,13 +138,13 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int
     """
     with redirect_stdout(sys.stderr) if output == STANDARD else nullcontext():  # libraries print
         with run.timed("loading"):
-            signature = engine.prepare(file.path)
+            signature = engine.prepare(file.source)
         with run.timed("scoring"):
             depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
             rows = run.stages.get("scores", depends, partial(score_chunks, run, file, engine), version=1) / ROWS
     found = read_rows(rows)
     if output != STANDARD:
-        write_score_rows(rows, output, list(found.values))
+        write_score_rows(rows, output, list(found.values), found.extra)
         meta = {"signature": signature, "aspects": list(found.values), "n": found.rows}
         meta |= {"unscored": found.unscored, "truncated": found.truncated}
         with open_atomically(output.with_name(f"{output.name}.meta.json")) as meta_file:
@@ -176,7 +180,7 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folder: Path) -> 
             log.info("%d of %d examples of %s are already scored", before, total, file.path)
         advance(before)
         began = logged = time.monotonic()
-        scored = engine.score(file.path, file.chunks(done))
+        scored = engine.score(file.source, file.chunks(done))
         for (begin, end), text in zip(pairwise((before, *file.ends[done:])), scored, strict=True):
             rows.write(text.encode())
             rows.flush()
@@ -205,27 +209,34 @@ def keep_finished(rows: IO[bytes], ends: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """The rows of a scored file: how many there are, could not be scored or lost tokens, and the scores by aspect."""
+    """The rows of a scored file: how many there are, could not be scored or lost tokens, and the scores by aspect.
+
+    `extra` has the types of the values that are passed on, by name.
+    """
 
     rows: int
     unscored: int
     truncated: int
     values: Mapping[str, NDArray[np.float64]]
+    extra: Mapping[str, type]
 
 
 def read_rows(rows: Path) -> ScoredRows:
     """Counts the rows of a file and collects their scores; a missing score is NaN."""
     count = unscored = truncated = 0
     numbers: dict[str, array[float]] = {}
+    extra: dict[str, type] = {}
     with rows.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             count += 1
             unscored += None in row["scores"].values()
             truncated += row["dropped_tokens"] > 0
+            extra_types(row, extra)
             for aspect, score in row["scores"].items():
                 numbers.setdefault(aspect, array("d")).append(math.nan if score is None else score)
-    return ScoredRows(count, unscored, truncated, {aspect: np.frombuffer(each) for aspect, each in numbers.items()})
+    values = {aspect: np.frombuffer(each) for aspect, each in numbers.items()}
+    return ScoredRows(count, unscored, truncated, values, extra)
 
 
 def first_rows(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> Table:

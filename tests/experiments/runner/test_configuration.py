@@ -56,7 +56,7 @@ def test_every_value_is_resolved() -> None:
     config = compose_run([*SCORE, "seed=7", "outputs=there"])
     assert (config.name, config.stages_dir) == ("score", "there/stages")
     assert config.run_dir.startswith("there/score/20")
-    assert config.experiment.file.path == "in.jsonl"
+    assert config.experiment.file.data.path == "in.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_results_name_their_recipe_or_the_one_that_their_data_has(
             ["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]],
             ["metric must be one name", "-m +exp=score metric=bleu,rouge_l", "metrics=[bleu,rouge_l]"],
         ),
-        ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
+        ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.columns"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
-        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE"]),
+        (["+exp=score"], ["metric=NAME, one of", "word_count", "output=VALUE"]),
         ([*SCORE[:-1], "output=${nope}"], ["nope"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
         ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
@@ -138,8 +138,8 @@ def test_targets_are_checked_against_their_signatures() -> None:
     with pytest.raises(SettingFault, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
         check_targets({"_target_": "baselines.nothing.X"}, "a")
     with pytest.raises(SettingFault, match="data needs path"):
-        check_targets({"_target_": "data.files.read_examples"}, "data")
-    check_targets({"_target_": "data.files.read_examples", "_partial_": True}, "data")
+        check_targets({"_target_": "data.scored.read_score_rows"}, "data")
+    check_targets({"_target_": "data.scored.read_score_rows", "_partial_": True}, "data")
 
 
 @dataclass(frozen=True)

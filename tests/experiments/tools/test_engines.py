@@ -12,6 +12,7 @@ import pytest
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import InputFaults, SettingFault
+from data.files import InputFile
 from experiments.tools import engines
 from experiments.tools.engines import LocalEngine, RayEngine
 
@@ -91,8 +92,10 @@ def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
 def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
     engine = LocalEngine(WordCount())
     examples = [Example(str(i), text="w " * (i + 1)) for i in range(3)]
-    assert engine.prepare(tmp_path / "in.jsonl").startswith("word_count|")
-    one, two = engine.score(tmp_path / "in.jsonl", [[(1, examples[0]), (2, examples[1])], [(3, examples[2])]])
+    assert engine.prepare(InputFile(tmp_path / "in.jsonl")).startswith("word_count|")
+    one, two = engine.score(
+        InputFile(tmp_path / "in.jsonl"), [[(1, examples[0]), (2, examples[1])], [(3, examples[2])]]
+    )
     assert [json.loads(line)["scores"]["quality"] for line in (one + two).splitlines()] == [1, 2, 3]
     assert len(one.splitlines()) == 2
 
@@ -173,4 +176,4 @@ def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
     exec(compile(METRICS, "dying_metrics", "exec"), namespace)
     engine = LocalEngine(namespace["Refusing"]())
     with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
-        list(engine.score(Path("in.jsonl"), [[(6, Example("a", text="x")), (7, Example("b", text="no"))]]))
+        list(engine.score(InputFile(Path("in.jsonl")), [[(6, Example("a", text="x")), (7, Example("b", text="no"))]]))
