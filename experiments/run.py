@@ -186,10 +186,8 @@ def experiment_text(settings: Sequence[str], folders: Sequence[Path], allow: Seq
     for place, found in list_settings(settings, folders, allow).items():
         lines += ["", f"{place.partition('/')[0]}={place.partition('/')[2]}" if "/" in place else "every experiment"]
         for key, (value, comment) in found.items():
-            shown = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix(
-                "...\n"
-            )
-            setting = f"  {key}={shown.strip()}"
+            shown = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).partition("\n")[0]
+            setting = f"  {key}={shown}"
             lines.append(f"{setting:<34}  {comment}".rstrip())
     return "\n".join(lines)
 

@@ -28,9 +28,7 @@ def packages() -> list[str]:
 
 
 def test_every_package_is_installed():
-    assert [*packages(), "configs"] == sorted(
-        TOOL["setuptools"]["packages"], key=lambda name: (name == "configs", name)
-    )
+    assert sorted([*packages(), "configs"]) == sorted(TOOL["setuptools"]["packages"])
 
 
 def test_every_data_file_is_installed():

@@ -12,7 +12,13 @@ from omegaconf import OmegaConf
 
 from core.faults import SettingFault
 from experiments.contracts import Outcome
-from experiments.runner.configuration import check_targets, complete_experiment, compose_run, expand_sweep
+from experiments.runner.configuration import (
+    check_targets,
+    complete_experiment,
+    compose_run,
+    expand_sweep,
+    list_settings,
+)
 from experiments.runner.execution import name_recipe
 from experiments.runner.listing import CONFIGS, descriptions, group_options
 
@@ -249,3 +255,15 @@ def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]
         read([*SCORE, f"chunk={value}"])
     assert len(str(found.value)) < 500
     assert "\n" not in str(found.value)
+
+
+def test_the_settings_of_an_experiment_have_values_and_comments() -> None:
+    found = list_settings(["+exp=audit_all", "texts=7", "seed=3"], [CONFIGS])
+    assert next(iter(found)) == "exp/audit_table"
+    assert found["exp/audit_all"]["texts"] == (7, "each is scored 29 times")
+    assert found["exp/audit_table"]["strengths"] == ([0.25, 0.5, 1], "shares of a text to damage")
+    assert found["metric/bleu"]["metrics.bleu.order"] == (4, "longest n-grams")
+    assert found["run"]["seed"][0] == 3
+    shown = [key for section in found.values() for key in section]
+    assert len(shown) == len(set(shown))
+    assert not [key for key in shown if key.startswith(("experiment.", "hydra.")) or "_target_" in key]
