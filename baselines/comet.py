@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ class Comet:
     Attributes:
         model: of unbabel-comet.
         checkpoint: its name and the start of its checksum, for the signature.
+        library: the version of unbabel-comet.
         references: whether the checkpoint reads references (not: CometKiwi).
         batch_size: texts at a time.
         gpus: how many it uses; 0 for none.
@@ -38,6 +40,7 @@ class Comet:
     )
     model: Any
     checkpoint: str
+    library: str
     references: bool = True
     batch_size: Count = 16
     gpus: int = 0
@@ -66,15 +69,16 @@ class Comet:
         if model.requires_references() and not references:
             raise SettingFault("metric.references must be true, because this checkpoint of COMET reads references")
         name = f"{path.parent.parent.name or path.name}:{file_sha256(path)[:16]}"
-        return cls(model, name, references, batch_size, 0 if device == "cpu" else 1)
+        return cls(model, name, version("unbabel-comet"), references, batch_size, 0 if device == "cpu" else 1)
 
     @property
     def signature(self) -> str:
         """One line: the metric, its checkpoint and versions."""
         return signature(
             "comet",
-            libraries=("unbabel-comet", *MODEL_LIBRARIES),
+            libraries=MODEL_LIBRARIES,
             checkpoint=self.checkpoint,
+            library=self.library,
             references=self.references,
         )
 

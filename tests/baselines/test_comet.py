@@ -3,43 +3,25 @@
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from baselines.comet import Comet
 from core.example import Example
 from core.faults import InputFaults, SettingFault
-
-
-class Model:
-    """Rates a translation by the share of its words that the reference, else the source, has."""
-
-    def __init__(self, reads_references: bool) -> None:
-        self.reads_references = reads_references
-
-    def requires_references(self) -> bool:
-        return self.reads_references
-
-    def predict(self, samples: list[dict[str, str]], batch_size: int, gpus: int, progress_bar: bool) -> Any:
-        assert (batch_size, gpus, progress_bar) == (16, 0, False)
-        assert all(set(sample) == {"src", "mt"} | ({"ref"} if self.reads_references else set()) for sample in samples)
-        words = [sample["mt"].split() for sample in samples]
-        others = [sample.get("ref", sample["src"]).split() for sample in samples]
-        scores = [sum(word in other for word in ours) / len(ours) for ours, other in zip(words, others, strict=True)]
-        return SimpleNamespace(scores=scores, system_score=sum(scores) / len(scores))
+from tests.toy_models import ToyComet
 
 
 @pytest.fixture
 def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of a model; its name says whether the model reads references."""
 
-    def load(path: str, local_files_only: bool) -> Model:
+    def load(path: str, local_files_only: bool) -> ToyComet:
         assert local_files_only
-        return Model("kiwi" not in path)
+        return ToyComet("kiwi" not in path)
 
     monkeypatch.setitem(sys.modules, "comet", SimpleNamespace(load_from_checkpoint=load))
-    monkeypatch.setattr("core.signature.version", lambda library: "1")
+    monkeypatch.setattr("baselines.comet.version", lambda library: "1")
     path = tmp_path / "wmt22/checkpoints/model.ckpt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"weights")
