@@ -9,11 +9,12 @@ import io
 import json
 import math
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -24,12 +25,22 @@ from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.scores import Scores
 from core.settings import Number
-from data.files import FORMS, SCORE, iterate_examples, read_objects
+from data.columns import OUTPUT, SCORE
+from data.files import (
+    FORMS,
+    InputFile,
+    Source,
+    gather_columns,
+    iterate_examples,
+    parse_cells,
+    read_objects,
+)
 from data.records import Identified, List, Record, String, Text, check_records, list_problems, require_none
-from data.table_files import DELIMITERS, row_writer, write_parquet
+from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
 from data.text_files import form_of, temporary_path
 from meta_eval.scored_set import ScoredSet
 
+ROW_KEYS = frozenset({"id", "scores", *OUTPUT})
 Outputs = Path | str | Sequence[Path | str]  # one file of scores, or several with a part of the examples each
 ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
 
@@ -45,11 +56,13 @@ class ScoredFile(ScoredSet):
         lines: the line number of each example.
         raters: the ratings of each person by aspect, of shape (raters, n); a missing rating is NaN. Only aspects with
             lists of ratings are here.
+        source: how the file is read.
     """
 
     path: Path
     lines: tuple[int, ...]
     raters: Mapping[str, NDArray[np.float64]]
+    source: InputFile | None = None
 
 
 class ScoreRow(Identified):
@@ -71,26 +84,23 @@ class MetaRecord(Record):
     signature: Text
 
 
-def read_scored(
-    path: Path | str,
-    scores: Mapping[str, Outputs] | None = None,
-    records: Sequence[Mapping[str, Any]] | None = None,
-) -> ScoredFile:
-    """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
+def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None = None, **settings: Any) -> ScoredFile:
+    """Reads a file of examples whose lines may have `scores`, from metric to number or null.
 
     A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
     then a list with one number or null per person, in the same order on every line.
 
     Args:
-        path: the file.
+        path: the file, or an InputFile.
         scores: files with more scores by name (`add_outputs`).
-        records: objects in memory with the keys of a line, in place of the file.
+        settings: of `InputFile.of`, such as `columns`.
 
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
-    path = Path(path)
+    file = InputFile.of(path, **settings)
+    path = file.path
     by_line: dict[int, ScoreRecord] = {}
-    located = tuple(iterate_examples(path, take=lambda line, record: _take(record, line, by_line), records=records))
+    located = tuple(iterate_examples(file, take=lambda line, record: _take(record, line, by_line)))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
@@ -98,7 +108,9 @@ def read_scored(
         column = [by_line[line].scores.get(name) for line in lines]
         found[name] = mark_missing(column, f"{name}|scores in {path.name}")
     raters = _raters(path, {line: by_line[line].ratings for line in lines})
-    return add_outputs(ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters), scores or {})
+    return add_outputs(
+        ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters, source=file), scores or {}
+    )
 
 
 def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
@@ -126,7 +138,7 @@ def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature
     return Scores({"score": column}, signature, reasons)
 
 
-def iterate_unscored(path: Path | str) -> Iterator[tuple[int, Example]]:
+def iterate_unscored(path: Source) -> Iterator[tuple[int, Example]]:
     """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
     return iterate_examples(path, take=lambda line, record: _take(record, line, {}))
 
@@ -226,8 +238,8 @@ def _read_signature(file: Path) -> str | None:
 def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
     """One record per example, in their order.
 
-    A record has `id`, `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
-    `explanation` if the metric gives one.
+    A record has `id`, what the line of the example held besides its fields, `scores` (aspect -> number, or null),
+    `dropped_tokens`, `reason` if a score is null, and `explanation` if the metric gives one.
 
     Raises ValueError if the numbers of examples and scores differ.
     """
@@ -237,6 +249,7 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
         numbers = {aspect: float(values[i]) for aspect, values in scores.values.items()}
         record: dict[str, Any] = {
             "id": example.id,
+            **example.extra,
             "scores": {aspect: None if math.isnan(number) else number for aspect, number in numbers.items()},
             "dropped_tokens": scores.dropped_tokens[i],
         }
@@ -260,7 +273,7 @@ def join_records(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any
     records = list(by_metric.values())
     if len(records) == 1:
         return records[0]
-    joined: dict[str, Any] = {"id": records[0]["id"]}
+    joined = {name: value for name, value in records[0].items() if name not in ROW_KEYS or name == "id"}
     joined["scores"] = {
         join_name(name, aspect, record["scores"]): score
         for name, record in by_metric.items()
@@ -290,12 +303,17 @@ def read_kept_scores(rows: Path, signature: str) -> Scores:
     return Scores(values, signature, reasons, [record["dropped_tokens"] for record in records], explanations)
 
 
-def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
-    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole."""
+def write_score_rows(
+    rows: Path, path: Path, aspects: Sequence[str], extra: Mapping[str, type] = MappingProxyType({})
+) -> None:
+    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole.
+
+    `extra` has the type of the values of each name that was passed on (`extra_types`).
+    """
     form = form_of(path, FORMS)
     with temporary_path(path) as aside:
         if form == ".parquet":
-            write_parquet(rows, aside, list(aspects))
+            write_parquet(rows, aside, aspects, extra)
             return
         with rows.open("rb") as source, _open_to_write(aside, path.suffix.lower() == ".gz") as target:
             if form == ".jsonl":
@@ -303,9 +321,9 @@ def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
             else:
                 text = io.TextIOWrapper(target, encoding="utf-8", newline="", write_through=True)
                 write = row_writer(text, DELIMITERS[form])
-                write(["id", *(f"{SCORE}{aspect}" for aspect in aspects), "dropped_tokens", "reason", "explanation"])
+                write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
                 for line in source:
-                    write(_cells(json.loads(line), aspects))
+                    write(_cells(json.loads(line), aspects, extra))
                 text.detach()
 
 
@@ -319,10 +337,20 @@ def _open_to_write(path: Path, zipped: bool) -> Iterator[IO[bytes] | gzip.GzipFi
             yield compressed
 
 
-def _cells(row: Mapping[str, Any], aspects: Sequence[str]) -> list[Any]:
-    explanation = json.dumps(row["explanation"], ensure_ascii=False) if "explanation" in row else None
+def _cells(row: Mapping[str, Any], aspects: Sequence[str], extra: Iterable[str]) -> list[Any]:
     scores = [row["scores"].get(aspect) for aspect in aspects]
-    return [row["id"], *scores, row["dropped_tokens"], row.get("reason"), explanation]
+    before, after = ([to_cell(row.get(name)) for name in names] for names in (extra, OUTPUT))
+    return [row["id"], *before, *scores, *after]
+
+
+def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
+    """Adds the names that a row passes on to `known`, with the type of their values; `object` for several types."""
+    if len(row) > 3 and (others := row.keys() - ROW_KEYS):
+        for name in [name for name in row if name in others]:
+            value = row[name]
+            kind = object if isinstance(value, int) and abs(value) >= 2**63 else type(value)
+            if value is not None and known.setdefault(name, kind) is not kind:
+                known[name] = object
 
 
 def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]:
@@ -330,7 +358,19 @@ def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]
 
     Raises InputFaults if the file is missing or empty, and for another suffix.
     """
-    return check_records(path, read_objects(path, faults, _check_header), ScoreRow, faults)
+    file = InputFile.of(path)
+    is_table = form_of(path, FORMS) in DELIMITERS
+    located = read_objects(file, faults, _check_header)
+    return check_records(path, (_to_row(each) for each in located) if is_table else located, ScoreRow, faults)
+
+
+def _to_row(located: tuple[int, dict[str, Any]]) -> tuple[int, dict[str, Any]]:
+    """The id and the scores in the cells of a row."""
+    line, cells = located
+    row = {name: cell for name, cell in cells.items() if name == "id" or name.startswith(SCORE)}
+    parse_cells(row)
+    gather_columns(row, SCORE, "scores")
+    return line, row
 
 
 def _check_header(header: list[str]) -> tuple[list[str], bool]:

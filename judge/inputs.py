@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value, printable
 from core.scores import Scores
-from data.files import FORMS
+from data.files import FORMS, InputFile
 from data.records import check_id
 from data.scored import Outputs, ScoredFile, add_outputs, mark_missing, read_scored
 from meta_eval.scored_set import ScoredSet
@@ -60,7 +60,7 @@ def read(
         if rows and all(isinstance(row, Example) for row in rows):
             found = add_outputs(_number_examples(_add_references(rows, references)), files)
         else:
-            found = read_scored(GIVEN, files, _add_references(rows, references))
+            found = read_scored(InputFile(GIVEN, records=_add_references(rows, references)), files)
     numbers = {name: _to_scores(name, each, len(found)) for name, each in given.items() if name not in files}
     if twice := [name for name in numbers if name in found.scores]:
         raise SettingFault(f"a metric must have one score, but {twice[0]} is in the examples too")

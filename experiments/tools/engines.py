@@ -22,9 +22,9 @@ from core.example import Example
 from core.faults import ExampleFaults, InputFaults, SettingFault
 from core.scores import CorpusMetric, Metric
 from core.settings import Count, NonNegative, check
-from data.files import json_line
+from data.files import InputFile, json_line
 from data.scored import iterate_unscored, score_records
-from data.text_files import longest_line, readable_path, set_longest_line
+from data.text_files import longest_line, set_longest_line
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
@@ -36,11 +36,11 @@ PROBE = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver
 class Engine(Protocol):
     """Scores chunks in their order."""
 
-    def prepare(self, file: Path) -> dict[str, str]:
+    def prepare(self, file: InputFile) -> dict[str, str]:
         """Prepares the metrics for a file; returns the signature of the scores of each."""
         ...
 
-    def score(self, file: Path, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         """By metric the rows of each part as lines of JSON. Raises InputFaults for examples that a metric refuses."""
         ...
 
@@ -54,7 +54,7 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
         raise faults.located(file, [line for line, _ in chunk]) from None
 
 
-def prepare(metrics: Mapping[str, Metric], file: Path) -> dict[str, Metric]:
+def prepare(metrics: Mapping[str, Metric], file: InputFile) -> dict[str, Metric]:
     """Prepares metrics for a file: a metric that needs a corpus uses the file as its corpus."""
     return {
         name: metric.with_corpus(example for _, example in iterate_unscored(file))
@@ -70,13 +70,13 @@ class LocalEngine:
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
         self.metrics = dict(metrics)
 
-    def prepare(self, file: Path) -> dict[str, str]:
+    def prepare(self, file: InputFile) -> dict[str, str]:
         self.metrics = prepare(self.metrics, file)
         return {name: metric.signature for name, metric in self.metrics.items()}
 
-    def score(self, file: Path, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         for chunk, names in parts:
-            yield {name: score_chunk(self.metrics[name], file, chunk) for name in names}
+            yield {name: score_chunk(self.metrics[name], file.path, chunk) for name in names}
 
 
 class RayEngine:
@@ -131,11 +131,11 @@ class RayEngine:
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
 
-    def prepare(self, file: Path) -> dict[str, str]:
+    def prepare(self, file: InputFile) -> dict[str, str]:
         ask = self.ray.remote(**self.resources)(_ask_signatures)
-        return self.ray.get(ask.remote(self.metrics, str(readable_path(file).resolve()), longest_line()))
+        return self.ray.get(ask.remote(self.metrics, file.resolve(), longest_line()))
 
-    def score(self, file: Path, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
         rows = [
             {"chunk": json.dumps([[line, asdict(example)] for line, example in chunk]), "metrics": json.dumps(names)}
             for chunk, names in parts
@@ -144,7 +144,7 @@ class RayEngine:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metrics, str(readable_path(file).resolve()), str(file), longest_line()),
+            fn_constructor_args=(self.metrics, file.resolve(), str(file.path), longest_line()),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -164,9 +164,9 @@ class RayEngine:
 class ScoringActor:
     """Holds metrics and scores chunks of a file, which messages call `name`; a line has `longest` bytes at most."""
 
-    def __init__(self, metrics: Mapping[str, Any], file: str, name: str, longest: int) -> None:
+    def __init__(self, metrics: Mapping[str, Any], file: InputFile, name: str, longest: int) -> None:
         set_longest_line(longest)
-        self.metrics, self.name = prepare(_build(metrics), Path(file)), Path(name)
+        self.metrics, self.name = prepare(_build(metrics), file), Path(name)
 
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
         chunk = [(line, Example(**fields)) for line, fields in json.loads(row["chunk"])]
@@ -181,9 +181,9 @@ def _build(metrics: Mapping[str, Any]) -> dict[str, Metric]:
     return {name: instantiate(config) for name, config in metrics.items()}
 
 
-def _ask_signatures(metrics: Mapping[str, Any], file: str, longest: int) -> dict[str, str]:
+def _ask_signatures(metrics: Mapping[str, Any], file: InputFile, longest: int) -> dict[str, str]:
     set_longest_line(longest)
-    return LocalEngine(_build(metrics)).prepare(Path(file))
+    return LocalEngine(_build(metrics)).prepare(file)
 
 
 def check_port(address: str) -> None:

@@ -9,10 +9,8 @@ from typing import TypeVar
 
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import CorpusMetric, Metric, Scores
-from core.stages import file_sha256
-from data.files import json_line
+from data.files import InputFile, json_line
 from data.scored import ScoredFile, read_kept_scores, score_records
-from data.text_files import readable_path
 from experiments.contracts import Run
 from judge.scoring import score_all
 from meta_eval.intervals import Resampling
@@ -54,7 +52,7 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
     Raises InputFaults by file and line.
     """
     found = dict(file.scores)
-    sha256 = file_sha256(readable_path(file.path)) if metrics else ""
+    sha256 = (file.source or InputFile(file.path)).sha256() if metrics else ""
     for name, metric in metrics.items():
         with run.timed(f"scoring {name}"):
             prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric

@@ -23,11 +23,10 @@ from core.faults import InputFaults, fault
 from core.scores import Field, required_fields
 from core.selection import find_lack
 from core.settings import Count, check
-from core.stages import file_sha256
-from data.files import json_line
-from data.scored import ENDINGS, iterate_unscored, join_records, write_score_rows
+from data.files import InputFile, Source, json_line
+from data.scored import ENDINGS, extra_types, iterate_unscored, join_records, write_score_rows
 from data.table_files import import_pyarrow
-from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically, readable_path
+from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
 from experiments.contracts import Outcome, Run
 from experiments.tools.engines import Chunk, Engine
 from experiments.tools.metric_scores import ROWS, STAGE, VERSION
@@ -39,12 +38,12 @@ JOINED = "scores.jsonl"  # of the run folder
 LOG_INTERVAL = 30  # seconds between progress messages
 
 
-def output_file(path: str, given: str, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
+def output_file(path: str, given: Source, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
     """Checks the output path before a model is loaded, and returns it.
 
     Args:
         path: the output.
-        given: the input.
+        given: the input, or its path.
         endings: those that the name of the output may have; by default those of a file of scores.
         standard: whether `-` stands for standard output.
 
@@ -59,7 +58,7 @@ def output_file(path: str, given: str, endings: Sequence[str] = ENDINGS, standar
         raise InputFaults([f"output must be a regular file, found {special}{hint}"])
     if not file.name.lower().endswith(tuple(endings)):
         raise InputFaults([f"output must end in one of {', '.join(endings)}, found {file.name}{hint}"])
-    if file.resolve() == Path(given).resolve():
+    if file.resolve() in [each.resolve() for each in InputFile.of(given).files]:
         raise InputFaults([f"output and data.path must be different files, found {file} for both"])
     if not file.parent.is_dir():
         raise InputFaults([f"output must be in an existing folder, but there is no {file.parent}"])
@@ -76,23 +75,25 @@ class ScorableFile:
         ends: for each chunk, the number of examples up to its end.
         sha256: of the file's bytes.
         first: the first examples.
+        source: how the file is read.
     """
 
     path: Path
     ends: tuple[int, ...]
     sha256: str
     first: tuple[Example, ...]
+    source: InputFile
 
     def chunks(self, start: int) -> Iterator[Chunk]:
         """Reads the chunks from number `start` on, with the lines of their examples."""
-        located = iterate_unscored(self.path)
+        located = iterate_unscored(self.source)
         for i, (begin, end) in enumerate(pairwise((0, *self.ends))):
             chunk = list(islice(located, end - begin))
             if i >= start:
                 yield chunk
 
 
-def check_scorable(path: str, metrics: Mapping[str, Mapping[str, Any]], chunk: int) -> ScorableFile:
+def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk: int) -> ScorableFile:
     """Reads a whole file, checks it for the configured metrics before their models are loaded, and plans chunks.
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
@@ -101,19 +102,20 @@ def check_scorable(path: str, metrics: Mapping[str, Mapping[str, Any]], chunk: i
     metric whose fields no example has.
     """
     check(Count, chunk=chunk)
+    source = InputFile.of(data)
     requires = {name: _find_required(config) for name, config in metrics.items()}
     called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
     first: list[Example] = []
     ends, faults = [0], dict[str, list[str]]({name: [] for name in metrics})
     rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
-    for rows, (line, example) in enumerate(iterate_unscored(path), start=1):
+    for rows, (line, example) in enumerate(iterate_unscored(source), start=1):
         if rows <= FIRST:
             first.append(example)
         for name in [name for name in metrics if name in waiting]:
             if (reason := find_lack(example, requires[name], called[name])) is None:
                 waiting.remove(name)
             elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
-                faults[name].append(fault(path, line, f"{reason} for {example.id!r}"))
+                faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}"))
         if not waiting and rows - ends[-1] >= chunk:
             ends.append(rows)
             waiting = set(metrics)
@@ -122,7 +124,7 @@ def check_scorable(path: str, metrics: Mapping[str, Mapping[str, Any]], chunk: i
     if len(ends) == 1:
         raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
     ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
-    return ScorableFile(Path(path), tuple(ends[1:]), file_sha256(readable_path(Path(path))), tuple(first))
+    return ScorableFile(source.path, tuple(ends[1:]), source.sha256(), tuple(first), source)
 
 
 def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:
@@ -141,7 +143,7 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
     """
     with redirect_stdout(sys.stderr) if output == STANDARD else nullcontext():  # libraries print
         with run.timed("loading"):
-            signatures = engine.prepare(file.path)
+            signatures = engine.prepare(file.source)
         with run.timed("scoring"):
             names = list(signatures)
             depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
@@ -153,7 +155,7 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
     rows = join_rows(dict(zip(names, kept, strict=True)), run.folder / JOINED)
     found = read_rows(rows)
     if output != STANDARD:
-        write_score_rows(rows, output, list(found.values))
+        write_score_rows(rows, output, list(found.values), found.extra)
         (run.folder / JOINED).unlink(missing_ok=True)
         meta = {"signature": join_signatures(signatures), "signatures": signatures, "aspects": list(found.values)}
         meta |= {"n": found.rows, "unscored": found.unscored, "truncated": found.truncated}
@@ -191,7 +193,7 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[
         parts = (
             (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
         )
-        scored = engine.score(file.path, parts)
+        scored = engine.score(file.source, parts)
         for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
             for name, text in found.items():
                 rows[name].write(text.encode())
@@ -233,24 +235,31 @@ def keep_finished(rows: IO[bytes], ends: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """The rows of a scored file: how many there are, could not be scored or lost tokens, and the scores by aspect."""
+    """The rows of a scored file: how many there are, could not be scored or lost tokens, and the scores by aspect.
+
+    `extra` has the types of the values that are passed on, by name.
+    """
 
     rows: int
     unscored: int
     truncated: int
     values: Mapping[str, NDArray[np.float64]]
+    extra: Mapping[str, type]
 
 
 def read_rows(rows: Path) -> ScoredRows:
     """Counts the rows of a file and collects their scores; a missing score is NaN."""
     count = unscored = truncated = 0
     numbers: dict[str, array[float]] = {}
+    extra: dict[str, type] = {}
     with rows.open(encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             count += 1
             unscored += None in row["scores"].values()
             truncated += row["dropped_tokens"] > 0
+            extra_types(row, extra)
             for aspect, score in row["scores"].items():
                 numbers.setdefault(aspect, array("d")).append(math.nan if score is None else score)
-    return ScoredRows(count, unscored, truncated, {aspect: np.frombuffer(each) for aspect, each in numbers.items()})
+    values = {aspect: np.frombuffer(each) for aspect, each in numbers.items()}
+    return ScoredRows(count, unscored, truncated, values, extra)

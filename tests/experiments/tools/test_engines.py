@@ -12,6 +12,7 @@ import pytest
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import InputFaults, SettingFault
+from data.files import InputFile
 from experiments.tools import engines
 from experiments.tools.engines import LocalEngine, RayEngine
 
@@ -91,9 +92,9 @@ def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
 def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
     engine = LocalEngine({"words": WordCount()})
     examples = [Example(str(i), text="w " * (i + 1)) for i in range(3)]
-    assert engine.prepare(tmp_path / "in.jsonl") == {"words": WordCount().signature}
+    assert engine.prepare(InputFile(tmp_path / "in.jsonl")) == {"words": WordCount().signature}
     parts = [([(1, examples[0]), (2, examples[1])], ["words"]), ([(3, examples[2])], ["words"])]
-    one, two = (found["words"] for found in engine.score(tmp_path / "in.jsonl", parts))
+    one, two = (found["words"] for found in engine.score(InputFile(tmp_path / "in.jsonl"), parts))
     assert [json.loads(line)["scores"]["quality"] for line in (one + two).splitlines()] == [1, 2, 3]
     assert len(one.splitlines()) == 2
 
@@ -174,4 +175,8 @@ def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
     exec(compile(METRICS, "dying_metrics", "exec"), namespace)
     engine = LocalEngine({"m": namespace["Refusing"]()})
     with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
-        list(engine.score(Path("in.jsonl"), [([(6, Example("a", text="x")), (7, Example("b", text="no"))], ["m"])]))
+        list(
+            engine.score(
+                InputFile(Path("in.jsonl")), [([(6, Example("a", text="x")), (7, Example("b", text="no"))], ["m"])]
+            )
+        )

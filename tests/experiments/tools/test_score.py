@@ -363,11 +363,11 @@ def test_a_file_that_can_be_compared_can_be_scored(run_here: Here, tmp_path: Pat
 def test_one_unwanted_key_does_not_flood_the_terminal(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "{i}", "note": 1}}\n' for i in range(1000)))
+    (tmp_path / "in.jsonl").write_text("".join(f'{{"text": "{i}", "lable": 1}}\n' for i in range(1000)))
     assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl") == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("in.jsonl:1: keys must be among id, text")
-    assert line.endswith('found "note" (the first of 1,000 lines with this fault: 1, 2, 3, 4, 5, …)')
+    assert line.startswith('in.jsonl:1: "lable" is no field (did you mean "label"?)')
+    assert line.endswith("passes it on (the first of 1,000 lines with this fault: 1, 2, 3, 4, 5, …)")
 
 
 def test_the_longest_line_is_a_setting(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
