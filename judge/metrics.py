@@ -84,8 +84,7 @@ def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[st
     if unknown := [key for key in settings if key not in known]:
         close = similar_names(unknown[0], known)
         similar = f" (did you mean {' or '.join(close)}?)" if close else ""
-        allowed = ", ".join(known) or "it has none"
-        raise SettingFault(f"{unknown[0]} is not a setting of {name}{similar}; allowed: {allowed}")
+        raise SettingFault(f"{unknown[0]} is not a setting of {name}{similar}; allowed: {', '.join(known) or 'none'}")
     found = {**config, **settings}
     for key, default in config.items():
         if isinstance(default, Mapping) and "_target_" in default and isinstance(found[key], Mapping):

@@ -62,7 +62,6 @@ def test_settings_of_inner_objects_change_one_by_one() -> None:
         ("cdm", {}, "did you mean cdm_discriminative or cdm_generative?"),
         ("blue", {}, "did you mean bleu"),
         ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: lowercase, order, "),
-        ("word_count", {"n": 2}, "n is not a setting of word_count; allowed: it has none"),
         ("mars", {"masking": {"nuon": 2}}, "nuon is not a setting of mars.masking (did you mean noun?)"),
         ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
         ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),

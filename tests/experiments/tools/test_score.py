@@ -433,6 +433,7 @@ READ: dict[str, tuple[Field, ...]] = {
     "bartscore": ("context",),
     "cdm_discriminative": ("turns",),
     "cdm_generative": ("turns",),
+    "comet": ("context", "references"),
     "ctrleval": ("prefix", "label"),
     "discriminator": (),
     "discriminator_label": ("label",),
