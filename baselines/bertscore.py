@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from bert_score import BERTScorer
 from bert_score.utils import model2layers
+from numpy.typing import NDArray
 from transformers import AutoConfig
 
 from core.example import Example
@@ -24,6 +25,8 @@ from models.windows import CutTruncation, refuse_cut
 log = logging.getLogger(__name__)
 
 Part = Literal["precision", "recall", "f1"]
+USUAL = "roberta-large"  # the model of most published figures
+UNKNOWN_SHARE = 0.1  # of tokens, from which a warning says that the tokenizer cannot spell the language
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
@@ -31,7 +34,8 @@ PARTS: tuple[Part, ...] = get_args(Part)
 class BertScore:
     """Precision, recall or F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
-    With several references the best one counts for each of the three, as in bert-score. A blank text scores 0.
+    With several references the best one counts for each of the three, as in bert-score. A blank text scores 0. An
+    explanation has the share of unknown tokens where there are any.
 
     Attributes:
         scorer: bert-score's object with its model.
@@ -80,7 +84,10 @@ class BertScore:
         max_length = readable_tokens(config, scorer._tokenizer)
         scorer._tokenizer.model_max_length = max_length  # where the library cuts; some tokenizers state no limit
         scorer._tokenizer.split_special_tokens = True  # "[SEP]" in a text is plain text
-        return cls(scorer, model, layers, max_length, **settings)
+        name = "all-MiniLM-L6-v2" if model == "offline" else model
+        if name != USUAL:
+            log.warning("bertscore reads %s, not %s: its scores are not those of most papers", name, USUAL)
+        return cls(scorer, name, layers, max_length, **settings)
 
     @cached_property
     def identity(self) -> str:
@@ -111,24 +118,40 @@ class BertScore:
     def _score(self, examples: Sequence[Example]) -> Scores:
         texts = [example.full_text for example in examples]
         references = [references_of(example) for example in examples]
-        dropped = self._dropped(texts, references)
+        dropped, unknown = self._read_tokens(texts, references)
         matched = np.zeros((len(examples), len(PARTS)))
         if at := [i for i, text in enumerate(texts) if text.strip()]:  # the library cannot read a blank text
             others = [references[i] for i in at]
             found = self.scorer.score([texts[i] for i in at], others, batch_size=self.batch_size)
             matched[at] = np.stack([part.numpy() for part in found], axis=1)
         explanations = [{str(part): float(value) for part, value in zip(PARTS, row, strict=True)} for row in matched]
+        for i in np.flatnonzero(unknown):
+            explanations[i]["unknown_tokens"] = float(unknown[i])
         quality = matched[:, PARTS.index(self.part)]
         return Scores({"quality": quality}, self.signature, (), dropped, explanations)
 
-    def _dropped(self, texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
-        """Per example, the tokens cut from its text and references; ExampleFaults with `error` where some are."""
+    def _read_tokens(
+        self, texts: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> tuple[list[int], NDArray[np.float64]]:
+        """Per example, the tokens cut from its text and references, and the share that the tokenizer does not know.
+
+        Raises ExampleFaults with `error` where some are cut.
+        """
         together = [[text.strip(), *map(str.strip, others)] for text, others in zip(texts, references, strict=True)]
         flat = [text for several in together for text in several]
-        ids = iter(self.scorer._tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
-        dropped = [sum(max(0, len(next(ids)) - self.max_length) for _ in several) for several in together]
+        tokenizer = self.scorer._tokenizer
+        rows = iter(tokenizer(flat, truncation=False, verbose=False)["input_ids"] if flat else [])
+        ids = [[next(rows) for _ in several] for several in together]
+        dropped = [sum(max(0, len(row) - self.max_length) for row in several) for several in ids]
+        lost, read = (
+            np.array([sum(map(count, several)) for several in ids], np.float64)
+            for count in (lambda row: row.count(tokenizer.unk_token_id), len)
+        )
+        if lost.sum() > UNKNOWN_SHARE * read.sum():
+            share = lost.sum() / read.sum()
+            log.warning("%s cannot spell %.0f %% of the tokens: take a model of this language", self.model, 100 * share)
         rule = f"{self.model} reads {self.max_length} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
         if any(dropped):
             log.warning("%d of %d examples lost tokens to %s", sum(map(bool, dropped)), len(dropped), self.model)
-        return dropped
+        return dropped, lost / np.maximum(read, 1)

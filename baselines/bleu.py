@@ -11,6 +11,7 @@ from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.settings import Count, checked_dataclass
 from core.signature import signature
+from data.words import Tokens, space_words
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 
@@ -27,6 +28,7 @@ class Bleu:
         smoothing: sacrebleu's methods for precisions of 0; `exp` halves for each further order without a match. A text
             shorter than `order` is judged by the orders that it has (effective order).
         tokenizer: a tokenizer of sacrebleu: 13a, intl, char, zh ...
+        tokens: how 13a and intl split scripts without blanks (`data.words.Tokens`).
         lowercase: whether case is ignored.
     """
 
@@ -34,6 +36,7 @@ class Bleu:
     order: Count = 4
     smoothing: Smoothing = "exp"
     tokenizer: str = "13a"
+    tokens: Tokens = "auto"
     lowercase: bool = False
 
     def __post_init__(self) -> None:
@@ -63,14 +66,19 @@ class Bleu:
             libraries=("sacrebleu",),
             smoothing=self.smoothing,
             tokenizer=self.tokenizer,
+            tokens=self._tokens,
             lowercase=self.lowercase,
         )
 
     def score(self, examples: Sequence[Example]) -> Scores:
         """The aspect `quality`; NaN without references. Raises ExampleFaults where no example has any."""
-        return score_against_references(
-            examples,
-            self.name,
-            self.signature,
-            lambda text, references: self._scorer.sentence_score(text, references).score / 100,
-        )
+
+        def rate(text: str, references: list[str]) -> float:
+            text, *references = space_words([text, *references], self._tokens)
+            return self._scorer.sentence_score(text, references).score / 100
+
+        return score_against_references(examples, self.name, self.signature, rate)
+
+    @property
+    def _tokens(self) -> Tokens:
+        return self.tokens if self.tokenizer in ("13a", "intl") else "library"

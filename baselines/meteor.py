@@ -15,7 +15,7 @@ from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.settings import checked_dataclass
 from core.signature import signature
-from data.words import RUNS_AND_MARKS
+from data.words import RUNS_AND_MARKS, Tokens, space_words
 
 
 class NoSynonyms:
@@ -52,12 +52,14 @@ class Meteor:
     Attributes:
         synonyms: whether words are also matched by WordNet, as published; None: where this machine has it. The
             signature says which.
+        tokens: how scripts without blanks are split (`data.words.Tokens`).
 
     Raises InputFaults where WordNet is asked for and missing.
     """
 
     requires = fields("references")
     synonyms: bool | None = None
+    tokens: Tokens = "auto"
 
     def __post_init__(self) -> None:
         if self.synonyms and not has_wordnet():
@@ -68,7 +70,9 @@ class Meteor:
     def signature(self) -> str:
         """One line: the metric, its settings and versions."""
         version = wordnet.get_version() if self._has_synonyms else None
-        return signature("meteor", libraries=("nltk",), synonyms=self._has_synonyms, wordnet=version)
+        return signature(
+            "meteor", libraries=("nltk",), synonyms=self._has_synonyms, tokens=self.tokens, wordnet=version
+        )
 
     @property
     def _has_synonyms(self) -> bool:
@@ -79,6 +83,7 @@ class Meteor:
         source: Any = wordnet if self._has_synonyms else NoSynonyms()
 
         def rate(text: str, references: list[str]) -> float:
-            return meteor_score([tokenize(reference) for reference in references], tokenize(text), wordnet=source)
+            ours, *theirs = map(tokenize, space_words([text, *references], self.tokens))
+            return meteor_score(theirs, ours, wordnet=source)
 
         return score_against_references(examples, "meteor", self.signature, rate)

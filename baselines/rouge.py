@@ -12,22 +12,24 @@ from core.scores import Scores, fields
 from core.selection import score_against_references
 from core.settings import checked_dataclass
 from core.signature import signature
-from data.words import ROUGE_UNICODE
+from data.words import ROUGE_UNICODE, Tokens, are_unspaced, space_words
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
-Tokens = Literal["ascii", "unicode"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
 
 
 class UnicodeTokenizer(Tokenizer):
-    """Words of any script in lower case; Chinese characters and kana one by one."""
+    """Words of any script in lower case."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens: Tokens = tokens
 
     def tokenize(self, text: str) -> list[str]:
         """
-        >>> UnicodeTokenizer().tokenize("Où est 明月?")
+        >>> UnicodeTokenizer("characters").tokenize("Où est 明月?")
         ['où', 'est', '明', '月']
         """
-        return ROUGE_UNICODE.findall(text.lower())
+        return ROUGE_UNICODE.findall(space_words([text.lower()], self.tokens)[0])
 
 
 @checked_dataclass
@@ -38,32 +40,38 @@ class Rouge:
 
     Attributes:
         kind: rouge1, rouge2, rougeL, or rougeLsum (line by line).
-        stemmer: words are compared by their Porter stems (with `ascii`).
-        tokens: `ascii`, the tokenizer of rouge-score, which sees only a-z and 0-9; `unicode` for other scripts.
+        stemmer: words are compared by their Porter stems, by the tokenizer of rouge-score.
+        tokens: `library`: the tokenizer of rouge-score, which sees only a-z and 0-9. `characters` and `jieba`: words of
+            any script, and how scripts without blanks are split. `auto`: characters where most letters of text and
+            references are of such a script, else as the library.
     """
 
     requires = fields("references")
     kind: Kind = "rougeL"
     stemmer: bool = True
-    tokens: Tokens = "ascii"
+    tokens: Tokens = "auto"
 
     @property
     def name(self) -> str:
         return NAMES[self.kind]
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return DefaultTokenizer(self.stemmer) if self.tokens == "ascii" else UnicodeTokenizer()
+    def _library(self) -> RougeScorer:
+        return RougeScorer([self.kind], tokenizer=DefaultTokenizer(self.stemmer))
 
     @cached_property
-    def _scorer(self) -> RougeScorer:
-        return RougeScorer([self.kind], tokenizer=self._tokenizer)
+    def _unicode(self) -> RougeScorer:
+        tokens = "characters" if self.tokens == "auto" else self.tokens
+        return RougeScorer([self.kind], tokenizer=UnicodeTokenizer(tokens))
 
     @property
     def signature(self) -> str:
         """One line: the metric, its settings and versions."""
         return signature(
-            self.name, libraries=("rouge-score",), stemmer=self.stemmer and self.tokens == "ascii", tokens=self.tokens
+            self.name,
+            libraries=("rouge-score",),
+            stemmer=self.stemmer and self.tokens in ("auto", "library"),
+            tokens=self.tokens,
         )
 
     def score(self, examples: Sequence[Example]) -> Scores:
@@ -74,7 +82,10 @@ class Rouge:
         return score_against_references(examples, self.name, self.signature, self._rate)
 
     def _rate(self, text: str, references: list[str]) -> float | str:
+        is_library = self.tokens == "library" or (self.tokens == "auto" and not are_unspaced([text, *references]))
+        scorer = self._library if is_library else self._unicode
         for what, said in (("the text", text), *(("a reference", reference) for reference in references)):
-            if not self._tokenizer.tokenize(said):
-                return f"{self.name} sees no words in {what} with tokens={self.tokens}"
-        return self._scorer.score_multi(references, text)[self.kind].fmeasure
+            if not scorer._tokenizer.tokenize(said):
+                hint = "; tokens=characters reads every script" if is_library else ""
+                return f"{self.name} sees no words in {what} with tokens={self.tokens}{hint}"
+        return scorer.score_multi(references, text)[self.kind].fmeasure

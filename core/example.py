@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 # Letters of scripts without blanks between words: Thai, Lao, Burmese, Khmer, kana and Han.
 UNSPACED = re.compile(
@@ -43,8 +44,8 @@ def count_words(text: str) -> int:
 class Example:
     """One text to judge, with everything that a metric may need.
 
-    The field names are also the keys of a JSONL line. Metrics judge `text`, or `turns` for a dialogue. At least one of
-    the two must be given.
+    The field names but `extra` are also the keys of a JSONL line. Metrics judge `text`, or `turns` for a dialogue. At
+    least one of the two must be given.
 
     Attributes:
         id: unique within a file.
@@ -57,6 +58,7 @@ class Example:
         system: the name of the system that wrote the text.
         group: the input that the text answers; texts of one group compete with each other.
         ratings: human ratings by aspect, higher is better.
+        extra: what else its line holds, as JSON values; `+exp=score` writes it into the output.
 
     Raises ValueError without text and turns, and for a text that UTF-8 cannot hold.
     """
@@ -71,6 +73,7 @@ class Example:
     system: str | None = None
     group: str | None = None
     ratings: Mapping[str, float] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in ("turns", "references"):

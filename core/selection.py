@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import SHOWN_CHARACTERS, ExampleFaults
 from core.scores import Field, Scores
 
 
@@ -52,7 +52,11 @@ def select_complete(examples: Sequence[Example], requires: Sequence[Field], metr
     """Selects the examples that have all fields that the metric requires.
 
     Raises ExampleFaults if there are examples but none has these fields: then the file or the metric is wrong.
+    TypeError for what is not a sequence of Examples, such as a text.
     """
+    if isinstance(examples, str | Example) or not all(isinstance(example, Example) for example in examples):
+        found = repr(examples)[:SHOWN_CHARACTERS]
+        raise TypeError(f'{metric} scores a list of examples, as in [Example("1", "a text")], but got {found}')
     reasons = [find_lack(example, requires, metric) for example in examples]
     if examples and all(reasons):
         raise ExampleFaults((i, f"{reason} for {examples[i].id!r}") for i, reason in enumerate(reasons))
@@ -79,16 +83,20 @@ def references_of(example: Example) -> list[str]:
 
 
 def score_against_references(
-    examples: Sequence[Example], metric: str, signature: str, rate: Callable[[str, list[str]], float | str]
+    examples: Sequence[Example],
+    metric: str,
+    signature: str,
+    rate: Callable[[str, list[str]], float | str],
+    blank: float = 0.0,
 ) -> Scores:
     """Scores the aspect `quality` by comparing each text with its references.
 
     `rate` takes a text that is not blank and its references; it returns a score, or the reason why there is none. A
-    blank text shares nothing with its references and scores 0. Raises ExampleFaults as `select_complete` does.
+    blank text shares nothing with its references and scores `blank`. Raises ExampleFaults as `select_complete` does.
     """
 
     def score(chosen: list[Example]) -> Scores:
-        found = [rate(e.full_text, references_of(e)) if e.full_text.strip() else 0.0 for e in chosen]
+        found = [rate(e.full_text, references_of(e)) if e.full_text.strip() else blank for e in chosen]
         values = np.array([np.nan if isinstance(value, str) else value for value in found], np.float64)
         return Scores({"quality": values}, signature, [value if isinstance(value, str) else None for value in found])
 

@@ -1,34 +1,151 @@
-"""Examples in and out: JSONL, CSV and TSV.
+"""Examples in and out: JSONL, CSV, TSV, parquet, line-aligned text files and data sets of Hugging Face.
 
-A file has the names of Example as its keys (JSONL) or column names (CSV, TSV). Reading collects every fault of a file
-and raises them together. A file is written under a temporary name and renamed when it is complete. An empty string
-counts as a missing value.
+A file has the names of Example as its keys (JSONL) or column names; `data.columns` knows other usual names. Reading
+collects every fault of a file and raises them together. A file is written under a temporary name and renamed when it is
+complete. An empty string counts as a missing value.
 """
 
+import hashlib
 import json
+import re
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO, TypeAlias
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import BeforeValidator, ValidationError
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault, broken_rules, fault, format_value, suggestion
+from core.faults import InputFaults, SettingFault, broken_rules, fault, format_value
 from core.settings import Number
+from core.stages import file_sha256, fingerprint
+from data.columns import FIELDS, OTHER_NAMES, PLAIN, RATING, SCORE, Columns, find_absent, freeze_columns, name_fields
 from data.records import List, Record, String, Text, check_id, list_problems
-from data.table_files import DELIMITERS, CheckHeader, parse_number, read_parquet, read_rows, row_writer
-from data.text_files import STANDARD, decoder, form_of, open_atomically, read_json_lines
+from data.table_files import (
+    DELIMITERS,
+    CheckHeader,
+    parse_number,
+    read_dataset,
+    read_parquet,
+    read_rows,
+    row_writer,
+    to_cell,
+)
+from data.text_files import STANDARD, decoder, form_of, iterate_lines, open_atomically, read_json_lines, readable_path
 
 UTTERANCE_END = "</UTT>"
-FIELDS = tuple(field.name for field in fields(Example))
 LISTS = ("turns", "references")
-RATING = "rating:"  # a column of one aspect, as in rating:coherence
-SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
+JSON_LIST = re.compile(r'\s*\[\s*["\]]')  # [laughs] is a text
+PATH_NEEDED = "data.path must be given: data.path=FILE, or data.text=FILE for a text per line"
+
+Take: TypeAlias = Callable[[int, dict[str, Any]], list[str]]
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """Where examples are read from, and which columns give which fields. `InputFile.of` makes one from settings.
+
+    Attributes:
+        path: the file; faults name it.
+        columns: by field, or name to pass on, the columns of the file that give it.
+        aligned: files with one value per line, by field; the first is `path`. Empty for any other form.
+        split: of a data set with several.
+        network: whether a data set may come from the hub.
+        records: objects in memory in place of a file, with the keys of a line; then `path` is their name in messages.
+    """
+
+    path: Path
+    columns: Columns = ()
+    aligned: tuple[tuple[str, Path], ...] = ()
+    split: str | None = None
+    network: bool = False
+    records: Sequence[Mapping[str, Any]] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        path: "Source | None" = None,
+        *,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
+        text: Path | str | None = None,
+        references: Path | str | Sequence[Path | str] | None = None,
+        source: Path | str | None = None,
+        split: str | None = None,
+        network: bool = False,
+    ) -> "InputFile":
+        """An input by its settings.
+
+        Args:
+            path: a .jsonl, .csv, .tsv (each also .gz) or .parquet file; `-` for JSONL on standard input; the folder of
+                a Hugging Face data set (`save_to_disk`), or with `network` its name on the hub (OWNER/NAME).
+            columns: by field the column of the file that gives it, or several for `references`. A name that is no field
+                renames a column that is passed on.
+            text: in place of `path`, a file of any name with one text per line.
+            references, source: files aligned with `text`: one or more of references, and one of contexts.
+            split, network: see InputFile.
+
+        Raises SettingFault for none or both of `path` and `text`.
+        """
+        if isinstance(path, InputFile):
+            return path
+        several = [references] if isinstance(references, Path | str) else list(references or ())
+        if (path is None) == (text is None):
+            raise SettingFault(PATH_NEEDED if path is None else "data.path and data.text are two inputs: give one")
+        if text is None:
+            if several or source is not None:
+                raise SettingFault("data.references and data.source are aligned with the lines of data.text=FILE")
+            return cls(Path(path or ""), freeze_columns(columns or {}), (), split, network)
+        if columns:
+            raise SettingFault("data.columns names the columns of data.path; data.text has lines")
+        aligned = [("text", text), *(("references", each) for each in several)]
+        aligned += [] if source is None else [("context", source)]
+        return cls(Path(text), (), tuple((name, Path(file)) for name, file in aligned))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read."""
+        return tuple(file for _, file in self.aligned) or (self.path,)
+
+    @property
+    def is_dataset(self) -> bool:
+        """Whether it is a data set of Hugging Face: a folder, or the name of one on the hub."""
+        if self.aligned or self.records is not None or self.path == STANDARD or self.path.is_file():
+            return False
+        is_folder = any((self.path / name).is_file() for name in ("state.json", "dataset_dict.json"))
+        is_name = HUB_NAME.fullmatch(self.path.as_posix()) is not None and self.path.suffix.lower() not in FORMS
+        return is_folder or (is_name and not self.path.exists())
+
+    def resolve(self) -> "InputFile":
+        """The same input with absolute paths, for other processes; standard input is a file then."""
+        if self.records is not None or (self.is_dataset and not self.path.exists()):
+            return self
+        aligned = tuple((name, readable_path(file).resolve()) for name, file in self.aligned)
+        return replace(self, path=readable_path(self.path).resolve(), aligned=aligned)
+
+    def sha256(self) -> str:
+        """A fingerprint of what is read: of the bytes of a file, or of the rows of a data set, and of the columns."""
+        if self.is_dataset or self.records is not None:
+            rows = hashlib.sha256()
+            for _, record in read_objects(self, []):
+                rows.update(json.dumps(record, sort_keys=True, default=str).encode())
+            found = [rows.hexdigest()]
+        else:
+            found = [file_sha256(readable_path(file)) for file in self.files]
+        return found[0] if not (self.columns or self.aligned) else fingerprint([found, self.columns, self.aligned])
+
+
+Source: TypeAlias = InputFile | Path | str
+
+
+def _to_references(value: object) -> object:
+    return [value] if isinstance(value, str) else value
 
 
 class ExampleRecord(Record):
@@ -40,68 +157,96 @@ class ExampleRecord(Record):
     context: String | None = None
     prefix: String | None = None
     label: String | None = None
-    references: List[Text] = ()
+    references: Annotated[List[Text], BeforeValidator(_to_references)] = ()
     system: String | None = None
     group: String | None = None
     ratings: Mapping[Text, Number] | None = None  # pydantic copies a mutable default for every record
 
 
-def read_examples(path: Path | str, requires: Collection[str] = ()) -> tuple[Example, ...]:
-    """The examples of a .jsonl, .csv, .tsv (each also .gz) or .parquet file, in its order.
+def read_examples(path: Source | None = None, requires: Collection[str] = (), **settings: Any) -> tuple[Example, ...]:
+    """The examples of a file, in its order.
 
     JSONL: one object per line. CSV and TSV: a header, then a row per example; `turns` and `references` are JSON arrays
-    (`turns` may also be utterances joined by `</UTT>`), ratings are columns such as `rating:coherence` or one column
-    `ratings` with a JSON object. An id may be left out: then it is `<stem>-<line>`. A byte order mark, CRLF and blank
-    lines at the end are accepted.
+    (`turns` may also be utterances joined by `</UTT>`, `references` one text), ratings are columns such as
+    `rating:coherence` or one column `ratings` with a JSON object. An id may be left out: then it is `<stem>-<line>`. A
+    byte order mark, CRLF and blank lines at the end are accepted. What is no field goes to `Example.extra`.
 
     Args:
-        path: the file.
+        path: the file, or an InputFile.
         requires: names of fields that every example must have; "turns" means at least two turns.
+        settings: of `InputFile.of`, such as `columns`.
 
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
-    return tuple(example for _, example in located_examples(path, requires))
+    return tuple(example for _, example in located_examples(path, requires, **settings))
 
 
 def located_examples(
-    path: Path | str,
-    requires: Collection[str] = (),
-    take: Callable[[int, dict[str, Any]], list[str]] | None = None,
+    path: Source | None = None, requires: Collection[str] = (), take: Take | None = None, **settings: Any
 ) -> tuple[tuple[int, Example], ...]:
     """Like read_examples, with the number of the line on which each example begins, counted from 1.
 
     `take(line, record)` may remove further keys from a record before it is checked, and returns their problems.
     """
-    return tuple(iterate_examples(path, requires, take))
+    return tuple(iterate_examples(path, requires, take, **settings))
 
 
 def iterate_examples(
-    path: Path | str,
-    requires: Collection[str] = (),
-    take: Callable[[int, dict[str, Any]], list[str]] | None = None,
+    path: Source | None = None, requires: Collection[str] = (), take: Take | None = None, **settings: Any
 ) -> Iterator[tuple[int, Example]]:
-    """Like located_examples, but yields one example at a time in little memory and raises the faults at the end."""
+    """Like located_examples, but yields one example at a time in little memory and raises the faults at the end.
+
+    `records` in memory take the place of the lines of the file; then `path` is their name in messages.
+    """
     if unknown := sorted(set(requires) - set(FIELDS)):
         raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
-    path = Path(path)
+    file = InputFile.of(path, **settings)
     faults: list[str] = []
     is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
-    for line, record in read_objects(path, faults):
-        problems = take(line, record) if take is not None else []
+    for line, record, extra, problems in _name_records(file, faults):
+        problems += take(line, record) if take is not None else []
         values, found = _check_record(record, requires)
         problems += found
         if "id" not in values:
-            values["id"] = _default_id(path, line)
+            values["id"] = _default_id(file.path, line)
         ids.append(hash(values["id"]))
-        faults += [fault(path, line, problem) for problem in problems]
+        faults += [fault(file.path, line, problem) for problem in problems]
         if not problems:
             is_empty = False
-            yield line, Example(**values)
-    faults += _repeated_ids(path, ids)
+            yield line, Example(**values, extra=extra)
+    faults += _repeated_ids(file, ids)
     if faults:
         raise InputFaults(faults)
     if is_empty:
-        raise InputFaults([fault(path, 0, "the file needs at least one example, but has only a header")])
+        found = "but has only a header" if file.records is None else "found none"
+        raise InputFaults([fault(file.path, 0, f"the file needs at least one example, {found}")])
+
+
+def _name_records(
+    file: InputFile, faults: list[str]
+) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], list[str]]]:
+    """The lines of a file as values by field, what is passed on, and their problems; `faults` as in `read_objects`."""
+    has_form = not file.aligned and file.records is None and not file.is_dataset
+    is_table = has_form and form_of(file.path, FORMS) in DELIMITERS
+    seen: dict[str, None] = {}
+    for line, record in read_objects(file, faults, partial(_check_header, file.columns)):
+        if record.keys() <= PLAIN and not file.columns and not is_table:
+            yield line, record, {}, []
+            continue
+        if not seen.keys() >= record.keys():
+            seen.update(dict.fromkeys(record))
+        naming = name_fields(tuple(record), file.columns)
+        found, extra = naming.apply(record)
+        problems = [] if is_table else list(naming.problems)  # the header has them
+        if is_table:
+            problems += parse_cells(found)
+            extra = {name: cell for name, cell in extra.items() if cell}
+        problems += (
+            gather_columns(found, RATING, "ratings") + gather_columns(found, SCORE, "scores") + _check_extra(extra)
+        )
+        yield line, found, extra, problems
+    if seen and not is_table:
+        faults += [fault(file.path, 0, problem) for problem in find_absent(file.columns, list(seen))]
 
 
 def _default_id(path: Path, line: int) -> str:
@@ -109,7 +254,7 @@ def _default_id(path: Path, line: int) -> str:
     return f"{'stdin' if path == STANDARD else stem.stem}-{line}"
 
 
-def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
+def _repeated_ids(file: InputFile, ids: "array[int]") -> list[str]:
     """A fault for every id that an earlier line has; the file is read again if hashes of ids are equal."""
     hashes, counts = np.unique(np.frombuffer(ids, np.int64), return_counts=True)
     repeated = set(hashes[counts > 1].tolist())
@@ -117,47 +262,72 @@ def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
         return []
     faults: list[str] = []
     first_line: dict[str, int] = {}
-    for line, record in read_objects(path, []):
-        name = record.get("id") or _default_id(path, line)
+    for line, record, _, _ in _name_records(file, []):
+        name = record.get("id") or _default_id(file.path, line)
         if isinstance(name, str) and hash(name) in repeated:
-            faults += [fault(path, line, problem) for problem in check_id(name, line, first_line)]
+            faults += [fault(file.path, line, problem) for problem in check_id(name, line, first_line)]
     return faults
 
 
 def read_objects(
-    path: Path, faults: list[str], check_header: CheckHeader | None = None
+    file: InputFile, faults: list[str], check_header: CheckHeader | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a JSONL file, or the rows of a table, as JSON objects with their numbers; adds faults to `faults`.
+    """The lines of a JSONL file, or the rows of a table as texts by column, with their numbers; adds to `faults`.
 
-    `check_header` is that of `read_rows`; without one, the columns must be those of examples.
+    `check_header` is that of `read_rows`.
     """
-    match form_of(path, FORMS):
-        case ".jsonl":
-            yield from read_json_lines(path, faults)
-        case ".parquet":
-            yield from read_parquet(path)
-        case form:
-            for number, cells in read_rows(path, DELIMITERS[form], faults, check_header or _check_header):
-                record, problems = _row_record(cells)
-                faults += [fault(path, number, problem) for problem in problems]
-                yield number, record
+    if file.records is not None:
+        yield from ((number, dict(record)) for number, record in enumerate(file.records, start=1))
+    elif file.aligned:
+        yield from _read_aligned(file, faults)
+    elif file.is_dataset:
+        yield from read_dataset(file.path, file.split, file.network)
+    else:
+        match form_of(file.path, FORMS):
+            case ".jsonl":
+                yield from read_json_lines(file.path, faults)
+            case ".parquet":
+                yield from read_parquet(file.path)
+            case form:
+                accept: CheckHeader = lambda _: ([], True)  # noqa: E731
+                yield from read_rows(file.path, DELIMITERS[form], faults, check_header or accept)
+
+
+def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines of aligned files as records without blank references. Unequal numbers of lines are faults."""
+    names = [name for name, _ in file.aligned]
+    counts = [0] * len(names)
+    for number, row in enumerate(zip_longest(*(iterate_lines(path, faults) for path in file.files)), start=1):
+        counts = [count + (cell is not None) for count, cell in zip(counts, row, strict=True)]
+        if None not in row:
+            lines = [line for _, line in row]
+            references = [line for name, line in zip(names, lines, strict=True) if name == "references"]
+            others = {name: line for name, line in zip(names, lines, strict=True) if name != "references"}
+            yield number, {**others, "references": [line for line in references if line.strip()]}
+    for path, count in zip(file.files, counts, strict=True):
+        if count != counts[0]:
+            rule = "aligned files must have equally many lines"
+            faults.append(fault(path, 0, f"{rule}, found {count} here and {counts[0]} in {file.path}"))
 
 
 def write_examples(path: Path | str, examples: Sequence[Example]) -> None:
     """Writes a .jsonl, .csv or .tsv file that read_examples reads back as the same examples.
 
-    Only fields that some example has are written; an empty optional string counts as missing. An existing file is
-    replaced when the new one is complete.
+    Only fields that some example has are written, and then what is in `extra`, as texts in a table; an empty optional
+    string counts as missing. An existing file is replaced when the new one is complete.
 
     Raises ValueError for an example that could not be read back (a blank turn, a rating that is not a finite number, an
-    id used twice), InputFaults for another suffix.
+    id used twice, an extra name of a field), InputFaults for another suffix.
     """
     path = Path(path)
     form = form_of(path, allowed=(".jsonl", *DELIMITERS))
     records = [_record(example) for example in examples]
     ids: set[str] = set()
-    for record in records:
-        _, problems = _check_record(record, ())
+    for record, example in zip(records, examples, strict=True):
+        _, problems = _check_record({name: record[name] for name in FIELDS if name in record}, ())
+        problems += [*name_fields(tuple(record)).problems, *_check_extra(example.extra)]
+        if taken := [name for name in example.extra if name in PLAIN or name in OTHER_NAMES]:
+            problems.append(f"extra must not have names of fields, but has {', '.join(taken)}")
         if record.get("id") in ids:
             problems.append("ids must be unique, but it is used twice")
         if problems:
@@ -178,9 +348,7 @@ def json_line(record: Mapping[str, Any]) -> str:
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record."""
     problems = [
-        f"keys must be among {', '.join(FIELDS)}, found {format_value(key)}{suggestion(key, FIELDS)}"
-        for key in record
-        if key not in FIELDS
+        f"keys must be among {', '.join(FIELDS)}, found {format_value(key)}" for key in record if key not in FIELDS
     ]
     given = {name: value for name, value in record.items() if value is not None and value != ""}
     at_fault: set[object] = set()
@@ -209,51 +377,65 @@ def _says_something(value: Any) -> bool:
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _check_header(header: list[str]) -> tuple[list[str], bool]:
-    problems = []
-    for name in dict.fromkeys(header):
-        named = any(name.startswith(prefix) and name.removeprefix(prefix).strip() for prefix in (RATING, SCORE))
-        if name not in FIELDS and not named:
-            columns = f"{', '.join(FIELDS)} or {RATING}ASPECT"
-            problems.append(f"columns must be named {columns}, found {format_value(name)}{suggestion(name, FIELDS)}")
-    has_text = bool({"text", "turns"} & set(header))
+def _check_header(columns: Columns, header: list[str]) -> tuple[list[str], bool]:
+    """The problems of the header of a table of examples, and whether its rows can be read."""
+    naming = name_fields(tuple(dict.fromkeys(header)), columns)
+    problems = [*naming.problems, *find_absent(columns, header)]
+    has_text = bool({"text", "turns"} & set(naming.fields.values()))
     if not has_text:
         problems.append(f'the header needs a column "text" or "turns", found {format_value(header)}')
     return problems, has_text
 
 
-def _row_record(cells: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """The cells of a row as the values of a JSON object; a cell that cannot be converted stays as it is."""
-    record: dict[str, Any] = {}
-    problems: list[str] = []
+def parse_cells(record: dict[str, Any]) -> list[str]:
+    """Turns the cells of a row, by field, into the values of a JSON object, and returns the problems.
+
+    A cell that cannot be converted stays a text, which then has the wrong type.
+    """
     repeated: list[str] = []
-    ratings: dict[str, Any] = {}
-    for name, cell in cells.items():
-        if name.startswith(SCORE):
-            record.setdefault("scores", {})[name.removeprefix(SCORE)] = parse_number(cell) if cell else None
+    problems: list[str] = []
+    for name, cell in list(record.items()):
+        if name.startswith((RATING, SCORE)):
+            record[name] = parse_number(cell) if cell else None
         elif not cell:
-            continue
-        elif name.startswith(RATING):
-            ratings[name.removeprefix(RATING)] = parse_number(cell)
-        elif name in (*LISTS, "ratings"):
+            del record[name]
+        elif name in (*LISTS, "ratings") and isinstance(cell, str):
             try:
-                record[name] = decoder(repeated)(cell)
+                value = decoder(repeated)(cell)
             except (ValueError, RecursionError):
-                # a cell that is not JSON may hold utterances; otherwise it stays a string, which has the wrong type
-                joined = name == "turns" and UTTERANCE_END in cell
-                record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END) if joined else cell
-        elif name in FIELDS:
-            record[name] = cell
-    problems += [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
-    if ratings:
-        whole = record.setdefault("ratings", {})
-        if isinstance(whole, dict):
-            both = [aspect for aspect in ratings if aspect in whole]
-            problems += [
-                f'an aspect must be rated once, but {format_value(a)} is in "ratings" and a column' for a in both
-            ]
-            record["ratings"] = {**ratings, **whole}
-    return record, problems
+                value = cell
+                if name == "references" and JSON_LIST.match(cell):
+                    problems.append(f'"references" must be a JSON array or one text, found {format_value(cell)}')
+            if name == "turns" and value is cell and UTTERANCE_END in cell:
+                value = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END)
+            record[name] = cell if name == "references" and not isinstance(value, list) else value
+    return problems + [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
+
+
+def gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:
+    """Moves the values of columns such as `rating:ASPECT` into one object, here `ratings`; returns the problems."""
+    columns = [name for name in record if name.startswith(prefix)]
+    if not columns:
+        return []
+    parts = {name.removeprefix(prefix): record.pop(name) for name in columns}
+    parts = {name: value for name, value in parts.items() if value is not None or prefix == SCORE}
+    given = record.get(whole) or {}
+    if not isinstance(given, Mapping):
+        return []  # a fault of its own
+    if parts or given:
+        record[whole] = {**parts, **given}
+    return [f'"{whole}" and a column both give {format_value(name)}' for name in parts if name in given]
+
+
+def _check_extra(extra: Mapping[str, Any]) -> list[str]:
+    """The problems of values that could not be written again as JSON: NaN, halves of surrogate pairs."""
+    problems: list[str] = []
+    for name, value in extra.items():
+        try:
+            json_line({name: value}).encode("utf-8")
+        except (ValueError, RecursionError):
+            problems.append(f"{format_value(name)} must be a value that JSON can hold, found {format_value(value)}")
+    return problems
 
 
 def _record(example: Example) -> dict[str, Any]:
@@ -263,17 +445,17 @@ def _record(example: Example) -> dict[str, Any]:
         value = getattr(example, name)
         if value:
             record[name] = list(value) if name in LISTS else dict(value) if name == "ratings" else value
-    return record
+    return {**example.extra, **record}
 
 
 def _write_table(file: TextIO, records: Sequence[Mapping[str, Any]], delimiter: str) -> None:
     used = {name for record in records for name in record} | {"id", "text"}
-    columns = [name for name in FIELDS if name in used and name != "ratings"]
+    columns = [name for name in (*FIELDS, *sorted(used - {*FIELDS})) if name in used and name != "ratings"]
     aspects = list(dict.fromkeys(aspect for record in records for aspect in record.get("ratings", {})))
     rows = [columns + [f"{RATING}{aspect}" for aspect in aspects]]
     for record in records:
         cells = [record.get(name, "") for name in columns]
-        cells = [json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells]
+        cells = [to_cell(cell) or "" for cell in cells]
         ratings = record.get("ratings", {})
         rows.append(cells + [repr(float(ratings[aspect])) if aspect in ratings else "" for aspect in aspects])
     write = row_writer(file, delimiter)

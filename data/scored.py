@@ -9,11 +9,12 @@ import io
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -24,12 +25,23 @@ from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.scores import Scores
 from core.settings import Number
-from data.files import FORMS, SCORE, iterate_examples, located_examples, read_objects
+from data.columns import OUTPUT, SCORE
+from data.files import (
+    FORMS,
+    InputFile,
+    Source,
+    gather_columns,
+    iterate_examples,
+    parse_cells,
+    read_objects,
+)
 from data.records import Identified, List, Record, String, Text, check_records, list_problems, require_none
-from data.table_files import DELIMITERS, row_writer, write_parquet
+from data.table_files import DELIMITERS, row_writer, to_cell, write_parquet
 from data.text_files import form_of, temporary_path
 from meta_eval.scored_set import ScoredSet
 
+ROW_KEYS = frozenset({"id", "scores", *OUTPUT})
+Outputs = Path | str | Sequence[Path | str]  # one file of scores, or several with a part of the examples each
 ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
 
 
@@ -44,11 +56,13 @@ class ScoredFile(ScoredSet):
         lines: the line number of each example.
         raters: the ratings of each person by aspect, of shape (raters, n); a missing rating is NaN. Only aspects with
             lists of ratings are here.
+        source: how the file is read.
     """
 
     path: Path
     lines: tuple[int, ...]
     raters: Mapping[str, NDArray[np.float64]]
+    source: InputFile | None = None
 
 
 class ScoreRow(Identified):
@@ -73,50 +87,61 @@ class MetaRecord(Record):
     signature: Text
 
 
-def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None) -> ScoredFile:
-    """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
+def read_scored(path: Source | None = None, scores: Mapping[str, Outputs] | None = None, **settings: Any) -> ScoredFile:
+    """Reads a file of examples whose lines may have `scores`, from metric to number or null.
 
     A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
     then a list with one number or null per person, in the same order on every line.
 
     Args:
-        path: the file.
-        scores: files with more scores by name, which `+exp=score` wrote for the same examples: one file, or several
-            with the same signature that have a part of the examples each (a system).
+        path: the file, or an InputFile.
+        scores: files with more scores by name (`add_outputs`).
+        settings: of `InputFile.of`, such as `columns`.
 
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
-    path = Path(path)
+    file = InputFile.of(path, **settings)
+    path = file.path
     by_line: dict[int, ScoreRecord] = {}
-    located = located_examples(path, take=lambda line, record: _take(record, line, by_line))
+    located = tuple(iterate_examples(file, take=lambda line, record: _take(record, line, by_line)))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
     for name in dict.fromkeys(name for line in lines for name in by_line[line].scores):
         column = [by_line[line].scores.get(name) for line in lines]
-        found[name] = _mark_missing(column, f"{name}|scores in {path.name}")
-    if scores:
-        ids, of = [example.id for example in examples], path
-        outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
-        for name, (values, signature) in zip(scores, outputs, strict=True):
-            for aspect, column in values.items():
-                full = name if len(values) == 1 else f"{name}/{aspect}"
-                if full in found:
-                    raise InputFaults(
-                        [fault(path, 0, f"a metric must have one score, but {full} is in scores.{name} too")]
-                    )
-                found[full] = _mark_missing(column, signature)
+        found[name] = mark_missing(column, f"{name}|scores in {path.name}")
     raters = _raters(path, {line: by_line[line].ratings for line in lines})
-    return ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters)
+    return add_outputs(
+        ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters, source=file), scores or {}
+    )
 
 
-def _mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
+def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
+    """The file with the scores, by name, of files that `+exp=score` wrote for the same examples.
+
+    A name has one file, or several with the same signature that have a part of the examples each (a system). Raises
+    InputFaults with all faults of these files.
+    """
+    ids, of = [example.id for example in file.examples], file.path
+    outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
+    found = dict(file.scores)
+    for name, (values, signature) in zip(scores, outputs, strict=True):
+        for aspect, column in values.items():
+            full = join_name(name, aspect, values)
+            if full in found:
+                raise InputFaults([fault(of, 0, f"a metric must have one score, but {full} is in scores.{name} too")])
+            found[full] = mark_missing(column, signature)
+    return replace(file, scores=found)
+
+
+def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
+    """Scores that were given; a missing one is NaN with a reason."""
     column = np.asarray(values, dtype=np.float64)
     reasons = ["the file has no score" if missing else None for missing in np.isnan(column)]
     return Scores({"score": column}, signature, reasons)
 
 
-def iterate_unscored(path: Path | str) -> Iterator[tuple[int, Example]]:
+def iterate_unscored(path: Source) -> Iterator[tuple[int, Example]]:
     """As `iterate_examples`, for any file that `read_scored` reads: its scores are checked and left out."""
     return iterate_examples(path, take=lambda line, record: _take(record, line, {}))
 
@@ -216,8 +241,8 @@ def _read_signature(file: Path) -> str | None:
 def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[str, Any]]:
     """One record per example, in their order.
 
-    A record has `id`, `scores` (aspect -> number, or null), `dropped_tokens`, `reason` if a score is null, and
-    `explanation` if the metric gives one.
+    A record has `id`, what the line of the example held besides its fields, `scores` (aspect -> number, or null),
+    `dropped_tokens`, `reason` if a score is null, and `explanation` if the metric gives one.
 
     Raises ValueError if the numbers of examples and scores differ.
     """
@@ -227,6 +252,7 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
     for i, example in enumerate(examples):
         record: dict[str, Any] = {
             "id": example.id,
+            **example.extra,
             "scores": {aspect: None if math.isnan(column[i]) else column[i] for aspect, column in columns.items()},
             "dropped_tokens": scores.dropped_tokens[i],
         }
@@ -237,12 +263,60 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
         yield record
 
 
-def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
-    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole."""
+def join_records(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The record of an example with the scores of several metrics; that of a single metric is as it is.
+
+    A score has the name of its metric, or `metric/aspect` if the metric has several aspects. `dropped_tokens` is the
+    largest number of any metric; reasons and explanations name their metric.
+
+    >>> join_records({"a": {"id": "1", "scores": {"quality": 0.5}, "dropped_tokens": 0},
+    ...               "b": {"id": "1", "scores": {"x": None, "y": 2.0}, "dropped_tokens": 3, "reason": "blank"}})
+    {'id': '1', 'scores': {'a': 0.5, 'b/x': None, 'b/y': 2.0}, 'dropped_tokens': 3, 'reason': 'b: blank'}
+    """
+    records = list(by_metric.values())
+    if len(records) == 1:
+        return records[0]
+    joined = {name: value for name, value in records[0].items() if name not in ROW_KEYS or name == "id"}
+    joined["scores"] = {
+        join_name(name, aspect, record["scores"]): score
+        for name, record in by_metric.items()
+        for aspect, score in record["scores"].items()
+    }
+    joined["dropped_tokens"] = max(record["dropped_tokens"] for record in records)
+    if reasons := [f"{name}: {record['reason']}" for name, record in by_metric.items() if "reason" in record]:
+        joined["reason"] = "; ".join(reasons)
+    if given := {name: record["explanation"] for name, record in by_metric.items() if "explanation" in record}:
+        joined["explanation"] = given
+    return joined
+
+
+def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
+    """The name of one of the aspects of a metric, among the scores of several metrics."""
+    return metric if len(aspects) == 1 else f"{metric}/{aspect}"
+
+
+def read_kept_scores(rows: Path, signature: str) -> Scores:
+    """The scores in a file of records, as one metric gave them."""
+    with rows.open(encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    numbers = [[math.nan if score is None else score for score in record["scores"].values()] for record in records]
+    values = dict(zip(records[0]["scores"], np.array(numbers, np.float64).T, strict=True))
+    explanations = [record["explanation"] for record in records if "explanation" in record]
+    reasons = [record.get("reason") for record in records]
+    return Scores(values, signature, reasons, [record["dropped_tokens"] for record in records], explanations)
+
+
+def write_score_rows(
+    rows: Path, path: Path, aspects: Sequence[str], extra: Mapping[str, type] = MappingProxyType({})
+) -> None:
+    """Writes the rows of a JSONL file to `path` in the form of its suffix, under a temporary name until it is whole.
+
+    `extra` has the type of the values of each name that was passed on (`extra_types`).
+    """
     form = form_of(path, FORMS)
     with temporary_path(path) as aside:
         if form == ".parquet":
-            write_parquet(rows, aside, list(aspects))
+            write_parquet(rows, aside, aspects, extra)
             return
         with rows.open("rb") as source, _open_to_write(aside, path.suffix.lower() == ".gz") as target:
             if form == ".jsonl":
@@ -250,9 +324,9 @@ def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:
             else:
                 text = io.TextIOWrapper(target, encoding="utf-8", newline="", write_through=True)
                 write = row_writer(text, DELIMITERS[form])
-                write(["id", *(f"{SCORE}{aspect}" for aspect in aspects), "dropped_tokens", "reason", "explanation"])
+                write(["id", *extra, *(f"{SCORE}{aspect}" for aspect in aspects), *OUTPUT])
                 for line in source:
-                    write(_cells(json.loads(line), aspects))
+                    write(_cells(json.loads(line), aspects, extra))
                 text.detach()
 
 
@@ -266,10 +340,20 @@ def _open_to_write(path: Path, zipped: bool) -> Iterator[IO[bytes] | gzip.GzipFi
             yield compressed
 
 
-def _cells(row: Mapping[str, Any], aspects: Sequence[str]) -> list[Any]:
-    explanation = json.dumps(row["explanation"], ensure_ascii=False) if "explanation" in row else None
+def _cells(row: Mapping[str, Any], aspects: Sequence[str], extra: Iterable[str]) -> list[Any]:
     scores = [row["scores"].get(aspect) for aspect in aspects]
-    return [row["id"], *scores, row["dropped_tokens"], row.get("reason"), explanation]
+    before, after = ([to_cell(row.get(name)) for name in names] for names in (extra, OUTPUT))
+    return [row["id"], *before, *scores, *after]
+
+
+def extra_types(row: Mapping[str, Any], known: dict[str, type]) -> None:
+    """Adds the names that a row passes on to `known`, with the type of their values; `object` for several types."""
+    if len(row) > 3 and (others := row.keys() - ROW_KEYS):
+        for name in [name for name in row if name in others]:
+            value = row[name]
+            kind = object if isinstance(value, int) and abs(value) >= 2**63 else type(value)
+            if value is not None and known.setdefault(name, kind) is not kind:
+                known[name] = object
 
 
 def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]:
@@ -277,7 +361,19 @@ def read_score_rows(path: Path, faults: list[str]) -> list[tuple[int, ScoreRow]]
 
     Raises InputFaults if the file is missing or empty, and for another suffix.
     """
-    return check_records(path, read_objects(path, faults, _check_header), ScoreRow, faults)
+    file = InputFile.of(path)
+    is_table = form_of(path, FORMS) in DELIMITERS
+    located = read_objects(file, faults, _check_header)
+    return check_records(path, (_to_row(each) for each in located) if is_table else located, ScoreRow, faults)
+
+
+def _to_row(located: tuple[int, dict[str, Any]]) -> tuple[int, dict[str, Any]]:
+    """The id and the scores in the cells of a row."""
+    line, cells = located
+    row = {name: cell for name, cell in cells.items() if name == "id" or name.startswith(SCORE)}
+    parse_cells(row)
+    gather_columns(row, SCORE, "scores")
+    return line, row
 
 
 def _check_header(header: list[str]) -> tuple[list[str], bool]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
-from core.faults import InputFaults, fault, format_value
+from core.faults import InputFaults, blame_file, fault, format_value
 from data.text_files import iterate_raw_lines, longest_line
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -94,6 +94,11 @@ def row_writer(file: TextIO, delimiter: str) -> Callable[[Sequence[Any]], None]:
     return write
 
 
+def to_cell(value: Any) -> str | None:
+    """A value as a text: itself, or JSON. None stays None."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def import_pyarrow(path: Path) -> Any:
     """Imports pyarrow.parquet. Raises InputFaults if pyarrow is not installed."""
     try:
@@ -123,24 +128,57 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, _without_nulls(row)
 
 
-def write_parquet(records: Path, path: Path, aspects: list[str]) -> None:
-    """Writes the score records of a JSONL file as parquet; explanations are JSON texts."""
+def read_dataset(path: Path, split: str | None, network: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a data set of Hugging Face as records without nulls, numbered from 1.
+
+    Args:
+        path: the folder that `save_to_disk` wrote, or OWNER/NAME on the hub.
+        split: needed where there are several.
+        network: whether the hub may be asked.
+
+    Raises InputFaults for what is missing: the library, the data set, the permission, the split.
+    """
+    is_folder = path.is_dir()
+    if not is_folder and not network:
+        what = "no such file; network=true reads the data set of this name on the Hugging Face hub"
+        raise InputFaults([fault(path, 0, what)])
+    try:
+        import datasets  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        what = "a data set of Hugging Face needs datasets: pip install 'judging-generated-text[datasets]'"
+        raise InputFaults([fault(path, 0, what)]) from error
+    with blame_file(path):
+        found: Any = datasets.load_from_disk(str(path)) if is_folder else datasets.load_dataset(path.as_posix())
+    if isinstance(found, Mapping):
+        splits = list(found)
+        name = splits[0] if split is None and len(splits) == 1 else split
+        if name not in found:
+            raise InputFaults([fault(path, 0, f"data.split must be one of {', '.join(splits)}, found {split}")])
+        found = found[name]
+    for number, row in enumerate(found, start=1):
+        yield number, _without_nulls(row)
+
+
+def write_parquet(records: Path, path: Path, aspects: Sequence[str], extra: Mapping[str, type]) -> None:
+    """Writes the score records of a JSONL file as parquet; explanations are JSON texts, as are mixed extra values."""
     arrow = import_pyarrow(path)
+    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     columns = arrow.schema(
         [
             ("id", arrow.string()),
+            *((name, kinds.get(kind, arrow.string())) for name, kind in extra.items()),
             ("scores", arrow.struct([(aspect, arrow.float64()) for aspect in aspects])),
             ("dropped_tokens", arrow.int64()),
             ("reason", arrow.string()),
             ("explanation", arrow.string()),
         ]
     )
+    texts = ["explanation", *(name for name, kind in extra.items() if kind not in kinds)]
     with arrow.parquet.ParquetWriter(path, columns) as writer, records.open(encoding="utf-8") as lines:
         rows: list[dict[str, Any]] = []
         for line in lines:
             row = json.loads(line)
-            if "explanation" in row:
-                row["explanation"] = json.dumps(row["explanation"], ensure_ascii=False)
+            row |= {name: to_cell(row.get(name)) for name in texts}
             rows.append(row)
             if len(rows) == ROWS:
                 writer.write_table(arrow.Table.from_pylist(rows, columns))
@@ -151,4 +189,6 @@ def write_parquet(records: Path, path: Path, aspects: list[str]) -> None:
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_nulls(each) for name, each in value.items() if each is not None}
-    return value
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    return value if isinstance(value, str | int | float | None) else str(value)  # JSON has no dates and bytes

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from core.example import UNSPACED
+
 if TYPE_CHECKING:
     import jieba
 
@@ -30,14 +32,41 @@ RUNS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 RUNS_CJK_AND_MARKS = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 
-# ROUGE in scripts other than Latin: runs without underscores; each Chinese character and kana, also rare ones.
-ROUGE_UNICODE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]|[^\W_\u3040-\u9fff]+")
+# ROUGE in scripts other than Latin: runs without underscores, after `space_words`.
+ROUGE_UNICODE = re.compile(r"[^\W_]+")
+
+# How metrics of words split scripts without blanks between words, such as Chinese: `characters` one by one, words by
+# `jieba`, as the metric's own `library` does, or `auto`: characters where most letters are of such scripts.
+Tokens = Literal["auto", "library", "characters", "jieba"]
 
 # MARS's adversary Reorder must leave BLEU-1 as it is: the text between blanks without the marks around it. 10,000 and
 # 's stay whole, because BLEU's tokenizer (13a) must split words and marks in the same way at every position. [FEMALE]
 # and &amp; keep their marks.
 OUTER_MARKS = r"!-&(-,./:-@\[-`{-~"
 BLEU_SAFE = re.compile(rf"\S*&\w+;\S*|(?<!\S)\[[A-Z]+\](?!\S)|[^\s{OUTER_MARKS}](?:\S*[^\s{OUTER_MARKS}])?")
+
+
+def space_words(texts: Sequence[str], tokens: Tokens) -> list[str]:
+    """Texts that are compared, with blanks between the words of scripts without blanks.
+
+    >>> space_words(["我们喜欢 NLP", "我们"], "auto")
+    [' 我  们  喜  欢  NLP', ' 我  们 ']
+    >>> space_words(["我们喜欢诗"], "jieba"), space_words(["Mao (毛泽东) wrote"], "auto")
+    (['我们 喜欢 诗'], ['Mao (毛泽东) wrote'])
+    """
+    if tokens == "library" or (tokens == "auto" and not are_unspaced(texts)):
+        return list(texts)
+    if tokens == "jieba":
+        return [" ".join(split_chinese(text)) for text in texts]
+    return [UNSPACED.sub(r" \g<0> ", text) for text in texts]
+
+
+def are_unspaced(texts: Sequence[str]) -> bool:
+    """Whether most letters of the texts together are of scripts without blanks between words."""
+    if all(map(str.isascii, texts)):
+        return False
+    joined = "".join(texts)
+    return 2 * len(UNSPACED.findall(joined)) > sum(map(str.isalpha, joined))
 
 
 def plain_words(text: str) -> list[str]:

@@ -25,7 +25,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from core.faults import InputFaults
 from core.settings import Count, Share, checked_dataclass, read_settings
+from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator
 from discriminators.networks import AttentionBiLSTM, CausalLSTM, Pool, attend, input_table, lstm_cell, recurrent, tanh
 from discriminators.segments import Segments, TokenRow, pad_rows
@@ -355,3 +357,17 @@ def score_texts(judge: CausalGuide | Discriminator, texts: Sequence[str]) -> NDA
         return judge.logits([text if text.strip() else "" for text in texts])
     # Half a character decodes to a replacement mark, which BERT's tokenizer drops.
     return np.nan_to_num(judge.logits_or_nan([(text,) for text in texts])[0])
+
+
+def check_guide(folder: Path | str) -> None:
+    """Raises InputFaults for a folder without a trained guide of either kind."""
+    if not any((Path(folder) / file).is_file() for file in (SETTINGS, DISCRIMINATOR)):
+        raise InputFaults([f"{folder}: must be the folder of a trained guide, with {SETTINGS} or {DISCRIMINATOR}"])
+
+
+def load_guide(folder: Path | str, device: str = "cpu") -> CausalGuide | Discriminator:
+    """A trained guide of either kind. Raises InputFaults for a folder without one."""
+    check_guide(folder)
+    if (Path(folder) / SETTINGS).is_file():
+        return CausalGuide.from_pretrained(folder, device)
+    return Discriminator.from_pretrained(folder, device)

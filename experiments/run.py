@@ -1,4 +1,4 @@
-"""The command line: `python experiments/run.py +exp=NAME [setting=value ...]`.
+"""The command line: `python experiments/run.py +exp=NAME [setting=value ...]`, installed as `judge NAME ...`.
 
 Heavy libraries are imported only when an experiment is built, so help and settings errors appear at once.
 """
@@ -9,31 +9,43 @@ import os
 import sys
 from collections.abc import MutableMapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import version
 from pathlib import Path
 
 # Python puts the folder of a script on sys.path, where experiments/mars would hide mars. The repository replaces it.
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
 
+from core.configs import CONFIGS  # noqa: E402
 from core.faults import SettingFault, printable  # noqa: E402
-from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
+from experiments.runner.listing import descriptions, group_options  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
-from experiments.runner.terminal import open_streams  # noqa: E402
+from experiments.runner.terminal import open_streams, program  # noqa: E402
 
-USAGE = "python experiments/run.py +exp=NAME [setting=value ...]"
+
+def console() -> int:
+    """The command `judge`."""
+    open_streams()
+    share_cores(os.environ)
+    return main(sys.argv[1:])
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs the command line; returns the exit code: 0 success, 1 failure, 2 bad input or settings, 130 interrupted."""
     arguments = parser().parse_intermixed_args(argv)
+    arguments.settings = name_experiment(arguments.settings)
     folders = [CONFIGS, *(Path(folder).resolve() for folder in arguments.config_dir)]
-    if arguments.help:
-        print(printable(help_text(folders)))
+    if arguments.version:
+        print(version("judging-generated-text"))
         return 0
     try:
+        if arguments.help:
+            text = experiment_text(arguments.settings, folders, arguments.allow)
+            print(printable(redact(text or help_text(folders))))
+            return 0
         return _run(arguments, folders)
     except SettingFault as fault:
-        print(printable(redact(f"{fault}\n`python experiments/run.py --help` lists the settings")), file=sys.stderr)
+        print(printable(redact(f"{fault}\n`{' '.join(program())} --help` lists the settings")), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: run the same command again to continue; finished stages are kept", file=sys.stderr)
@@ -46,7 +58,7 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
             raise SettingFault(f"--config-dir must be a folder, but there is no {folder}")
     if flags := hydra_flags(arguments):
         return ask_hydra(flags, arguments.settings, folders, arguments.allow)
-    if not any(setting.lstrip("+").startswith("exp=") for setting in arguments.settings):
+    if not any(map(is_experiment, arguments.settings)):
         print(
             printable(f"no experiment was given: pass +exp=NAME\n\n{experiments_text(folders)}\n\n{example_text()}"),
             file=sys.stderr,
@@ -68,6 +80,23 @@ def _run(arguments: argparse.Namespace, folders: Sequence[Path]) -> int:
     return execute(config, [*more, *arguments.settings], [*arguments.allow, *names_in(arguments.settings)])
 
 
+def is_experiment(setting: str) -> bool:
+    """Whether a setting chooses the experiment."""
+    return setting.lstrip("+").startswith("exp=")
+
+
+def name_experiment(settings: Sequence[str]) -> list[str]:
+    """The settings with the name of an experiment, the first word without `=`, as Hydra takes it.
+
+    >>> name_experiment(["score", "metric=bleu"])
+    ['+exp=score', 'metric=bleu']
+    """
+    words = [word for word in settings if "=" not in word and not word.startswith("~")]
+    if not words or any(map(is_experiment, settings)):
+        return list(settings)
+    return [f"+exp={word}" if word is words[0] else word for word in settings]
+
+
 def share_cores(environment: MutableMapping[str, str]) -> None:
     """Makes GNU's OpenMP threads sleep soon while they wait, unless the environment says how they wait.
 
@@ -80,9 +109,10 @@ def share_cores(environment: MutableMapping[str, str]) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Parses the options, which have Hydra's names; every other argument is a setting."""
-    options = argparse.ArgumentParser(prog="experiments/run.py", usage=USAGE, add_help=False, allow_abbrev=False)
+    options = argparse.ArgumentParser(prog=program()[-1], usage=usage(), add_help=False, allow_abbrev=False)
     options.add_argument("settings", nargs="*")
     options.add_argument("-h", "--help", action="store_true")
+    options.add_argument("--version", action="store_true")
     options.add_argument("-r", "--run", action="store_true")  # the default
     options.add_argument("-m", "--multirun", action="store_true")
     options.add_argument("--config-dir", "-cd", action="append", default=[])
@@ -136,7 +166,31 @@ def ask_hydra(flags: Sequence[str], settings: Sequence[str], folders: Sequence[P
 
 def help_text(folders: Sequence[Path]) -> str:
     """The text that --help prints."""
-    return "\n\n".join((f"usage: {USAGE}", experiments_text(folders), groups_text(folders), SETTINGS, example_text()))
+    return "\n\n".join((f"usage: {usage()}", experiments_text(folders), groups_text(folders), SETTINGS, example_text()))
+
+
+def usage(name: str = "NAME") -> str:
+    """The form of a command."""
+    return f"{' '.join(program())} {'' if program() == ('judge',) else '+exp='}{name} [setting=value ...]"
+
+
+def experiment_text(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[str]) -> str:
+    """The settings of the experiment with their values and comments; empty where none is named."""
+    named = [setting.partition("=")[2] for setting in settings if is_experiment(setting)]
+    if not named:
+        return ""
+    import yaml
+
+    from experiments.runner.configuration import list_settings
+
+    lines = [f"usage: {usage(named[0])}", descriptions(folders).get(named[0], "")]
+    for place, found in list_settings(settings, folders, allow).items():
+        lines += ["", f"{place.partition('/')[0]}={place.partition('/')[2]}" if "/" in place else "every experiment"]
+        for key, (value, comment) in found.items():
+            shown = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).partition("\n")[0]
+            setting = f"  {key}={shown}"
+            lines.append(f"{setting:<34}  {comment}".rstrip())
+    return "\n".join(lines)
 
 
 SETTINGS = """Common settings (config.yaml in the run folder lists all settings; --cfg job prints them)
@@ -151,6 +205,8 @@ SETTINGS = """Common settings (config.yaml in the run folder lists all settings;
 Options (as in Hydra)
   -m                        run a sweep: setting=1,2,3 or +sweep=NAME; with Hydra's plugins also
                             hydra/launcher=joblib, submitit_local, slurm and hydra/sweeper=optuna
+  NAME --help               list the settings of an experiment with their comments
+  --version                 print the version
   --cfg job                 print the configuration; --resolve fills in references, --package PART prints one part
   --info                    print where the configuration comes from: defaults, defaults-tree, searchpath, plugins
   --config-dir DIR          a folder with more experiments and settings, organised like configs/
@@ -190,6 +246,4 @@ def example_text() -> str:
 
 
 if __name__ == "__main__":
-    open_streams()
-    share_cores(os.environ)
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(console())

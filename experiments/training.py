@@ -20,10 +20,7 @@ import models.training
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, checked_dataclass
 from core.stages import fingerprint
-from discriminators.discriminator import SETTINGS as DISCRIMINATOR
-from discriminators.discriminator import Discriminator
-from discriminators.guides import SETTINGS as GUIDE
-from discriminators.guides import CausalGuide, new_causal_guide
+from discriminators.guides import new_causal_guide
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import TrainingSettings, train_classifier
 from experiments.contracts import Run
@@ -400,16 +397,3 @@ def prefix_notes(plan: GuidePlan) -> list[str]:
         f"the guide learned at most {plan.prefixes} prefixes of each text, drawn at random; the paper's guide learns "
         "all (model.guides.bilstm.prefixes=null)"
     ]
-
-
-def check_guide(folder: Path | str) -> None:
-    """Raises InputFaults for a folder without a trained guide of either kind."""
-    if not any((Path(folder) / file).is_file() for file in (GUIDE, DISCRIMINATOR)):
-        raise InputFaults([f"{folder}: must be the folder of a trained guide, with {GUIDE} or {DISCRIMINATOR}"])
-
-
-def load_guide(folder: Path | str, device: str) -> CausalGuide | Discriminator:
-    """A trained guide of either kind. Raises FileNotFoundError for a folder without one."""
-    if (Path(folder) / GUIDE).is_file():
-        return CausalGuide.from_pretrained(folder, device)
-    return Discriminator.from_pretrained(folder, device)

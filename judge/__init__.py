@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.example import Example as Example
+    from judge.inputs import read as read
+    from judge.metrics import load_metric as load_metric
+    from judge.scoring import score as score
+    from judge.steering import steer as steer
 
 HOMES = {
     "Example": "core.example",
+    "load_metric": "judge.metrics",
+    "read": "judge.inputs",
+    "score": "judge.scoring",
+    "steer": "judge.steering",
 }
 __all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

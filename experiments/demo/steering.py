@@ -9,10 +9,9 @@ from pathlib import Path
 from core.faults import InputFaults, SettingFault
 from core.settings import Count, NonNegative, Seed, checked_dataclass
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide
-from experiments.steering.generation import WrittenToken, check_candidates, encode_prompts, write_tokens
-from experiments.training import load_guide
+from discriminators.guides import CausalGuide, load_guide
 from models.causal import CausalLM
+from oumg.generation import WrittenToken, check_candidates, encode_prompts, write_tokens
 from oumg.guidance import Guidance
 
 GENERATOR, GUIDE = "generator", "guide_"  # folders of models

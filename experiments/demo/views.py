@@ -8,9 +8,9 @@ from jinja2 import Environment, StrictUndefined
 
 from experiments.demo.judging import Judgement
 from experiments.demo.steering import SideBySide
-from experiments.steering.generation import WrittenToken
 from experiments.steering.tables import name_shade
 from judge.tables import Table, format_cell
+from oumg.generation import WrittenToken
 
 SHOWN = 16  # candidates in the table of a token
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")

@@ -18,7 +18,7 @@ from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.splits import split_by
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide
+from discriminators.guides import CausalGuide, load_guide
 from discriminators.texts import LabelledText
 from discriminators.training import kept_point
 from experiments.contracts import Outcome, Run, Table
@@ -32,7 +32,7 @@ from experiments.oumg.experiment import (
 )
 from experiments.oumg.plots import plot_logits
 from experiments.presentation import present
-from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, load_guide, prefix_notes
+from experiments.training import GuidePlan, LanguageModelPlan, Trained, find_or_train, prefix_notes
 from meta_eval.bootstrap import Estimate, estimate_perplexity, number_groups
 from oumg.comparison import FEWEST_INPUTS, PairSettings, TextSet, pair_texts
 from oumg.form import MARKS, Form

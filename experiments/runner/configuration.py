@@ -3,7 +3,6 @@
 An error message names the key, similar names, and the allowed ones.
 """
 
-import difflib
 import inspect
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +25,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from core.faults import SettingFault
-from experiments.runner.listing import CONFIGS, SCALES, group_options
+from core.configs import CONFIGS
+from core.faults import SettingFault, similar_names
+from experiments.runner.listing import SCALES, group_options, setting_comments
 from experiments.runner.trust import (
     BUILDING_PARTS,
     check_hydra_trusted,
@@ -44,10 +44,7 @@ INSTEAD = {  # Hydra's settings that the runner refuses, and what to use instead
     "hydra.mode": "-m starts a sweep",
     "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
 }
-SEVERAL_METRICS = (
-    "To score a file with several metrics, run a sweep: -m +exp=score metric=bleu,rouge_l data.path=in.jsonl "
-    "'output=${hydra:runtime.choices.metric}.jsonl'. +exp=compare and +exp=meta_eval take metrics=[bleu,rouge_l]"
-)
+SEVERAL_METRICS = "+exp=score, +exp=compare and +exp=meta_eval take several: metrics=[bleu,rouge_l]"
 
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`.
 for scale in SCALES:
@@ -65,6 +62,8 @@ def compose_run(
     allow = [*allow, *names_in(settings)]
     config = compose_settings(settings, folders, allow)
     run = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    if run.get("metrics") and OmegaConf.is_missing(run, "metric"):
+        run.metric = None  # metrics=[NAME] takes its place
     missing = [key for key, value in leaves(OmegaConf.to_container(run, resolve=False)) if value == "???"]
     if missing:
         raise SettingFault("\n".join(_missing(key, folders) for key in sorted(missing)))
@@ -107,6 +106,36 @@ def compose_settings(
         except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
             raise explain(error, folders) from error
     return config
+
+
+def list_settings(
+    settings: Sequence[str], folders: Sequence[Path] = (CONFIGS,), allow: Collection[str] = ()
+) -> dict[str, dict[str, tuple[Any, str]]]:
+    """The settings of a run with their values and comments, by the config file that sets them; the experiment first.
+
+    Raises SettingFault as `compose_settings` does.
+    """
+    values = OmegaConf.to_container(compose_settings(settings, folders, allow), resolve=False)
+    with initialize_config_dir(str(folders[0]), version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        given = [*expand_metrics(settings), *search_path(folders)]
+        files = loader.compute_defaults_list(ROOT, given, RunMode.RUN).defaults
+    comments: dict[str, str] = {}
+    places: dict[str, str] = {}  # by key the last file that sets it
+    for file in files:
+        found = [path for folder in folders if (path := folder / f"{file.config_path}.yaml").is_file()]
+        for key, comment in setting_comments(found[0].read_text(encoding="utf-8")).items() if found else ():
+            full = f"{file.package}.{key}" if file.package else key
+            comments[full] = comment or comments.get(full, "")
+            places[full] = str(file.config_path)
+    sections: dict[str, dict[str, tuple[Any, str]]] = {}
+    known = dict(leaves(values, keep_lists=True))
+    for key, place in sorted(places.items(), key=lambda item: (not item[1].startswith("exp/"), item[1] == ROOT)):
+        hidden = key in ("name", "description") or key.startswith(("experiment.", "hydra.")) or "._" in f".{key}"
+        is_copy = str(known.get(key)).startswith("${") and not comments[key]
+        if key in known and not hidden and not is_copy:
+            sections.setdefault(place, {})[key] = (known[key], comments[key])
+    return sections
 
 
 def _check_added_keys(
@@ -278,16 +307,19 @@ def _check_required(parameters: Iterable[inspect.Parameter], block: Mapping[str,
         raise SettingFault(f"{where} needs {', '.join(lacking)} ({block['_target_']}), which the configuration lacks")
 
 
-def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(node: Any, path: str = "", keep_lists: bool = False) -> Iterator[tuple[str, Any]]:
     """Every value at or below `node` that is neither a mapping nor a list, with its dotted path.
+
+    With `keep_lists`, a list and an empty mapping are values too.
 
     >>> list(leaves({"a": {"b": 1, "c": [2, 3]}}))
     [('a.b', 1), ('a.c[0]', 2), ('a.c[1]', 3)]
     """
-    if not isinstance(node, Mapping | list):
+    if not isinstance(node, Mapping | list) or (keep_lists and (isinstance(node, list) or not node)):
         yield path, node
+        return
     for key, value in _children(node, path):
-        yield from leaves(value, key)
+        yield from leaves(value, key, keep_lists)
 
 
 def _children(node: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -341,7 +373,7 @@ def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()
 
 
 def _closest(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    close = similar_names(name, names)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 

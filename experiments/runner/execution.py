@@ -156,7 +156,7 @@ def _run(
                 experiment=config.name,
                 description=redacted["description"],
                 seed=config.seed,
-                command=redact_leaves(("python", "experiments/run.py", *overrides)),
+                command=redact_leaves((*terminal.program(), *overrides)),
                 started=started.isoformat(timespec="seconds"),
                 seconds=time.perf_counter() - clock,
                 timings=run.timings,

@@ -80,7 +80,7 @@ def _run_jobs(
             lost = error
     jobs = read_jobs(records)
     if jobs:
-        command = redact_leaves(["python", "experiments/run.py", "-m", *options, *settings])
+        command = redact_leaves([*terminal.program(), "-m", *options, *settings])
         write_json({"command": command, "jobs": jobs}, folder / "sweep.json")
         write_joint(jobs, checked[0].joint, checked[0].trade_off, folder)
         show(jobs, folder)

@@ -24,6 +24,11 @@ from experiments.runner.redaction import redact
 WIDTH_OF_A_FILE = 100_000  # characters: a table has all columns where the output is not a terminal
 
 
+def program() -> tuple[str, ...]:
+    """The words of a command line before its settings, as this process was started."""
+    return ("judge",) if Path(sys.argv[0]).stem == "judge" else ("python", "experiments/run.py")
+
+
 def is_watched() -> bool:
     """Whether standard error is a terminal."""
     return sys.stderr.isatty()

@@ -14,11 +14,23 @@ from core.faults import InputFaults
 from core.settings import Count, NonNegative, Positive, Seed, Several, Text, checked_dataclass
 from data.corpus import Corpus
 from discriminators.discriminator import Discriminator
-from discriminators.guides import CausalGuide, TokenMismatchError
+from discriminators.guides import CausalGuide, TokenMismatchError, check_guide, load_guide
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.steering import tables
-from experiments.steering.generation import (
+from experiments.steering.models import (
+    LabelJudges,
+    SteeringPlan,
+    TextParts,
+    load_generator,
+    split_parts,
+    train_label_guide,
+    train_label_judges,
+)
+from experiments.training import LanguageModelPlan, prefix_notes, use_pretrained
+from models.causal import CausalLM
+from models.model import decode_tokens
+from oumg.generation import (
     GuideModel,
     TextSampling,
     check_candidates,
@@ -29,18 +41,6 @@ from experiments.steering.generation import (
     measure_overhead,
     write_tokens,
 )
-from experiments.steering.models import (
-    LabelJudges,
-    SteeringPlan,
-    TextParts,
-    load_generator,
-    split_parts,
-    train_label_guide,
-    train_label_judges,
-)
-from experiments.training import LanguageModelPlan, check_guide, load_guide, prefix_notes, use_pretrained
-from models.causal import CausalLM
-from models.model import decode_tokens
 from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.pieces import split_pieces
 

@@ -16,9 +16,9 @@ from core.faults import printable
 from data.files import write_examples
 from data.text_files import open_atomically
 from experiments.report.plots import trade_off
-from experiments.steering.generation import WrittenToken
 from meta_eval.bootstrap import estimate_perplexity, estimate_ratio, number_groups
 from oumg.diversity import distinct_n
+from oumg.generation import WrittenToken
 
 if TYPE_CHECKING:
     from experiments.steering.experiment import SteeredSetting, SteeredTexts

@@ -7,25 +7,25 @@ from typing import Any
 
 from core.example import Example
 from core.faults import ExampleFaults
-from data.files import located_examples
 from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run
 from mars.metric import MARS
 from mars.references import AugmentedReference, Fill, RefusedReference, mean_kl, to_json_numbers
 
 
-def augment(run: Run, examples: Sequence[Example], given: str, output: Path, metric: MARS) -> Outcome:
+def augment(run: Run, located: Sequence[tuple[int, Example]], given: str, output: Path, metric: MARS) -> Outcome:
     """Writes one JSONL line per reference and masking ratio: the template, the filled text and its fills.
 
     A reference that cannot be augmented has one line with the reason. Perplexities and KL are rounded to four digits.
+    `located` holds the examples of the file `given` with their lines.
 
     Raises InputFaults, by file and line, if no example has references.
     """
     with run.timed("augmentation"):
         try:
-            references = metric.augment(examples)
+            references = metric.augment([example for _, example in located])
         except ExampleFaults as faults:
-            raise faults.located(given, [line for line, _ in located_examples(given)]) from None
+            raise faults.located(given, [line for line, _ in located]) from None
     with open_atomically(output) as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for row in references for line in list_lines(row))
     rows = [row for row in references if not isinstance(row, RefusedReference)]

@@ -1,4 +1,4 @@
-"""BLEU, ROUGE and METEOR: exact values by hand, several references, what cannot be scored."""
+"""BLEU, ROUGE, METEOR, chrF and TER: exact values by hand, several references, what cannot be scored."""
 
 import math
 from collections.abc import Callable
@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sacrebleu
 
 from baselines.bleu import Bleu
+from baselines.chrf import ChrF
 from baselines.meteor import Meteor
 from baselines.rouge import Rouge
+from baselines.ter import Ter
+from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import ExampleFaults, InputFaults
 from core.scores import Metric, Scores
@@ -20,7 +24,7 @@ def one(metric: Metric, text: str, *references: str) -> float:
     return float(metric.score([Example("a", text, references=references)]).values["quality"][0])
 
 
-METRICS = [Bleu(1), Bleu(), Rouge("rouge1"), Rouge("rougeL"), Rouge("rougeL", tokens="unicode"), Meteor()]
+METRICS = [Bleu(1), Bleu(), Rouge("rouge1"), Rouge("rougeL"), Rouge("rougeL", tokens="characters"), Meteor(), ChrF()]
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -93,10 +97,10 @@ def test_rouge_by_hand() -> None:
 
 
 def test_rouge_says_where_it_sees_no_words() -> None:
-    found = Rouge().score([Example("a", "明月", references=("明日",))])
-    assert found.reasons[0] == "rouge_l sees no words in the text with tokens=ascii"
-    assert one(Rouge("rouge1", tokens="unicode"), "明月", "明日") == pytest.approx(0.5)
-    assert one(Rouge("rouge1", tokens="unicode"), "Où vas-tu", "où es-tu") == pytest.approx(2 / 3)
+    found = Rouge().score([Example("a", "луна", references=("луна",))])
+    reason = "rouge_l sees no words in the text with tokens=auto; tokens=characters reads every script"
+    assert found.reasons[0] == reason
+    assert one(Rouge("rouge1", tokens="characters"), "Où vas-tu", "où es-tu") == pytest.approx(2 / 3)
     assert [Rouge(kind).name for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")] == [
         "rouge_1",
         "rouge_2",
@@ -117,7 +121,7 @@ def test_meteor_by_hand() -> None:
     )  # by stems
     assert one(Meteor(synonyms=False), "b a", "a b c") == pytest.approx(meteor(2, 2, 3, 2))
     assert one(Meteor(synonyms=False), "a b", "z", "a b c", "a") == pytest.approx(meteor(2, 2, 3, 1))
-    assert one(Meteor(synonyms=False), "😀 明月", "😀 明日") == pytest.approx(meteor(1, 2, 2, 1))
+    assert one(Meteor(synonyms=False), "😀 明月", "😀 明日") == pytest.approx(meteor(2, 3, 3, 1))
 
 
 def test_meteor_with_synonyms_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +172,61 @@ def test_signatures_name_the_settings() -> None:
         scores: Scores = metric.score([])
         return scores.signature
 
-    assert line(Bleu()).startswith("bleu|lowercase=false|smoothing=exp|tokenizer=13a|sacrebleu=")
+    assert line(Bleu()).startswith("bleu|lowercase=false|smoothing=exp|tokenizer=13a|tokens=auto|sacrebleu=")
     assert line(Bleu(1)).startswith("bleu1|")
-    assert line(Rouge()).startswith("rouge_l|stemmer=true|tokens=ascii|rouge-score=")
-    assert line(Meteor(synonyms=False)).startswith("meteor|synonyms=false|wordnet=none|nltk=")
+    assert line(Rouge()).startswith("rouge_l|stemmer=true|tokens=auto|rouge-score=")
+    assert line(Meteor(synonyms=False)).startswith("meteor|synonyms=false|tokens=auto|wordnet=none|nltk=")
+
+
+PAIRS = [
+    ("the cat sat on the mat", ("the cat is on a mat", "a cat sat on mats")),
+    ("Mat the on sat cat", ("the cat sat on the mat",)),
+    ("Über den Fluß, sagt er.", ("über den Fluss , sagte er .",)),
+    ("the tall man (毛泽东) wrote", ("a tall man (毛) wrote",)),
+]
+
+
+@pytest.mark.parametrize(("text", "references"), PAIRS)
+def test_figures_are_those_of_sacrebleu(text: str, references: tuple[str, ...]) -> None:
+    several = list(references)
+    assert one(Bleu(), text, *references) == sacrebleu.sentence_bleu(text, several).score / 100
+    assert one(ChrF(), text, *references) == sacrebleu.sentence_chrf(text, several).score / 100
+    plus = sacrebleu.sentence_chrf(text, several, word_order=2).score / 100
+    assert one(ChrF(word_order=2), text, *references) == plus
+    assert one(Ter(), text, *references) == -sacrebleu.sentence_ter(text, several).score / 100
+    strict = sacrebleu.sentence_ter(text, several, normalized=True, case_sensitive=True).score / 100
+    assert one(Ter(normalized=True, case_sensitive=True), text, *references) == -strict
+
+
+def test_ter_by_hand() -> None:
+    """A shift of one word, a substitution and a missing word are an edit each."""
+    assert one(Ter(), "b a c d", "a b c d") == -1 / 4
+    assert one(Ter(), "a x c", "a b c d") == -2 / 4
+    assert one(Ter(), "a b c d", "a b c d") == 0
+    assert Ter().score([Example("a", turns=("", " "), references=("a b",))]).values["quality"][0] == -1
+    assert Ter().signature.startswith("ter|case_sensitive=false|no_punct=false|normalized=false|tokens=auto|")
+
+
+def test_scripts_without_blanks_are_split() -> None:
+    """Four of five letters are shared; jieba's words are 我们 喜欢 诗歌 and 我们 喜欢 诗."""
+    text, reference = "我们喜欢诗", "我们喜欢画"
+    for metric in (Bleu(1), Rouge("rouge1")):
+        assert one(metric, text, reference) == pytest.approx(4 / 5)
+    assert one(Bleu(), text, reference) == sacrebleu.sentence_bleu(text, [reference], tokenize="zh").score / 100
+    assert one(Ter(), text, reference) == -1 / 5
+    assert one(Bleu(1, tokens="jieba"), text, reference) == pytest.approx(2 / 3)
+    assert one(Rouge("rouge1", tokens="jieba"), text, reference) == pytest.approx(2 / 3)
+    assert one(Meteor(synonyms=False), text, reference) == pytest.approx(meteor(4, 5, 5, 1))
+    assert one(Meteor(synonyms=False, tokens="jieba"), text, reference) == pytest.approx(meteor(2, 3, 3, 1))
+    assert one(Bleu(1, tokens="library"), text, reference) == 0
+    assert one(Bleu(1, tokenizer="char"), text, reference) == pytest.approx(4 / 5)
+    counts = [one(WordCount(tokens), f"{text}。", reference) for tokens in ("auto", "characters", "jieba", "library")]
+    assert counts == [5, 5, 3, 1]
+    assert one(WordCount("jieba"), "we like poems.", "") == 3
+
+
+@pytest.mark.parametrize("examples", ["Hello", ["Hello"], Example("a", "Hello")])
+def test_a_text_in_place_of_examples_is_refused(examples: Any) -> None:
+    for metric in (*METRICS, Ter(), WordCount()):
+        with pytest.raises(TypeError, match=r"scores a list of examples, as in \[Example\(.*, but got .*Hello"):
+            metric.score(examples)

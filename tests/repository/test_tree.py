@@ -28,16 +28,16 @@ def packages() -> list[str]:
 
 
 def test_every_package_is_installed():
-    assert packages() == sorted(TOOL["setuptools"]["packages"])
+    assert sorted([*packages(), "configs"]) == sorted(TOOL["setuptools"]["packages"])
 
 
 def test_every_data_file_is_installed():
     """Each file of a room that is not Python matches a pattern of package data."""
-    rooms = {package.split(".")[0] for package in packages()}
+    rooms = {package.split(".")[0] for package in (*packages(), "configs")}
     data = {path.relative_to(ROOT) for path in tracked() if path.suffix != ".py"}
     expected = {path for path in data if path.parts[0] in rooms}
     patterns = TOOL["setuptools"]["package-data"]
-    assert set(patterns) <= set(packages())
+    assert set(patterns) <= {*packages(), "configs"}
     folders = {package: ROOT.joinpath(*package.split(".")) for package in patterns}
     installed = {path for package, globs in patterns.items() for glob in globs for path in folders[package].glob(glob)}
     assert {path.relative_to(ROOT) for path in installed} & data == expected

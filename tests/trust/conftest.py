@@ -12,12 +12,15 @@ from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleu import Bleu
 from baselines.chat import LocalChat
+from baselines.chrf import ChrF
+from baselines.comet import Comet
 from baselines.llm_judge import LLMJudge
 from baselines.meteor import Meteor
 from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.rouge import Rouge
 from baselines.sentence_mover import SentenceMover
+from baselines.ter import Ter
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
@@ -33,7 +36,7 @@ from models.causal import CausalLM
 from models.encoders import Encoder
 from models.infilling import T5, Infiller
 from models.seq2seq import Seq2SeqLM
-from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
+from tests.toy_models import PIECES, TEXTS, ToyComet, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
 
 Side = Literal["left", "right"]
 MakeMetric = Callable[[int, Side], Metric]
@@ -72,8 +75,11 @@ class Toys:
             "word_count": lambda budget, side: WordCount(),
             "bleu": lambda budget, side: Bleu(),
             "rouge_1": lambda budget, side: Rouge("rouge1"),
-            "rouge_2": lambda budget, side: Rouge("rouge2", tokens="unicode"),
+            "rouge_2": lambda budget, side: Rouge("rouge2", tokens="characters"),
             "rouge_l": lambda budget, side: Rouge("rougeL"),
+            "chrf": lambda budget, side: ChrF(),
+            "ter": lambda budget, side: Ter(),
+            "comet": lambda budget, side: Comet(ToyComet(True), "toy", "1", batch_size=1 + budget // 64),
             "meteor": lambda budget, side: Meteor(False),
             "bertscore": self.bertscore,
             "bleurt": lambda budget, side: toy_bleurt(encoder, side, token_budget=budget),

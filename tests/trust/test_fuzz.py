@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from baselines.bleu import Bleu
+from baselines.chrf import ChrF
 from baselines.meteor import Meteor
 from baselines.rouge import Rouge
+from baselines.ter import Ter
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import InputFaults, SettingFault
@@ -33,6 +35,7 @@ from models.encoders import WordVectors
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = ["id", "text", "turns", "context", "prefix", "label", "references", "system", "group", "ratings", "scores", "x"]
+NAMES += ["mt", "reference", "scores.a", "rating:b"]
 FITTING = {"turns": '["a", "b"]', "references": '["a", "é"]', "ratings": '{"a": 1}', "scores": '{"b": 0.5}'}
 STRANGE = [
     *("", " ", "a", "a b c", "\x00", "\x1f\x7f\x85", "\u2028\u2029", "\ufeff", "\u202e\u2066x\u2069", "e\u0301"),
@@ -162,8 +165,10 @@ METRICS: dict[str, Callable[[], Metric]] = {
     "bleu": Bleu,
     "bleu of characters": lambda: Bleu(tokenizer="char"),
     "rouge": Rouge,
-    "rouge of any script": lambda: Rouge(tokens="unicode"),
+    "rouge of any script": lambda: Rouge(tokens="characters"),
     "meteor": lambda: Meteor(False),
+    "chrf": lambda: ChrF(word_order=2),
+    "ter": lambda: Ter(normalized=True),
 }
 
 

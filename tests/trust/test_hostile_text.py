@@ -20,10 +20,10 @@ from experiments.report.results import write_tables
 from experiments.report.tables import agreement_tables, terminal_tables, to_latex, to_markdown
 from experiments.run import main
 from experiments.runner.journal import journal
-from experiments.steering.generation import WrittenToken
 from experiments.steering.tables import print_colored
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
+from oumg.generation import WrittenToken
 
 TITLE, CLEAR, EIGHT_BIT, MIRROR = "\x1b]0;owned\x07", "\x1b[2J", "\x9b2J", "\u202e"
 CONTROL = TITLE + CLEAR + EIGHT_BIT + MIRROR

@@ -14,28 +14,31 @@ from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
 from baselines.bleu import Bleu
 from baselines.chat import LocalChat
+from baselines.chrf import ChrF
+from baselines.comet import Comet
 from baselines.llm_judge import LLMJudge
 from baselines.meteor import Meteor
 from baselines.mover_score import MoverScore
 from baselines.perplexity import InfillingPerplexity, Perplexity
 from baselines.rouge import Rouge
 from baselines.sentence_mover import SentenceMover
+from baselines.ter import Ter
 from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
 from cdm.infilling import Pair
+from core.configs import CONFIGS
 from core.example import Example
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
-from experiments.runner.listing import CONFIGS
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors
 from models.infilling import T5, Convention, Infiller
 from models.seq2seq import Seq2SeqLM
-from tests.toy_models import PIECES, TEXTS, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
+from tests.toy_models import PIECES, TEXTS, ToyComet, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
 
 EXAMPLE = Example("a", "the cat sat.", ("hello", "the cat"), "where?", "the", "good", ("a cat sat.",))
 
@@ -67,10 +70,13 @@ Family = Callable[[tuple[Path, Path, Path], Path], list[Metric]]
 TOLD = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 FAMILIES: dict[str, Family] = {
-    "word_count": lambda e, _: [WordCount()],
+    "word_count": lambda e, _: [WordCount(), WordCount("jieba")],
     "bleu": lambda e, _: [Bleu(), Bleu(order=2), Bleu(smoothing="floor"), Bleu(lowercase=True), Bleu(tokenizer="char")],
-    "rouge": lambda e, _: [Rouge(), Rouge(kind="rouge1"), Rouge(stemmer=False), Rouge(tokens="unicode")],
-    "meteor": lambda e, _: [Meteor(False)],
+    "rouge": lambda e, _: [Rouge(), Rouge(kind="rouge1"), Rouge(stemmer=False), Rouge(tokens="jieba")],
+    "meteor": lambda e, _: [Meteor(False), Meteor(False, tokens="jieba")],
+    "chrf": lambda e, _: [ChrF(), ChrF(5), ChrF(word_order=2), ChrF(beta=1), ChrF(lowercase=True)],
+    "ter": lambda e, _: [Ter(), *(Ter(**{name: True}) for name in ("normalized", "no_punct", "case_sensitive"))],
+    "comet": lambda e, _: [Comet(ToyComet(True), "toy", "1", has_references) for has_references in (True, False)],
     "bertscore": lambda e, _: [
         *(replace(BertScore.from_pretrained(str(folder)), model="toy") for folder in e),
         replace(BertScore.from_pretrained(str(e[0]), layers=1), model="toy"),

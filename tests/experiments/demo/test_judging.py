@@ -16,8 +16,8 @@ from experiments.demo.judging import Judgement, judge, judge_by, load_metrics
 from experiments.demo.steering import SideBySide
 from experiments.demo.views import highlight, show_candidates, show_judgements
 from experiments.report.explanations import Line, Piece
-from experiments.steering.generation import Candidate, WrittenToken
 from models.tiny import TinyGPT2, TinyT5
+from oumg.generation import Candidate, WrittenToken
 
 HOSTILE = "<script>alert('x')</script>"
 

@@ -15,7 +15,7 @@ import pytest
 
 from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.steering import SideBySide
-from experiments.steering.generation import WrittenToken
+from oumg.generation import WrittenToken
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")

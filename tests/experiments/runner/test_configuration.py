@@ -10,11 +10,18 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from core.configs import CONFIGS
 from core.faults import SettingFault
 from experiments.contracts import Outcome
-from experiments.runner.configuration import check_targets, complete_experiment, compose_run, expand_sweep
+from experiments.runner.configuration import (
+    check_targets,
+    complete_experiment,
+    compose_run,
+    expand_sweep,
+    list_settings,
+)
 from experiments.runner.execution import name_recipe
-from experiments.runner.listing import CONFIGS, descriptions, group_options
+from experiments.runner.listing import descriptions, group_options
 
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
@@ -56,7 +63,7 @@ def test_every_value_is_resolved() -> None:
     config = compose_run([*SCORE, "seed=7", "outputs=there"])
     assert (config.name, config.stages_dir) == ("score", "there/stages")
     assert config.run_dir.startswith("there/score/20")
-    assert config.experiment.file.path == "in.jsonl"
+    assert config.experiment.file.data.path == "in.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +115,9 @@ def test_results_name_their_recipe_or_the_one_that_their_data_has(
             ["+exp=score", "metric=[bleu,rouge_l]", *SCORE[2:]],
             ["metric must be one name", "-m +exp=score metric=bleu,rouge_l", "metrics=[bleu,rouge_l]"],
         ),
-        ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.path"]),
+        ([*SCORE, "data.rooot=x"], ["data.rooot is not a setting", "allowed there: data.columns"]),
         ([*SCORE, "seed.x=3"], ["seed.x is not a setting", "seed has no settings of its own"]),
-        (["+exp=score"], ["metric=NAME, one of", "word_count", "data.path=VALUE", "output=VALUE"]),
+        (["+exp=score"], ["metric=NAME, one of", "word_count", "output=VALUE"]),
         ([*SCORE[:-1], "output=${nope}"], ["nope"]),
         ([*SCORE, "seed=1,2"], ["seed=1,2", "--multirun"]),
         ([*SCORE, "+sweep=nope"], ["sweep=nope", "seeds"]),
@@ -138,8 +145,8 @@ def test_targets_are_checked_against_their_signatures() -> None:
     with pytest.raises(SettingFault, match=r"a\._target_=baselines\.nothing\.X cannot be imported: No module"):
         check_targets({"_target_": "baselines.nothing.X"}, "a")
     with pytest.raises(SettingFault, match="data needs path"):
-        check_targets({"_target_": "data.files.read_examples"}, "data")
-    check_targets({"_target_": "data.files.read_examples", "_partial_": True}, "data")
+        check_targets({"_target_": "data.scored.read_score_rows"}, "data")
+    check_targets({"_target_": "data.scored.read_score_rows", "_partial_": True}, "data")
 
 
 @dataclass(frozen=True)
@@ -249,3 +256,15 @@ def test_thousands_of_brackets_are_a_fault_of_one_line(read: Callable[[list[str]
         read([*SCORE, f"chunk={value}"])
     assert len(str(found.value)) < 500
     assert "\n" not in str(found.value)
+
+
+def test_the_settings_of_an_experiment_have_values_and_comments() -> None:
+    found = list_settings(["+exp=audit_all", "texts=7", "seed=3"], [CONFIGS])
+    assert next(iter(found)) == "exp/audit_table"
+    assert found["exp/audit_all"]["texts"] == (7, "each is scored 29 times")
+    assert found["exp/audit_table"]["strengths"] == ([0.25, 0.5, 1], "shares of a text to damage")
+    assert found["metric/bleu"]["metrics.bleu.order"] == (4, "longest n-grams")
+    assert found["run"]["seed"][0] == 3
+    shown = [key for section in found.values() for key in section]
+    assert len(shown) == len(set(shown))
+    assert not [key for key in shown if key.startswith(("experiment.", "hydra.")) or "_target_" in key]

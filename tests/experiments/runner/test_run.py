@@ -31,7 +31,9 @@ def test_help_and_faults_import_nothing_heavy() -> None:
 import sys
 from experiments.run import main
 assert main(["--help"]) == 0
+assert main(["--version"]) == 0
 assert "hydra" not in sys.modules
+assert main(["score", "metric=bleu", "--help"]) == 0
 assert main([]) == 2
 assert main(["+exp=score", "sede=3"]) == 2
 assert main(["+exp=score", "metric=word_count", "data.path=a", "output=b", "--cfg", "job"]) == 0

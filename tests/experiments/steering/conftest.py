@@ -1,43 +1,5 @@
-"""A small generator, a guide of its tokens, and labelled texts of one's own."""
+"""The small generator, guide and labelled texts of the tests of guidance."""
 
-from collections.abc import Callable, Sequence
-
-import pytest
-import torch
-
-from core.example import Example
-from data.corpus import Corpus
-from discriminators.guides import CausalGuide
-from discriminators.networks import CausalLSTM
-from models.causal import CausalLM
-from models.tiny import TinyGPT2
-
-TEXTS = ["the red cat sat on the green mat", "a dog ran over the blue hill", "the sun shone on the moon"]
-
-
-@pytest.fixture(scope="session")
-def lm() -> CausalLM:
-    return TinyGPT2(vocabulary=300, n_embd=16, n_head=2, n_layer=1, n_inner=32, max_length=32).build(TEXTS, (), seed=0)
-
-
-@pytest.fixture(scope="session")
-def guide(lm: CausalLM) -> CausalGuide:
-    settings = {"vocabulary_size": len(lm.tokenizer), "embedding_dim": 8, "hidden_dim": 6, "dropout": 0.1}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = CausalLSTM(**settings).eval()
-        with torch.no_grad():
-            for parameter in network.parameters():
-                parameter.normal_()
-    return CausalGuide(network, lm.tokenizer, settings)
-
-
-@pytest.fixture(scope="session")
-def own_data() -> Callable[..., Corpus]:
-    """Makes data of texts and their labels."""
-
-    def own(texts: Sequence[str], labels: Sequence[str], held_out: Sequence[Example] = ()) -> Corpus:
-        examples = tuple(Example(f"e{i}", text=t, label=x) for i, (t, x) in enumerate(zip(texts, labels, strict=True)))
-        return Corpus("mine", examples, tuple(held_out), (), synthetic=False)
-
-    return own
+from tests.oumg.conftest import guide as guide
+from tests.oumg.conftest import lm as lm
+from tests.oumg.conftest import own_data as own_data

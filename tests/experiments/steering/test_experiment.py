@@ -14,9 +14,9 @@ from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
 from experiments.steering.experiment import Demonstration, Steering, choose_label, is_above_chance
-from experiments.steering.generation import TextSampling, check_candidates, encode_prompts
 from experiments.steering.models import name_file
 from models.causal import CausalLM
+from oumg.generation import TextSampling, check_candidates, encode_prompts
 
 MODELS = (
     "data.train=200",

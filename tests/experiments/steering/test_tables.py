@@ -11,9 +11,9 @@ from rich.console import Console
 from discriminators.guides import CausalGuide
 from experiments.report.tables import json_cells
 from experiments.steering.experiment import SteeredSetting, SteeredTexts
-from experiments.steering.generation import WrittenToken, encode_prompts, write_tokens
 from experiments.steering.tables import print_colored, steering_row, step_rows
 from models.causal import CausalLM
+from oumg.generation import WrittenToken, encode_prompts, write_tokens
 from oumg.guidance import Guidance
 
 

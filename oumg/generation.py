@@ -22,7 +22,7 @@ from discriminators.guides import CausalGuide
 from models.causal import CausalLM
 from models.model import decode_tokens, plain_token_ids
 from models.sampling import pad_prompts, sample_continuations, sample_in_batches
-from oumg.guidance import Guidance, GuidanceRule, GuidedStep
+from oumg.guidance import Guidance, GuidanceRule, Guide, GuidedStep
 from oumg.pieces import normalise_text, split_pieces
 
 GuideModel = CausalGuide | Discriminator
@@ -119,7 +119,7 @@ def check_candidates(ks: Sequence[int], vocabulary: int) -> None:
         raise InputFaults([f"k must be at most the {vocabulary} tokens of the generator, but is {max(ks)}"])
 
 
-def make_guidance(lm: CausalLM, guide: GuideModel, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
+def make_guidance(lm: CausalLM, guide: GuideModel | Guide, rule: GuidanceRule, strength: float, k: int) -> MakeGuidance:
     """Makes the guidance of each batch; the guide reads the prompt too."""
     return partial(Guidance, guide, lm.tokenizer, strength, k, rule, reads="text")
 

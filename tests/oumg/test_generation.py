@@ -16,7 +16,9 @@ from core.faults import InputFaults
 from data.corpus import Corpus
 from data.sets.attributes import builtin_reviews
 from discriminators.guides import CausalGuide
-from experiments.steering.generation import (
+from models.causal import CausalLM
+from models.model import decode_tokens
+from oumg.generation import (
     TextSampling,
     choose_prompts,
     continue_prompts,
@@ -26,8 +28,6 @@ from experiments.steering.generation import (
     measure_overhead,
     write_tokens,
 )
-from models.causal import CausalLM
-from models.model import decode_tokens
 from oumg.guidance import Guidance, GuidedStep
 
 SAMPLING = TextSampling(inputs=3, samples=2, new_tokens=6, batch_size=4, seeds=(0, 1))

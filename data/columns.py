@@ -1,0 +1,113 @@
+"""Columns: which key of a line, or column of a table, gives which field of an example, and which are passed on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from core.example import Example
+from core.faults import format_value
+
+FIELDS = tuple(field.name for field in fields(Example) if field.name != "extra")
+RATING = "rating:"  # a column of one aspect, as in rating:coherence
+SCORE = "scores."  # a column of one metric, as in scores.bleu, or of one of its aspects; data.scored reads it
+PLAIN = frozenset({*FIELDS, "scores"})  # the keys of a JSON object that need no naming
+OTHER_NAMES = {  # of translations (src, mt, ref) and of data sets of prompts and answers
+    "src": "context", "input": "context",
+    "mt": "text", "prediction": "text", "output": "text",
+    "ref": "references", "reference": "references", "target": "references",
+}  # fmt: skip
+OUTPUT = ("dropped_tokens", "reason", "explanation")  # keys that +exp=score writes
+ALIKE = 0.8  # of difflib, from which a name is taken for a misspelt field
+
+Columns: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # field, or a name of your own -> columns of the file
+
+
+def freeze_columns(columns: Mapping[str, str | Sequence[str]]) -> Columns:
+    """The setting `columns` as values that can be hashed.
+
+    >>> freeze_columns({"text": "prediction", "references": ["r1", "r2"]})
+    (('text', ('prediction',)), ('references', ('r1', 'r2')))
+    """
+    return tuple((name, (keys,) if isinstance(keys, str) else tuple(keys)) for name, keys in columns.items())
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What the keys of a line stand for.
+
+    Attributes:
+        fields: key -> field of an example, `scores`, `rating:ASPECT` or `scores.METRIC`.
+        extra: key -> name under which its value is passed on.
+        problems: of the names, in words.
+    """
+
+    fields: Mapping[str, str]
+    extra: Mapping[str, str]
+    problems: tuple[str, ...]
+
+    def apply(self, record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The fields of a record, and what is passed on; several columns of references become one list."""
+        found: dict[str, Any] = {}
+        several = [key for key, name in self.fields.items() if name == "references"]
+        for key, name in self.fields.items():
+            if name != "references" or len(several) == 1:
+                found[name] = record[key]
+            elif record[key]:
+                values = record[key] if isinstance(record[key], list) else [record[key]]
+                found[name] = [*found.get(name, []), *values]
+        return found, {name: record[key] for key, name in self.extra.items()}
+
+
+@lru_cache(maxsize=1024)
+def name_fields(keys: tuple[str, ...], columns: Columns = ()) -> Naming:
+    """Names the keys of a line: by `columns` first, then by their own names and the other usual ones.
+
+    >>> name_fields(("mt", "domain"))
+    Naming(fields={'mt': 'text'}, extra={'domain': 'domain'}, problems=())
+    >>> name_fields(("text", "prediction")).problems
+    ('"text" and "prediction" both give the text: columns={text: text} chooses one',)
+    >>> name_fields(("text", "lable")).problems
+    ('"lable" is no field (did you mean "label"?): columns={lable: lable} passes it on',)
+    """
+    chosen = {key: name for name, names in columns for key in names}
+    taken = {name for name, _ in columns}
+    found: dict[str, str] = {}
+    extra: dict[str, str] = {}
+    for key in keys:
+        name = chosen.get(key) or OTHER_NAMES.get(key, key)
+        if key in chosen or name not in taken:
+            (found if name in PLAIN or name.startswith((RATING, SCORE)) else extra)[key] = name
+        else:
+            extra[key] = key
+    return Naming(found, extra, tuple(_list_problems(found, extra, chosen)))
+
+
+def _list_problems(found: Mapping[str, str], extra: Mapping[str, str], chosen: Mapping[str, str]) -> Iterator[str]:
+    for name in dict.fromkeys(found.values()):
+        keys = [key for key, other in found.items() if other == name]
+        if len(keys) > 1 and not (name == "references" and all(key in chosen for key in keys)):
+            both = f"{' and '.join(map(format_value, keys))} both give the {name}"
+            yield f"{both}: columns={{{name}: {keys[0]}}} chooses one"
+    names = list(extra.values())
+    for key, name in extra.items():
+        if name in (*OUTPUT, "id", "scores"):
+            yield f"{format_value(name)} is a key of the output of scores: columns={{my_{name}: {key}}} renames it"
+        if names.count(name) > 1:
+            yield f"a name must be given once, but {format_value(name)} is the name of {format_value(key)} too"
+        alike = get_close_matches(name, [field for field in FIELDS if field not in found.values()], 1, ALIKE)
+        if alike and chosen.get(key) != key:
+            hint = f"(did you mean {format_value(alike[0])}?)"
+            yield f"{format_value(key)} is no field {hint}: columns={{{key}: {key}}} passes it on"
+
+
+def find_absent(columns: Columns, keys: Sequence[str]) -> list[str]:
+    """The problem of each column that `columns` names and that is not among the keys of a file."""
+    known = ", ".join(keys)
+    return [
+        f"columns needs the column {format_value(key)} for {name}, found only {known}"
+        for name, names in columns
+        for key in names
+        if key not in keys
+    ]

@@ -1,0 +1,157 @@
+"""Columns: other names of fields, names that clash, what is passed on, aligned text files, data sets."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from core.scores import Scores
+from data.columns import name_fields
+from data.files import InputFile, read_examples
+from data.scored import read_scored, score_records
+
+
+def lines(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def faults_of(path: Path | None = None, **settings: Any) -> list[str]:
+    with pytest.raises(InputFaults) as found:
+        read_examples(path, **settings)
+    return [each.rpartition("/")[2] for each in found.value.faults]
+
+
+TRANSLATION = Example("a", "mine", context="quelle", references=("theirs",), extra={"domain": "news", "n": 3})
+
+
+@pytest.mark.parametrize(
+    "names", [("src", "mt", "ref"), ("input", "prediction", "reference"), ("input", "output", "target")]
+)
+def test_usual_names_are_known_and_others_are_passed_on(tmp_path: Path, names: tuple[str, str, str]) -> None:
+    record = {"id": "a", "domain": "news", "n": 3} | dict(zip(names, ("quelle", "mine", "theirs"), strict=True))
+    assert read_examples(lines(tmp_path / "x.jsonl", record)) == (TRANSLATION,)
+    (tmp_path / "x.csv").write_text(f"id,domain,{','.join(names)},n\na,news,quelle,mine,theirs,3\n")
+    (found,) = read_examples(tmp_path / "x.csv")
+    assert (found.text, found.context, found.references) == ("mine", "quelle", ("theirs",))
+    assert found.extra == {"domain": "news", "n": "3"}
+
+
+def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> None:
+    record = {"hyp": "mine", "text": "old", "r1": "one", "r2": ["two", "three"], "reason": "why", "q": 2}
+    columns = {"text": "hyp", "references": ["r1", "r2"], "cause": "reason", "rating:quality": "q"}
+    (found,) = read_examples(lines(tmp_path / "x.jsonl", record), columns=columns)
+    expected = {"text": "old", "cause": "why"}
+    assert found == Example("x-1", "mine", references=("one", "two", "three"), ratings={"quality": 2.0}, extra=expected)
+    (tmp_path / "x.csv").write_text("hyp,text,r1,r2,reason,q\nmine,old,one,[two],why,2\nmine,,,two,,\n")
+    found, other = read_examples(tmp_path / "x.csv", columns=columns)
+    assert (found.references, found.ratings) == (("one", "[two]"), {"quality": 2.0})
+    assert (other.references, other.ratings, dict(other.extra)) == (("two",), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("keys", "columns", "problem"),
+    [
+        (("text", "mt"), (), '"text" and "mt" both give the text: columns={text: text} chooses one'),
+        (("ref", "target"), (), '"ref" and "target" both give the references: columns={references: ref} chooses one'),
+        (("text", "reason"), (), '"reason" is a key of the output of scores: columns={my_reason: reason} renames it'),
+        (("a", "b"), (("b", ("a",)),), 'a name must be given once, but "b" is the name of "a" too'),
+        (("labels",), (), '"labels" is no field (did you mean "label"?): columns={labels: labels} passes it on'),
+        (("labels",), (("labels", ("labels",)),), None),
+        (("label", "labels"), (), None),
+    ],
+)
+def test_names_that_clash(keys: tuple[str, ...], columns: Any, problem: str | None) -> None:
+    assert name_fields(keys, columns).problems[:1] == (() if problem is None else (problem,))
+
+
+def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", {"text": "a"}, {"text": "a", "mt": "b"}, {"text": "a", "n": float("nan")})
+    assert faults_of(path) == [
+        'x.jsonl:2: "text" and "mt" both give the text: columns={text: text} chooses one',
+        'x.jsonl:3: "n" must be a value that JSON can hold, found NaN',
+    ]
+    assert faults_of(path, columns={"text": "hyp"})[-1] == (
+        'x.jsonl:0: columns needs the column "hyp" for text, found only text, mt, n'
+    )
+    (tmp_path / "x.csv").write_text("text,mt\na,b\nc,d\n")
+    assert faults_of(tmp_path / "x.csv") == [
+        'x.csv:1: "text" and "mt" both give the text: columns={text: text} chooses one'
+    ]
+
+
+def test_a_file_with_scores_has_columns_too(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", {"hyp": "a", "scores.bleu": 0.5, "note": 1}, {"hyp": "b", "scores": {"bleu": 1}})
+    found = read_scored(path, columns={"text": "hyp"})
+    assert found.values("bleu", "").tolist() == [0.5, 1.0]
+    assert [example.extra for example in found.examples] == [{"note": 1}, {}]
+
+
+def test_what_is_passed_on_stands_in_the_rows_of_scores() -> None:
+    values: Any = {"quality": [0.5]}
+    assert list(score_records([TRANSLATION], Scores(values, "s"))) == [
+        {"id": "a", "domain": "news", "n": 3, "scores": {"quality": 0.5}, "dropped_tokens": 0}
+    ]
+
+
+def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:
+    for name, content in {"hyp.de": "a\n b\n", "r1": "c\n\n", "r2": "d\ne\n", "src": "f\ng\n"}.items():
+        (tmp_path / name).write_text(content)
+    references = [tmp_path / "r2", tmp_path / "r2"]
+    found = read_examples(text=tmp_path / "hyp.de", references=references, source=tmp_path / "src")
+    assert found == (
+        Example("hyp-1", "a", context="f", references=("d", "d")),
+        Example("hyp-2", " b", context="g", references=("e", "e")),
+    )
+    (tmp_path / "r1").write_text("c\n\nd\n")
+    with pytest.raises(InputFaults, match=r"r1:0: aligned files must have .* lines, found 3 here and 2 in \S+/hyp.de"):
+        read_examples(text=tmp_path / "hyp.de", references=tmp_path / "r1", source=tmp_path / "src")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "data.path must be given"),
+        ({"path": "x.jsonl", "text": "y"}, "two inputs: give one"),
+        ({"path": "x.jsonl", "references": "y"}, "aligned with the lines of data.text"),
+        ({"text": "x", "columns": {"text": "y"}}, "names the columns of data.path"),
+    ],
+)
+def test_inputs_that_contradict_each_other(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingFault, match=message):
+        InputFile.of(**settings)
+
+
+ROWS = [{"prediction": "a", "reference": "b", "day": None, "n": 1}, {"prediction": "c", "reference": "d", "n": 2}]
+
+
+class Library(SimpleNamespace):
+    """The two functions of `datasets` that are used, as documented: a list of rows, or such lists by split."""
+
+    def load_from_disk(self, folder: str) -> Any:
+        return ROWS
+
+    def load_dataset(self, name: str) -> Any:
+        return {"train": ROWS[:1], "test": ROWS[1:]} if name == "ann/split" else {"test": ROWS}
+
+
+def test_data_sets_of_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", Library())
+    (tmp_path / "state.json").write_text("{}")
+    expected = [("a", ("b",), {"n": 1}), ("c", ("d",), {"n": 2})]
+    for path in (tmp_path, Path("ann/texts")):
+        found = read_examples(path, network=True)
+        assert [(each.text, each.references, each.extra) for each in found] == expected
+    assert [each.id for each in read_examples(Path("ann/split"), split="test", network=True)] == ["split-1"]
+    assert faults_of(Path("ann/split"), network=True) == ["split:0: data.split must be one of train, test, found None"]
+    assert faults_of(Path("ann/split")) == [
+        "split:0: no such file; network=true reads the data set of this name on the Hugging Face hub"
+    ]
+    assert InputFile.of(tmp_path).sha256() == InputFile.of("ann/texts", network=True).sha256()
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    assert "needs datasets: pip install" in faults_of(tmp_path)[0]

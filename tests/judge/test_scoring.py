@@ -1,0 +1,83 @@
+"""judge.score: the numbers of the command, for texts, files and systems, with one metric or several."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judge
+from baselines.bleu import Bleu
+from core.configs import CONFIGS
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from judge.scoring import score
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "text": "the cat sat", "references": ["the cat sat down"]},
+    {"id": "b", "text": "dogs"},
+    {"id": "c", "text": "a dog ran", "references": ["the dog ran", "a dog"]},
+]
+
+
+def count_letters(examples: Sequence[Example]) -> dict[str, list[int]]:
+    return {letter: [example.text.count(letter) for example in examples] for letter in "ad"}
+
+
+def test_scores_are_those_of_the_metric() -> None:
+    found = score(ROWS, "bleu", order=1)
+    expected = Bleu(order=1).score(found.examples)
+    np.testing.assert_array_equal(found.values["quality"], expected.values["quality"])
+    assert found.reasons == [None, "bleu1 needs references, found none", None]
+    assert found.signature == expected.signature
+    assert [example.id for example in found.examples] == ["a", "b", "c"]
+    assert found.notes == ("1 of 3 examples could not be scored; `reasons` says why",)
+    assert "<td>the cat sat</td>" in found._repr_html_()
+
+
+def test_several_metrics_are_named_as_in_a_file() -> None:
+    found = score(ROWS, ["rouge_l", "word_count", Bleu(order=2), count_letters])
+    assert list(found.values) == ["rouge_l", "word_count", "bleu2", "count_letters/a", "count_letters/d"]
+    assert found.values["count_letters/d"].tolist() == [0, 1, 1]
+
+
+def test_systems_are_aligned_by_input() -> None:
+    texts = {"s": {"1": "one", "2": "two"}, "t": {"2": "two", "1": "three"}}
+    found = score(texts, "rouge_1", references={"2": "two", "1": "one"})
+    scores = {(e.system, e.group): value for e, value in zip(found.examples, found.values["quality"], strict=True)}
+    assert scores == {("s", "1"): 1, ("s", "2"): 1, ("t", "2"): 1, ("t", "1"): 0}
+
+
+@pytest.mark.parametrize(
+    ("source", "metric", "settings", "said"),
+    [
+        ("Hello", "bleu", {}, 'a text must be in a list, .*: pass \\["Hello"\\]'),
+        (["a"], "bleu", {}, "examples:1: bleu needs references, found none for '1'"),
+        (["a"], ["bleu", "word_count"], {"order": 2}, r"order: of several metrics, pass load_metric"),
+        (["a"], [], {}, "at least one metric is needed"),
+        (["a"], [Bleu(order=2), Bleu(order=2)], {}, "two are called bleu2"),
+    ],
+)
+def test_wrong_calls_are_refused_in_words(source: Any, metric: Any, settings: Any, said: str) -> None:
+    with pytest.raises((SettingFault, InputFaults), match=said):
+        score(source, metric, **settings)
+
+
+def test_the_names_of_the_package() -> None:
+    assert len(judge.__all__) <= 10
+    assert all(callable(getattr(judge, name)) for name in judge.__all__)
+    with pytest.raises(AttributeError, match="module judge has no attribute 'scores'"):
+        _ = judge.scores
+
+
+def test_scoring_without_a_model_imports_neither_torch_nor_hydra() -> None:
+    program = (
+        "import sys, judge; heavy = {'numpy', 'scipy', 'torch', 'hydra', 'omegaconf', 'transformers'};"
+        "print(sorted(heavy & {*sys.modules}));"
+        "judge.score(['a b'], ['bleu', 'rouge_1'], references=['b'])._repr_html_();"
+        "print(sorted(heavy & {*sys.modules}))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=CONFIGS.parent)
+    assert printed.splitlines() == ["[]", "['numpy', 'scipy']"]

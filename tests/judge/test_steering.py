@@ -1,0 +1,46 @@
+"""judge.steer: the texts are those of the generator and the guide, and the guide's own probability rises."""
+
+from pathlib import Path
+
+import pytest
+from scipy.special import expit
+
+from core.faults import InputFaults, SettingFault
+from discriminators.guides import CausalGuide
+from judge.steering import steer
+from models.causal import CausalLM
+
+PROMPTS = ["the red cat", "a dog"]
+
+
+def test_guided_and_unguided_texts_have_the_same_draws(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:
+    found = steer(lm, guide, PROMPTS, strength=8, k=8, new_tokens=6, samples=2)
+    assert [each.prompt for each in found.texts] == ["the red cat", "the red cat", "a dog", "a dog"]
+    assert all(each.text.startswith(each.prompt) and each.unguided.startswith(each.prompt) for each in found.texts)
+    for each in found.texts:
+        assert each.attribute == pytest.approx(float(expit(guide.logits([each.text])[0])), abs=1e-5)
+    assert sum(each.attribute - each.attribute_unguided for each in found.texts) > 0
+    alone = steer(lm, guide, PROMPTS, strength=0, k=8, new_tokens=6, samples=2)
+    assert [each.text for each in alone.texts] == [each.unguided for each in found.texts]
+    assert all(each.text == each.unguided for each in alone.texts)
+    lm.save_pretrained(tmp_path / "generator")
+    guide.save_pretrained(tmp_path / "guide")
+    again = steer(tmp_path / "generator", tmp_path / "guide", PROMPTS, strength=8, k=8, new_tokens=6, samples=2)
+    assert again.texts == found.texts
+    assert again.signature.partition("|guide=")[2] == found.signature.partition("|guide=")[2]
+    assert alone.signature != found.signature
+    assert "<td>the red cat</td>" in found._repr_html_()
+
+
+def test_wrong_requests_are_refused_in_words(lm: CausalLM, guide: CausalGuide, tmp_path: Path) -> None:
+    for given, said in (
+        ({"prompts": "the cat"}, "prompts must be a list of texts"),
+        ({"strength": -1.0}, "strength must be greater than or equal to 0"),
+        ({"samples": 0}, "samples must be greater than or equal to 1"),
+    ):
+        with pytest.raises(SettingFault, match=said):
+            steer(**{"generator": lm, "guide": guide, "prompts": PROMPTS, **given})
+    with pytest.raises(InputFaults, match=r"must be the folder of a trained guide"):
+        steer(lm, tmp_path, PROMPTS)
+    with pytest.raises(InputFaults, match="k must be at most"):
+        steer(lm, guide, PROMPTS, k=10_000)
