@@ -138,7 +138,8 @@ class InputFile:
             found = [rows.hexdigest()]
         else:
             found = [file_sha256(readable_path(file)) for file in self.files]
-        return found[0] if not (self.columns or self.aligned) else fingerprint([found, self.columns, self.aligned])
+        names = [name for name, _ in self.aligned]
+        return fingerprint([found, self.columns, names]) if self.columns or names else found[0]
 
 
 Source: TypeAlias = InputFile | Path | str

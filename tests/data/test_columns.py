@@ -11,6 +11,7 @@ import pytest
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
+from core.stages import file_sha256
 from data.columns import name_fields
 from data.files import InputFile, read_examples
 from data.scored import read_scored, score_records
@@ -111,6 +112,20 @@ def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "r1").write_text("c\n\nd\n")
     with pytest.raises(InputFaults, match=r"r1:0: aligned files must have .* lines, found 3 here and 2 in \S+/hyp.de"):
         read_examples(text=tmp_path / "hyp.de", references=tmp_path / "r1", source=tmp_path / "src")
+
+
+def test_the_fingerprint_of_an_input_changes_with_its_files_and_columns(tmp_path: Path) -> None:
+    one, two = lines(tmp_path / "x.jsonl", {"a": "x", "b": "y"}), lines(tmp_path / "y.jsonl", {"a": "z", "b": "y"})
+    inputs = [
+        InputFile.of(one),
+        InputFile.of(two),
+        *(InputFile.of(one, columns={"text": name}) for name in "ab"),
+        InputFile.of(text=one),
+        InputFile.of(text=one, references=two),
+        InputFile.of(text=one, source=two),
+    ]
+    assert len({each.sha256() for each in inputs}) == len(inputs)
+    assert InputFile.of(one).sha256() == file_sha256(one)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ FAMILIES: dict[str, Family] = {
     "rouge": lambda e, _: [Rouge(), Rouge(kind="rouge1"), Rouge(stemmer=False), Rouge(tokens="jieba")],
     "meteor": lambda e, _: [Meteor(False), Meteor(False, tokens="jieba")],
     "chrf": lambda e, _: [ChrF(), ChrF(5), ChrF(word_order=2), ChrF(beta=1), ChrF(lowercase=True)],
-    "ter": lambda e, _: [Ter(), *(Ter(**{name: True}) for name in ("normalized", "no_punct", "case_sensitive"))],
+    "ter": lambda e, _: [Ter(), Ter(True), Ter(no_punct=True), Ter(case_sensitive=True), Ter(tokens="jieba")],
     "comet": lambda e, _: [Comet(ToyComet(True), "toy", "1", has_references) for has_references in (True, False)],
     "bertscore": lambda e, _: [
         *(replace(BertScore.from_pretrained(str(folder)), model="toy") for folder in e),

@@ -370,6 +370,32 @@ def test_one_unwanted_key_does_not_flood_the_terminal(
     assert line.endswith("passes it on (the first of 1,000 lines with this fault: 1, 2, 3, 4, 5, …)")
 
 
+def test_other_columns_are_read_and_passed_on_in_every_form(run_here: Here, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("hyp,r1,r2,domain\na cat,a dog,a cat,news\nwe,us,,\n")
+    columns = "data.columns={text: hyp, references: [r1, r2]}"
+    for form in ("jsonl", "csv", "parquet"):
+        assert run_here("score", "metric=bleu", "data.path=in.csv", columns, f"output=out.{form}") == 0
+    assert [(row.get("domain"), row["scores"]["quality"]) for row in read_lines(tmp_path / "out.jsonl")] == [
+        ("news", pytest.approx(1)),
+        (None, 0),
+    ]
+    assert (tmp_path / "out.csv").read_text().splitlines()[::2] == [
+        "id,domain,scores.quality,dropped_tokens,reason,explanation",
+        "in-3,,0.0,0,,",
+    ]
+    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "out.parquet")
+    assert table.column("domain").to_pylist() == ["news", None]
+
+
+def test_aligned_files_are_scored(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, content in {"hyp": "a cat\nwe\n", "ref": "a cat\nus\n", "more": "a\n"}.items():
+        (tmp_path / name).write_text(content)
+    assert run_here("score", "metric=ter", "data.text=hyp", "data.references=ref", "output=out.jsonl") == 0
+    assert [row["scores"]["quality"] for row in read_lines(tmp_path / "out.jsonl")] == [0, -1]
+    assert run_here("score", "metric=ter", "data.text=hyp", "data.references=more", "output=no.jsonl") == 2
+    assert "more:0: aligned files must have equally many lines, found 1 here and 2 in hyp" in capsys.readouterr().err
+
+
 def test_the_longest_line_is_a_setting(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_texts(tmp_path / "in.jsonl", 2)
     settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
