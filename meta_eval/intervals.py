@@ -68,6 +68,14 @@ class Resampling:
         if self.interval == "bca" and self.over == "both":
             raise ValueError("BCa intervals need over=inputs or over=systems: use interval=percentile for both")
 
+    @property
+    def signature(self) -> str:
+        """The settings, as a part of the signature of a run."""
+        return (
+            f"over={self.over}|interval={self.interval}|confidence={self.confidence:g}|resamples={self.resamples}"
+            f"|seed={self.seed}"
+        )
+
 
 def grouped_estimate(
     statistic: Statistic,
@@ -94,11 +102,18 @@ def grouped_estimate(
     def of(systems: Floats, inputs: Floats) -> Floats:
         return group(statistic, x, y, present, grouping, systems, inputs)
 
-    if settings.interval == "auto" and settings.over != "both" and grouping in ("per_system", "per_input"):
-        estimate = _jackknife_estimate(of, present, settings.over, settings.confidence)
+    return estimate_grouped(of, present, grouping, settings)
+
+
+def estimate_grouped(
+    statistic: Weighted, layout: Layout, grouping: Grouping, resampling: Resampling, draws: "Draws | None" = None
+) -> Estimate:
+    """The value of a grouped statistic in [-1, 1] with its interval; `draws` are its draws, if they are known."""
+    if resampling.interval == "auto" and resampling.over != "both" and grouping in ("per_system", "per_input"):
+        estimate = _jackknife_estimate(statistic, layout, resampling.over, resampling.confidence)
         ends = np.clip([estimate.low, estimate.high], -1.0, 1.0)
         return replace(estimate, low=float(ends[0]), high=float(ends[1]))
-    return grouped_bootstrap(of, present, settings)[0]
+    return (draws or draw_grouped(statistic, layout, resampling)).estimate
 
 
 @dataclass(frozen=True)
@@ -125,9 +140,7 @@ class Draws:
         value, nothing = self.value - other.value, np.empty(0)
         if math.isnan(value):
             return replace(self, value=value, values=nothing, left_out=nothing)
-        return replace(
-            self, value=value, values=self.values - other.values, left_out=self.left_out - other.left_out
-        )
+        return replace(self, value=value, values=self.values - other.values, left_out=self.left_out - other.left_out)
 
     @property
     def defined(self) -> Floats:

@@ -63,7 +63,7 @@ def find_complete(layout: Layout) -> NDArray[np.bool_]:
     """Whether each example answers an input that all systems answer, of shape (n,)."""
     answered = np.zeros((layout.system_count, layout.input_count), dtype=np.bool_)
     answered[layout.systems, layout.inputs] = True
-    return answered.all(axis=0)[layout.inputs]
+    return np.asarray(answered.all(axis=0))[layout.inputs]
 
 
 def explain_undefined_soft(scores: Floats, ratings: Floats, layout: Layout) -> str | None:
