@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from core.faults import SettingFault, similar_names
@@ -187,10 +188,15 @@ def compare_raters(file: ScoredFile, comparison: Comparison, resampling: Resampl
     kind = "pearson" if comparison.statistic == "pearson" else "spearman"
 
     def compare(aspect: str, table: Floats) -> RaterAgreement:
-        scales = ("nominal", "ordinal", "interval")
-        alphas = [krippendorff_alpha(table, scale, over_inputs, layout=layout) for scale in scales]
-        ceiling = leave_one_out(table, kind, over_inputs, layout=layout)
-        return RaterAgreement(aspect, len(table), *alphas, ceiling.estimate)
+        alpha = partial(krippendorff_alpha, table, resampling=over_inputs, layout=layout)
+        return RaterAgreement(
+            aspect,
+            raters=len(table),
+            nominal_alpha=alpha("nominal"),
+            ordinal_alpha=alpha("ordinal"),
+            interval_alpha=alpha("interval"),
+            leave_one_out=leave_one_out(table, kind, over_inputs, layout=layout).estimate,
+        )
 
     return tuple(compare(aspect, table) for aspect, table in file.raters.items())
 

@@ -30,16 +30,19 @@ def meta_eval(
     scored = score_file(run, file, metrics)
     with run.timed("agreement"):
         study = study_metrics(replace(file, scores=scored.scores), comparison, resampling, has_cues=run.cues)
-    estimates = {
-        f"{ranking.comparison.statistic} with {ranking.aspect} ({ranking.comparison.one_grouping})": ranking.agreement
-        for ranking in study.rankings
-        if ranking.measured
-    }
     return Outcome(
         signature=study.signature,
         rows=study.rows,
         tables=study.details,
-        plots={title: intervals(found, f"{title}, 95 % over {resampling.over}") for title, found in estimates.items()}
+        plots={
+            f"{each.comparison.statistic}_{each.aspect}_{each.comparison.one_grouping}": intervals(
+                each.agreement,
+                f"{each.comparison.statistic} with {each.aspect} ({each.comparison.one_grouping}), "
+                f"95 % over {resampling.over}",
+            )
+            for each in study.rankings
+            if each.measured
+        }
         | {f"scores_{aspect}": scores_against_ratings(study.scored, aspect) for aspect in study.scored.aspects},
         scored=[study.scored],
         notes=study.notes,
