@@ -11,7 +11,8 @@ from core.faults import SettingFault, similar_names
 from core.scores import Metric
 from data.scored import ScoredFile
 from judge.inputs import References, Source, read
-from judge.metrics import MetricFunction, load_metric
+from judge.metrics import MetricFunction
+from judge.scoring import add_scores, load_several
 from judge.tables import Table, collect_reasons, tabulate, tabulate_agreement, to_html
 from meta_eval.agreement import Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
@@ -125,9 +126,7 @@ def agree(
     examples = read(source, scores, references)
     if not examples.aspects:
         raise SettingFault('at least one example needs "ratings", such as {"coherence": 4}')
-    loaded = {each if isinstance(each, str) else str(each): load_metric(each) for each in metrics}
-    ran = {name: each.score(examples.examples) for name, each in loaded.items()}
-    scored = replace(examples, scores={**examples.scores, **ran})
+    scored = add_scores(examples, load_several(list(metrics), {})) if metrics else examples
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
     return study_metrics(scored, comparison, resampling, has_cues=has_cues)
