@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 from core.faults import SettingFault, similar_names
-from core.scores import Metric
 from data.scored import ScoredFile
 from judge.inputs import References, Source, read
-from judge.metrics import MetricFunction
-from judge.scoring import add_scores, load_several
+from judge.scoring import AnyMetric, add_scores, load_several
 from judge.tables import Table, collect_reasons, tabulate, tabulate_agreement, to_html
 from meta_eval.agreement import Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
@@ -89,7 +87,7 @@ class MetricStudy:
 
 def agree(
     source: Source,
-    metrics: Sequence[str | Metric | MetricFunction] = (),
+    metrics: AnyMetric | Sequence[AnyMetric] = (),
     scores: Mapping[str, Any] | None = None,
     references: References | None = None,
     *,
@@ -126,7 +124,7 @@ def agree(
     examples = read(source, scores, references)
     if not examples.aspects:
         raise SettingFault('at least one example needs "ratings", such as {"coherence": 4}')
-    scored = add_scores(examples, load_several(list(metrics), {})) if metrics else examples
+    scored = add_scores(examples, load_several(metrics, {})) if metrics else examples
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
     return study_metrics(scored, comparison, resampling, has_cues=has_cues)
