@@ -160,7 +160,7 @@ def study_metrics(
         pairs=tuple(pairs),
         raters=compare_raters(scored, comparison, resampling) if isinstance(scored, ScoredFile) else (),
         resampling=resampling,
-        notes=(*note_gaps(scored), *note_cues(rows), *left_out),
+        notes=(*note_gaps(scored), *note_cues(rows), *note_tests(rankings, resampling), *left_out),
     )
 
 
@@ -209,6 +209,16 @@ def note_gaps(scored: ScoredSet) -> list[str]:
         if named < len(scored):
             notes.append(f"{len(scored) - named} of {len(scored)} examples have no {field}: {meaning}")
     return notes
+
+
+def note_tests(rankings: Sequence[Ranking], resampling: Resampling) -> list[str]:
+    """A warning about soft accuracy, whose test over inputs does not hold for other systems."""
+    is_soft = any(each.comparison.statistic == "soft_accuracy" and len(each.measured) > 1 for each in rankings)
+    if not is_soft or resampling.over != "inputs":
+        return []
+    return [
+        "tests of soft_accuracy hold for these systems only; over=systems tests whether they hold for other systems"
+    ]
 
 
 def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]]) -> Table:
