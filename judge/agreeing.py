@@ -216,9 +216,7 @@ def note_tests(rankings: Sequence[Ranking], resampling: Resampling) -> list[str]
     is_soft = any(each.comparison.statistic == "soft_accuracy" and len(each.measured) > 1 for each in rankings)
     if not is_soft or resampling.over != "inputs":
         return []
-    return [
-        "tests of soft_accuracy hold for these systems only; over=systems tests whether they hold for other systems"
-    ]
+    return ["tests of soft_accuracy hold for these systems only; over=systems tests for other systems"]
 
 
 def ranking_table(rankings: Sequence[Ranking], pairs: Sequence[Sequence[MetricPair]]) -> Table:
