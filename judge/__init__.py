@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.example import Example as Example
+    from judge.agreeing import agree as agree
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
     from judge.scoring import score as score
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 HOMES = {
     "Example": "core.example",
+    "agree": "judge.agreeing",
     "load_metric": "judge.metrics",
     "read": "judge.inputs",
     "score": "judge.scoring",

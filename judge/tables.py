@@ -10,10 +10,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.faults import printable
 from meta_eval.bootstrap import Estimate
+
+if TYPE_CHECKING:
+    from meta_eval.agreement import Agreement
+    from meta_eval.intervals import Resampling
+
+AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
+AGREEMENT_CELLS += ("word_count_spearman", "beyond_cues", "unscored", "truncated", "synthetic")
+FURTHER_CAPTION = (
+    "kendall_c is tau-c. accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
+    "tied; epsilon was chosen on these same ratings. soft_accuracy is soft pairwise accuracy: how far a metric is as "
+    "sure as people are about which of two systems is better."
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,27 @@ def tabulate(
     """
     rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
     return Table(title, caption, [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows])
+
+
+def agreement_cells(row: Agreement) -> dict[str, Any]:
+    """The cells of a row of agreement by column; with further statistics the grouping counts, and reasons are given."""
+    cells = {name: getattr(row, name) for name in AGREEMENT_CELLS}
+    if not row.further:
+        return cells
+    cells |= {"grouping": row.grouping, "groups": row.groups, **row.further}
+    return {**cells, "reason": collect_reasons(cells)}
+
+
+def tabulate_agreement(rows: Sequence[Agreement], resampling: Resampling) -> Table:
+    """The table of agreement of metrics with ratings."""
+    caption = (
+        "Correlation of scores with ratings, from -1 to 1; higher is better. kendall is tau-b. word_count_spearman is "
+        "the correlation of scores with the number of words; beyond_cues that with the ratings when cheap cues "
+        "(length, repetition, overlap) are held fixed; the row cheap_cues is what counting alone tells. "
+        f"Intervals: 95 %, {resampling.interval}, drawn over {resampling.over}; beyond_cues over inputs."
+    )
+    further = f" {FURTHER_CAPTION}" if any(row.further for row in rows) else ""
+    return Table("Agreement with ratings", f"{caption}{further}", [agreement_cells(row) for row in rows])
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

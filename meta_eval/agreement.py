@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 CHEAP_CUES = "cheap_cues"  # the row of what cues alone tell about the ratings
-NOT_MEASURED = Estimate.undefined("agreement beyond cheap cues is measured over all examples of a set")
+NOT_MEASURED = Estimate.undefined("agreement beyond cues is measured over all examples, unless cues=none")
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,20 @@ All permutations are computed together. With s = 1 (kept) or -1 (swapped) for ea
 
 - Pearson's sums are linear in s.
 - Spearman's ranks: the 2n scores are sorted once; a running count of the scores in a permutation gives their ranks.
-- Kendall's balance of pairs is a quadratic form in s, one matrix product for all permutations.
+- Kendall's balance of pairs, and pairwise accuracy, are quadratic forms in s, one matrix product for all permutations.
+
+Metrics whose ties are calibrated have different thresholds. Each score takes half of its metric's threshold along when
+it is swapped: two scores tie if they differ by at most the sum of their halves. So pairs of one metric keep its
+threshold, and nothing is calibrated again. mt-metrics-eval either calibrates every permutation anew or swaps the
+results of single pairs (`PairwisePermutationSigDiff`), which takes pairs as independent.
+
+Soft pairwise accuracy swaps whole inputs (or systems) too. In the way of its program, at most `PERMUTATIONS` swaps.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,21 +36,25 @@ from numpy.typing import ArrayLike, NDArray
 from meta_eval.correlation import (
     CORRELATIONS,
     PAIR_BLOCK,
-    Correlation,
     Floats,
     average_ranks,
     keep_scored,
     limited_ratio,
     order_pairs,
+    pairwise_accuracy,
 )
 from meta_eval.grouping import Grouping, Layout, system_means
 from meta_eval.intervals import Drawn, explain_undefined_groups, restrict
+from meta_eval.soft_accuracy import PERMUTATIONS, Ties, explain_undefined_soft, find_complete, permuted_soft_accuracy
 
+Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "soft_accuracy"]
 Swaps = NDArray[np.bool_]  # (permutations, n): whether the two scores of an output are swapped
 Permuted = Callable[[Floats, Floats, Floats, Swaps], tuple[Floats, Floats]]
+Compared = Callable[[str, slice], NDArray[np.float32]]  # (pair of metrics, columns) -> (n, columns)
 
 # Swaps held at once: few enough for the caches, but for Kendall many enough that the n x n matrices are seldom rebuilt.
-BATCH = {"pearson": 1_000_000, "spearman": 200_000, "kendall": 10_000_000}
+BATCH: dict[Statistic, int] = {"pearson": 1_000_000, "spearman": 200_000, "kendall": 10_000_000}
+BATCH |= {"accuracy": 10_000_000, "soft_accuracy": 1_000_000}
 ROUNDING = 1e-9  # a denominator below this is zero
 FEWEST_SWAPPED = 6  # units; all swaps of 5 give no p-value below 2/2**5 = .0625
 
@@ -65,43 +77,77 @@ class PermutationTest:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Pair:
+    """The scores of two metrics and the ratings, all of shape (n,), as a permutation test swaps them.
+
+    Attributes:
+        half_a, half_b: half of the threshold below which two scores of a metric tie, for each example.
+        ties, seed: of soft accuracy.
+    """
+
+    a: Floats
+    b: Floats
+    y: Floats
+    half_a: Floats
+    half_b: Floats
+    ties: Ties = "mid"
+    seed: int = 0
+
+    def take(self, members: NDArray[np.intp]) -> "Pair":
+        """These examples."""
+        a, b, y, half_a, half_b = (v[members] for v in (self.a, self.b, self.y, self.half_a, self.half_b))
+        return replace(self, a=a, b=b, y=y, half_a=half_a, half_b=half_b)
+
+
 def permutation_test(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
     ratings: ArrayLike,
     layout: Layout,
     *,
-    kind: Correlation = "spearman",
+    kind: Statistic = "spearman",
     grouping: Grouping = "global",
     over: Drawn = "inputs",
     permutations: int = 10_000,
     seed: int = 0,
+    epsilons: tuple[float, float] = (0.0, 0.0),
+    ties: Ties = "mid",
 ) -> PermutationTest:
     """The test of two metrics' correlations with `ratings`, all of shape (n,). Only examples that both scored count.
 
     `over` names the units to swap. As in `intervals` these are the units that the result generalises to. The p-value is
     NaN with a reason where `explain_untestable` has one, and for fewer than `FEWEST_SWAPPED` units.
 
-    Kendall is tau-b. A permutation with an undefined correlation counts as one that differs as much as the metrics, so
-    the p-value is conservative. Raises ValueError for infinities and arrays that do not have the layout's shape.
+    Kendall is tau-b. Accuracy ties scores within the metric's threshold in `epsilons`. Soft accuracy compares systems,
+    on the inputs that all of them answer, whatever the grouping; `ties` is of `soft_pairwise_accuracy`. A permutation
+    with an undefined correlation counts as one that differs as much as the metrics, so the p-value is conservative.
+    Raises ValueError for infinities and arrays that do not have the layout's shape.
     """
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, but is {permutations}")
     (a, b, y), kept = keep_scored(scores_a=scores_a, scores_b=scores_b, ratings=ratings)
     present = restrict(layout, kept)
+    if kind == "soft_accuracy":
+        complete = find_complete(present)
+        a, b, y, present, grouping = a[complete], b[complete], y[complete], restrict(present, complete), "global"
+        permutations = min(permutations, PERMUTATIONS)
     for scores in (a, b):
-        reason = explain_undefined_groups(scores, y, present, grouping)
+        reason = explain_undefined(scores, y, present, kind, grouping)
         if reason is not None:
             return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
-    a, b = (_standardise(scores, present, grouping) for scores in (a, b))
-    difference = _difference(a, b, y, present, grouping, kind, np.zeros((1, len(y)), dtype=np.bool_))[0]
+    (a, half_a), (b, half_b) = (
+        _standardise(scores, epsilon, present, grouping) for scores, epsilon in zip((a, b), epsilons, strict=True)
+    )
+    pair = Pair(a, b, y, half_a, half_b, ties, seed)
+    difference = _difference(pair, present, grouping, kind, np.zeros((1, len(y)), dtype=np.bool_))[0]
     if math.isnan(difference):
         reason = "the correlation of one metric is not defined in any group"
         return PermutationTest(len(y), math.nan, math.nan, permutations, reason)
     units, number = (
         (present.systems, present.system_count) if over == "systems" else (present.inputs, present.input_count)
     )
-    reason = explain_untestable(grouping, over)
+    reason = explain_untestable(kind, grouping, over)
     if reason is None and number < FEWEST_SWAPPED:
         reason = f"the permutation test needs at least {FEWEST_SWAPPED} {over} to swap, but there are {number}"
     if reason is not None:
@@ -109,22 +155,32 @@ def permutation_test(
     rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH[kind] // len(y)), 0
     for start in range(0, permutations, batch):
         swaps = _draw_swaps(rng, min(batch, permutations - start), number)[:, units]
-        found = _difference(a, b, y, present, grouping, kind, swaps)
+        found = _difference(pair, present, grouping, kind, swaps)
         beyond += int((~(np.abs(found) < abs(difference) - 1e-10)).sum())  # tolerance for rounding
     return PermutationTest(len(y), float(difference), (beyond + 1) / (permutations + 1), permutations)
 
 
-def explain_untestable(grouping: Grouping, over: Drawn) -> str | None:
-    """The reason why no test compares two metrics in this grouping over these units, or None.
+def explain_undefined(x: Floats, y: Floats, layout: Layout, kind: Statistic, grouping: Grouping) -> str | None:
+    """The reason why no statistic of scores `x` with ratings `y` is defined in this grouping, or None."""
+    if kind == "soft_accuracy":
+        return explain_undefined_soft(x, y, layout)
+    return explain_undefined_groups(x, y, layout, grouping)
+
+
+def explain_untestable(kind: Statistic, grouping: Grouping, over: Drawn) -> str | None:
+    """The reason why no test compares two metrics by this statistic over these units, or None.
 
     Two metrics with biases for systems agreed equally well with the mean ratings of these systems, in 300 simulated
     studies of 30 inputs and 8 systems. Swaps of inputs called them different in .53 of the studies, because they
     average the biases of the two. The paired bootstrap over inputs did so in .01 to .07, and never without biases.
+    Soft accuracy is tested over inputs all the same, as mt-metrics-eval does, and for these systems only: between
+    metrics with biases for systems, equally good over other systems, it found a difference in .70 of 150 such studies;
+    in .05 of 200 without biases. over=systems tests whether the difference holds for other systems.
     Drawing both inputs and systems counts the variation of outputs twice, so that the bootstrap rejects .01 to .02.
     """
     if over == "both":
         return "no test of two metrics draws both inputs and systems: use over=inputs or over=systems"
-    if grouping == "system_means" and over == "inputs":
+    if kind != "soft_accuracy" and grouping == "system_means" and over == "inputs":
         return "a test of system means needs other systems: use over=systems"
     return None
 
@@ -170,70 +226,107 @@ def permuted_spearman(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Fl
 
 
 def permuted_kendall(a: Floats, b: Floats, y: Floats, swaps: Swaps) -> tuple[Floats, Floats]:
-    """Kendall's tau-b after each swap.
+    """Kendall's tau-b after each swap."""
+    scores = {"a": a, "b": b}
 
-    Let M_ab[i, j] = sign(a_i - b_j) sign(y_i - y_j) and s = 1 (kept) or -1 (swapped). Twice the number of concordant
-    minus discordant pairs is c + l's + s'Qs for the permuted a, and c - l's + s'Qs for the permuted b, where
+    def concord(metrics: str, block: slice) -> NDArray[np.float32]:
+        return order_pairs(scores[metrics[0]], scores[metrics[1]][block]) * order_pairs(y, y[block])
+
+    of_a, of_b = _sum_pairs(concord, len(y), swaps)
+    untied_y = len(y) ** 2 - float((np.unique(y, return_counts=True)[1] ** 2).sum())
+    untied_a, untied_b = _untied_pairs(a, b, swaps)
+    scale_a, scale_b = np.sqrt(untied_a * untied_y), np.sqrt(untied_b * untied_y)
+    return limited_ratio(of_a, scale_a, ROUNDING), limited_ratio(of_b, scale_b, ROUNDING)
+
+
+def permuted_accuracy(pair: Pair, swaps: Swaps) -> tuple[Floats, Floats]:
+    """Pairwise accuracy with ties after each swap."""
+    scores, halves, n = {"a": pair.a, "b": pair.b}, {"a": pair.half_a, "b": pair.half_b}, len(pair.y)
+
+    def is_right(metrics: str, block: slice) -> NDArray[np.float32]:
+        (x, own), (z, other) = ((scores[metric], halves[metric]) for metric in metrics)
+        gap = np.subtract.outer(x, z[block])
+        gap[np.abs(gap) <= np.add.outer(own, other[block])] = 0
+        right = (np.sign(gap) == order_pairs(pair.y, pair.y[block])).astype(np.float32)
+        right[np.arange(n)[block], np.arange(right.shape[1])] = 0  # no example is compared with itself
+        return right
+
+    of_a, of_b = _sum_pairs(is_right, n, swaps)
+    return of_a / (n * (n - 1)), of_b / (n * (n - 1))
+
+
+def _sum_pairs(compare: Compared, n: int, swaps: Swaps) -> tuple[Floats, Floats]:
+    """The sums over ordered pairs of examples of a comparison M of their scores, for a and for b after each swap.
+
+    Let M_ab[i, j] compare a_i with b_j, and s = 1 (kept) or -1 (swapped). The sum is c + l's + s'Qs for the permuted a,
+    and c - l's + s'Qs for the permuted b, where
 
         c = (1'M_aa 1 + 2 1'M_ab 1 + 1'M_bb 1)/4
         l = (M_aa 1 + M_ab 1 - M_ba 1 - M_bb 1)/2
         Q = (M_aa - M_ab - M_ba + M_bb)/4.
+
+    Args:
+        compare: M of two metrics, all rows and some columns, whole numbers of shape (n, columns); 0 on the diagonal.
     """
-    n, signs = len(y), (1 - 2 * swaps.astype(np.int8)).astype(np.float32)
+    signs = (1 - 2 * swaps.astype(np.int8)).astype(np.float32)
     sums = {"aa": np.zeros(n), "ab": np.zeros(n), "ba": np.zeros(n), "bb": np.zeros(n)}  # row sums of the four M
     quadratic, width = np.zeros(len(swaps)), max(1, PAIR_BLOCK // n)
     for start in range(0, n, width):
-        block = slice(start, start + width)
-        order, form = order_pairs(y, y[block]), np.zeros((n, len(y[block])), dtype=np.float32)
-        for name, x, z, sign in (("aa", a, a, 1), ("ab", a, b, -1), ("ba", b, a, -1), ("bb", b, b, 1)):
-            concordant = order_pairs(x, z[block]) * order
-            sums[name] += concordant.sum(axis=1, dtype=np.float64)
-            form += sign * concordant
+        block = slice(start, min(start + width, n))
+        form = np.zeros((n, block.stop - start), dtype=np.float32)
+        for metrics, sign in (("aa", 1), ("ab", -1), ("ba", -1), ("bb", 1)):
+            compared = compare(metrics, block)
+            sums[metrics] += compared.sum(axis=1, dtype=np.float64)
+            form += sign * compared
         # the products are whole numbers below 2**24, so float32 is exact
         quadratic += np.einsum("rj,rj->r", signs @ form, signs[:, block], dtype=np.float64) / 4
     constant = (sums["aa"].sum() + 2 * sums["ab"].sum() + sums["bb"].sum()) / 4
     linear = signs.astype(np.float64) @ (sums["aa"] + sums["ab"] - sums["ba"] - sums["bb"]) / 2
-    untied_y = n**2 - float((np.unique(y, return_counts=True)[1] ** 2).sum())
-    untied_a, untied_b = _untied_pairs(a, b, swaps)
-    both = constant + quadratic
-    scale_a, scale_b = np.sqrt(untied_a * untied_y), np.sqrt(untied_b * untied_y)
-    return limited_ratio(both + linear, scale_a, ROUNDING), limited_ratio(both - linear, scale_b, ROUNDING)
+    return constant + quadratic + linear, constant + quadratic - linear
 
 
-PERMUTED: dict[Correlation, Permuted] = {
+PERMUTED: dict[Statistic, Permuted] = {
     "pearson": permuted_pearson,
     "spearman": permuted_spearman,
     "kendall": permuted_kendall,
 }
 
 
-def _difference(
-    a: Floats, b: Floats, y: Floats, layout: Layout, grouping: Grouping, kind: Correlation, swaps: Swaps
-) -> Floats:
+def permute(pair: Pair, kind: Statistic, swaps: Swaps) -> tuple[Floats, Floats]:
+    """The statistic of both metrics over all examples after each swap."""
+    if kind == "accuracy":
+        return permuted_accuracy(pair, swaps)
+    return PERMUTED[kind](pair.a, pair.b, pair.y, swaps)
+
+
+def _difference(pair: Pair, layout: Layout, grouping: Grouping, kind: Statistic, swaps: Swaps) -> Floats:
     """The difference of the grouped correlations after each swap, of shape (permutations,)."""
+    if kind == "soft_accuracy":
+        of_a, of_b = permuted_soft_accuracy(pair.a, pair.b, pair.y, layout, swaps, pair.ties, pair.seed)
+        return of_a - of_b
     if grouping == "global":
-        of_a, of_b = PERMUTED[kind](a, b, y, swaps)
+        of_a, of_b = permute(pair, kind, swaps)
         return of_a - of_b
     if grouping == "system_means":
-        return _difference_of_means(a, b, y, layout, kind, swaps)
+        return _difference_of_means(pair, layout, kind, swaps)
     total, count = np.zeros((2, len(swaps))), np.zeros((2, len(swaps)))
     for members in layout.groups(grouping):
-        if len(members) < 2 or np.ptp(y[members]) == 0:
+        if len(members) < 2 or (kind != "accuracy" and np.ptp(pair.y[members]) == 0):
             continue
-        for side, found in enumerate(PERMUTED[kind](a[members], b[members], y[members], swaps[:, members])):
+        for side, found in enumerate(permute(pair.take(members), kind, swaps[:, members])):
             total[side] += np.nan_to_num(found)
             count[side] += ~np.isnan(found)
     of_a, of_b = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return of_a - of_b
 
 
-def _difference_of_means(a: Floats, b: Floats, y: Floats, layout: Layout, kind: Correlation, swaps: Swaps) -> Floats:
+def _difference_of_means(pair: Pair, layout: Layout, kind: Statistic, swaps: Swaps) -> Floats:
     membership = np.equal.outer(layout.systems, np.arange(layout.system_count)) / np.bincount(layout.systems)
-    change = swaps @ ((b - a)[:, None] * membership)
-    means_a, y_means = system_means(a, y, layout)
-    means_b, _ = system_means(b, y, layout)
+    change = swaps @ ((pair.b - pair.a)[:, None] * membership)
+    means_a, y_means = system_means(pair.a, pair.y, layout)
+    means_b, _ = system_means(pair.b, pair.y, layout)
     ones = np.ones((1, layout.system_count))
-    of = CORRELATIONS[kind]
+    of = pairwise_accuracy if kind == "accuracy" else CORRELATIONS[kind]
     return np.array([of(means_a + moved, y_means, ones)[0] - of(means_b - moved, y_means, ones)[0] for moved in change])
 
 
@@ -242,16 +335,23 @@ def _draw_swaps(rng: np.random.Generator, rows: int, n: int) -> Swaps:
     return np.unpackbits(bits, axis=1, count=n).astype(np.bool_)
 
 
-def _standardise(x: Floats, layout: Layout, grouping: Grouping) -> Floats:
-    """Standardises x to mean 0 and standard deviation 1, without overflow, where its correlation is computed."""
+def _standardise(x: Floats, epsilon: float, layout: Layout, grouping: Grouping) -> tuple[Floats, Floats]:
+    """Standardises x to mean 0 and standard deviation 1, without overflow, where its correlation is computed.
+
+    Half of the threshold `epsilon` is divided by the same deviation, for each example.
+    """
     groups = layout.groups(grouping) if grouping in ("per_system", "per_input") else [np.arange(len(x))]
-    x, found = x / np.abs(x).max(), np.zeros(len(x))
+    largest = np.abs(x).max()
+    x, found, half = x / largest, np.zeros(len(x)), np.zeros(len(x))
     for members in groups:
         if np.ptp(x[members]) > 0:
             centred = x[members] - x[members].mean()
-            centred = centred / np.abs(centred).max()  # squares of tiny numbers would vanish
-            found[members] = centred / np.sqrt((centred**2).mean())
-    return found
+            size = np.abs(centred).max()  # squares of tiny numbers would vanish
+            deviation = np.sqrt(((centred / size) ** 2).mean())
+            found[members] = centred / size / deviation
+            if epsilon > 0:  # a distance that equals epsilon must tie after rounding too
+                half[members] = epsilon / largest / size / deviation * (0.5 + 1e-9)
+    return found, half
 
 
 def _tie_bounds(ordered: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import nctdtr, stdtrit
+from scipy.special import chdtri, nctdtr, stdtrit
 
 from meta_eval.comparison import williams
 from meta_eval.correlation import Floats
@@ -40,6 +40,14 @@ class SampleSize:
 
 
 @dataclass(frozen=True)
+class Pilot:
+    """What a pilot of two systems has: inputs that both answered with ratings, and those with several raters."""
+
+    inputs: int
+    with_several_raters: int
+
+
+@dataclass(frozen=True)
 class Spread:
     """How much the paired differences of two systems vary.
 
@@ -47,10 +55,12 @@ class Spread:
         inputs: standard deviation between inputs of the mean difference over all possible raters.
         raters: standard deviation of one rater's difference around this mean. None if it is unknown; `inputs` is then
             the standard deviation of one rater's differences, which holds both.
+        pilot: what it was estimated from; None if it is assumed.
     """
 
     inputs: float
     raters: float | None
+    pilot: Pilot | None = None
 
     def of_mean(self, raters: int) -> float:
         """The standard deviation of the differences of `raters` raters' means.
@@ -161,13 +171,25 @@ def estimate_spread(differences: ArrayLike) -> Spread:
     counts = (~np.isnan(table)).sum(axis=0)
     means = np.nansum(table, axis=0) / counts
     spare = int(counts.sum() - len(counts))
+    pilot = Pilot(len(counts), int((counts > 1).sum()))
     if spare == 0:
-        return Spread(inputs=float(means.std(ddof=1)), raters=None)
+        return Spread(inputs=float(means.std(ddof=1)), raters=None, pilot=pilot)
     within = float(np.nansum((table - means) ** 2)) / spare
     grand = float(np.nansum(table) / counts.sum())
     between = float((counts * (means - grand) ** 2).sum()) / (len(counts) - 1)
     size = (counts.sum() - (counts**2).sum() / counts.sum()) / (len(counts) - 1)
-    return Spread(inputs=math.sqrt(max(0.0, (between - within) / size)), raters=math.sqrt(within))
+    return Spread(inputs=math.sqrt(max(0.0, (between - within) / size)), raters=math.sqrt(within), pilot=pilot)
+
+
+def deviation_interval(n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of a standard deviation of n normal values, as multiples of the estimate (chi-squared).
+
+    >>> [round(end, 2) for end in deviation_interval(10)]
+    [0.69, 1.83]
+    """
+    tail = (1 - confidence) / 2
+    low, high = (math.sqrt((n - 1) / float(chdtri(n - 1, share))) for share in (tail, 1 - tail))
+    return low, high
 
 
 def reliability(raters: int, between_raters: float) -> float:

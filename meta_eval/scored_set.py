@@ -129,10 +129,15 @@ class ScoredSet:
         """The cheap cues of the examples."""
         return count_cues(self.examples)
 
-    def beyond_cues(self, aspect: str) -> dict[str, Estimate]:
-        """The agreement of every metric with the ratings of an aspect that cheap cues do not explain."""
+    def beyond_cues(self, aspect: str, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+        """The agreement of every metric with the ratings of an aspect that cheap cues do not explain.
+
+        Intervals draw inputs `resamples` times, from `seed` on.
+        """
         scores = {metric: self.values(metric, aspect) for metric in self.scores if metric != CHEAP_CUES}
-        found = agreement_beyond_cues(scores, self.ratings(aspect), self.cues, self.groups)
+        found = agreement_beyond_cues(
+            scores, self.ratings(aspect), self.cues, self.groups, resamples=resamples, seed=seed
+        )
         return {CHEAP_CUES: Estimate.undefined("these are the cues"), **found}
 
     def add_cheap_cues(self, seed: int = 0) -> ScoredSet:

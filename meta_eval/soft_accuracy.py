@@ -10,15 +10,19 @@ A departure from the paper's program: a permutation whose sum equals the observe
 systems. `ties="published"` computes as the program does.
 """
 
-import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, explain_few, percentile_interval
+from meta_eval.bootstrap import Estimate, Floats
+from meta_eval.grouping import Layout, lay_out
+from meta_eval.intervals import Resampling, grouped_bootstrap
 
 Ties = Literal["mid", "published"]  # whether a permutation that equals the observed sum counts half or in full
+PERMUTATIONS = 1000  # of the published program
+RESAMPLES = 200  # of an interval; each costs as much as the value
 
 
 def soft_pairwise_accuracy(
@@ -26,15 +30,16 @@ def soft_pairwise_accuracy(
     scores: ArrayLike,
     *,
     ties: Ties = "mid",
-    permutations: int = 1000,
-    resamples: int = 200,
+    permutations: int = PERMUTATIONS,
+    resamples: int = RESAMPLES,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
     """Soft pairwise accuracy of `scores` with `ratings`, both of shape (systems, inputs); in [0, 1], higher is better.
 
     Only inputs for which every system has a rating and a score count (a missing one is NaN). The percentile interval is
-    over inputs. The result does not depend on the order of the systems unless `ties` is published.
+    over inputs. The result does not depend on the order of the systems unless `ties` is published. The program of
+    mt-metrics-eval has the seed 4.
     """
     human, metric = np.asarray(ratings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if human.ndim != 2 or human.shape != metric.shape:
@@ -45,26 +50,87 @@ def soft_pairwise_accuracy(
         raise ValueError("ratings and scores must be finite, or NaN where there is none")
     complete = ~np.isnan(human + metric).any(axis=0)
     human, metric = human[:, complete], metric[:, complete]
-    systems, inputs = human.shape
-    if systems < 2 or inputs < 2:
-        reason = (
-            "soft pairwise accuracy needs at least 2 systems and 2 inputs that all of them answer, "
-            f"but there are {systems} and {inputs}"
-        )
+    systems, inputs = (axis.ravel() for axis in np.indices(human.shape))
+    layout = lay_out(human.size, systems.tolist(), inputs.tolist())
+    if (reason := explain_undefined_soft(metric.ravel(), human.ravel(), layout)) is not None:
         return Estimate.undefined(reason)
-    for name, values in (("ratings", human), ("scores", metric)):
+    statistic = weigh_soft_accuracy(metric.ravel(), human.ravel(), layout, ties, permutations, seed)
+    resampling = Resampling(interval="percentile", confidence=confidence, resamples=resamples, seed=seed)
+    return grouped_bootstrap(statistic, layout, resampling)[0]
+
+
+def find_complete(layout: Layout) -> NDArray[np.bool_]:
+    """Whether each example answers an input that all systems answer, of shape (n,)."""
+    answered = np.zeros((layout.system_count, layout.input_count), dtype=np.bool_)
+    answered[layout.systems, layout.inputs] = True
+    return np.asarray(answered.all(axis=0))[layout.inputs]
+
+
+def explain_undefined_soft(scores: Floats, ratings: Floats, layout: Layout) -> str | None:
+    """The reason why scores and ratings of complete inputs, both of shape (n,), have no soft accuracy, or None."""
+    systems, inputs = layout.system_count, layout.input_count
+    if len(scores) != systems * inputs:
+        return "soft pairwise accuracy needs one output of each system per input"
+    if systems < 2 or inputs < 2:
+        needed = "soft pairwise accuracy needs at least 2 systems and 2 inputs that all of them answer"
+        return f"{needed}, but there are {systems} and {inputs}"
+    for name, values in (("ratings", ratings), ("scores", scores)):
         if np.ptp(values) == 0:
-            return Estimate.undefined(f"all {values.size} {name} are {values[0, 0]:g}: they order no systems")
-    rng = np.random.default_rng(seed)
-    signs = rng.choice(np.array([-1.0, 1.0]), (permutations, inputs))
-    value = _agreement(human, metric, signs, ties)
-    if inputs < FEWEST_UNITS:
-        return Estimate(value, math.nan, math.nan, explain_few("inputs", inputs))
-    found = np.empty(resamples)
-    for r in range(resamples):
-        draw = rng.integers(0, inputs, inputs)
-        found[r] = _agreement(human[:, draw], metric[:, draw], signs, ties)
-    return Estimate(value, *percentile_interval(found, confidence))
+            return f"all {len(values)} {name} are {values[0]:g}: they order no systems"
+    return None
+
+
+def weigh_soft_accuracy(
+    scores: Floats, ratings: Floats, layout: Layout, ties: Ties, permutations: int = PERMUTATIONS, seed: int = 0
+) -> Callable[[Floats, Floats], Floats]:
+    """Soft accuracy as a function of weights, which are whole numbers, of systems and of inputs, for resamples.
+
+    Scores and ratings have the shape (n,), an output of each system for each input. A pair of a drawn system with its
+    own copy does not count.
+    """
+    human, metric = layout.to_grid(ratings), layout.to_grid(scores)
+    signs = draw_signs(permutations, human.shape[1], seed)
+    i, j = np.triu_indices(len(human), 1)
+
+    def of(systems: Floats, inputs: Floats) -> Floats:
+        found = np.full(len(inputs), np.nan)
+        for r, (weights, counts) in enumerate(zip(systems, inputs, strict=True)):
+            drawn, pairs = np.repeat(np.arange(len(counts)), counts.astype(np.intp)), weights[i] * weights[j]
+            own = signs[:, : len(drawn)]
+            distance = better_p_values(human[:, drawn], own, ties) - better_p_values(metric[:, drawn], own, ties)
+            if pairs.any():
+                found[r] = 1 - pairs @ np.abs(distance) / pairs.sum()
+        return found
+
+    return of
+
+
+def permuted_soft_accuracy(
+    a: Floats, b: Floats, y: Floats, layout: Layout, swaps: NDArray[np.bool_], ties: Ties, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """Soft accuracy of a and of b with y after each swap, both of shape (swaps,).
+
+    Args:
+        a, b, y: of shape (n,), an output of each system for each input.
+        swaps: which scores are swapped, of shape (swaps, n).
+    """
+    order = np.lexsort((layout.inputs, layout.systems))
+    shape = (layout.system_count, layout.input_count)
+    first, second, human = (values[order].reshape(shape) for values in (a, b, y))
+    signs = draw_signs(PERMUTATIONS, shape[1], seed)
+    wanted, swapped = better_p_values(human, signs, ties), swaps[:, order].reshape(-1, *shape)
+    found = [
+        1 - np.abs(better_p_values(np.where(each, other, own), signs, ties) - wanted).mean()
+        for own, other in ((first, second), (second, first))
+        for each in swapped
+    ]
+    of_a, of_b = np.split(np.array(found), 2)
+    return of_a, of_b
+
+
+def draw_signs(permutations: int, inputs: int, seed: int) -> Floats:
+    """Random signs of shape (permutations, inputs), drawn as by the published program."""
+    return 2.0 * np.rint(np.random.default_rng(seed).random((permutations, inputs), dtype=np.float32)) - 1
 
 
 def better_p_values(values: Floats, signs: Floats, ties: Ties = "mid") -> Floats:
@@ -80,12 +146,10 @@ def better_p_values(values: Floats, signs: Floats, ties: Ties = "mid") -> Floats
     """
     i, j = np.triu_indices(len(values), 1)
     observed = values.sum(axis=1)
-    flipped = signs @ values.T
-    beyond = (flipped[:, i] - flipped[:, j]) - (observed[i] - observed[j])
+    flipped = values @ signs.T
+    beyond = flipped[i] - flipped[j]
+    beyond -= (observed[i] - observed[j])[:, None]
     slack = 1e-9 * np.abs(values).sum(axis=1).max()  # tolerance: the order of a sum changes its rounding
-    above, equal = (beyond > slack).mean(axis=0), (np.abs(beyond) <= slack).mean(axis=0)
-    return above + (equal / 2 if ties == "mid" else equal)
-
-
-def _agreement(human: Floats, metric: Floats, signs: Floats, ties: Ties) -> float:
-    return float(1 - np.abs(better_p_values(human, signs, ties) - better_p_values(metric, signs, ties)).mean())
+    reached = np.count_nonzero(beyond >= -slack, axis=1)
+    counted = reached if ties == "published" else (reached + np.count_nonzero(beyond > slack, axis=1)) / 2
+    return counted / len(signs)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from matplotlib.figure import Figure
 
 from experiments.report.plots import draw_line, trade_off
-from experiments.report.tables import CORRELATIONS
+from experiments.report.tables import AGREEMENT
 from meta_eval.bootstrap import Estimate
 
 STYLES = (("o", "-"), ("s", "--"), ("^", ":"), ("D", "-."))  # markers and lines
@@ -30,7 +30,8 @@ def joint_rows(
     """
     rows: list[dict[str, Any]] = []
     for job in jobs:
-        found = [row for row in job.get("table", ()) if row["table"] in CORRELATIONS]
+        agreement = [row for row in job.get("table", ()) if row["table"] == AGREEMENT]
+        found = [row for row in agreement if row.get("grouping", "global") == "global"]
         names = columns or {row["metric"]: [row["metric"]] for row in found}
         for place in dict.fromkeys((row["set"], row["aspect"]) for row in found):
             here = {row["metric"]: row for row in found if (row["set"], row["aspect"]) == place}

@@ -20,7 +20,7 @@ from experiments.report.explanations import LONGEST
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
 from experiments.report.tables import group_rows, shorten, text_columns
 from experiments.report.texts import list_texts
-from judge.tables import format_interval, format_number, shown_columns
+from judge.tables import FURTHER_CAPTION, format_interval, format_number, shown_columns
 from meta_eval.agreement import CHEAP_CUES, Agreement
 from meta_eval.bootstrap import Estimate
 
@@ -54,6 +54,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
         command=shlex.join(circumstances.command),
         outcome=outcome,
         groups=group_rows(outcome.rows),
+        further_caption=FURTHER_CAPTION,
         shown_columns=shown_columns,
         text_columns=text_columns,
         synthetic=is_synthetic(outcome),

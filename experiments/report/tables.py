@@ -18,27 +18,18 @@ from rich.cells import cell_len
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
-from judge.tables import Table, format_cell, format_interval, format_number, shown_columns
+from judge.tables import Table, agreement_cells, format_cell, format_interval, format_number, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
 LONGEST_CELL = 60  # characters of a text on the terminal
 SQUEEZED_CELL = 20  # characters of a text where other columns need the room
 AGREEMENT = "agreement"  # the key `table` of its rows, and the name of its files
-HUMAN_AGREEMENT = "Agreement with human ratings"  # the table of +exp=meta_eval
-CORRELATIONS = (AGREEMENT, HUMAN_AGREEMENT)  # their rows have a Spearman for a metric, a set and an aspect
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 LATEX |= {mark: rf"\{mark}" for mark in "&%$#_{}"}
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")  # a field that starts so is a formula for spreadsheets
 MARKDOWN = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore inside a word is text
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
-AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
-AGREEMENT_CELLS += ("word_count_spearman", "beyond_cues", "unscored", "truncated", "synthetic")
-
-
-def agreement_cells(row: Agreement) -> dict[str, Any]:
-    """The cells of a row of agreement by column."""
-    return {name: getattr(row, name) for name in AGREEMENT_CELLS}
 
 
 def literal(text: str) -> str:
@@ -84,11 +75,12 @@ def text_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name for name in shown_columns(rows) if all(isinstance(row[name], str) for row in rows)]
 
 
-def group_rows(rows: Sequence[Agreement]) -> dict[tuple[str, str], list[Agreement]]:
-    """The rows of each set and aspect, sorted by Spearman: the best first, an undefined one last."""
-    groups: dict[tuple[str, str], list[Agreement]] = {}
+def group_rows(rows: Sequence[Agreement]) -> dict[str, list[Agreement]]:
+    """The rows of each set, aspect and grouping, sorted by Spearman: the best first, an undefined one last."""
+    groups: dict[str, list[Agreement]] = {}
     for row in rows:
-        groups.setdefault((row.set, row.aspect), []).append(row)
+        names = [row.set, row.aspect, *([] if row.grouping == "global" else [row.grouping])]
+        groups.setdefault(" · ".join(names), []).append(row)
     for group in groups.values():
         group.sort(key=_rank)
     return groups
@@ -155,15 +147,15 @@ def fitting_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]], wid
 
 
 def agreement_tables(rows: Sequence[Agreement], width: int) -> Iterator[TerminalTable]:
-    """One table per set and aspect, best Spearman first, with the columns that fit into `width`.
+    """One table per set, aspect and grouping, best Spearman first, with the columns that fit into `width`.
 
     The page shows all columns. Synthetic sets are marked. Unscored and truncated examples have a column if any exist.
     """
-    for (name, aspect), group in group_rows(rows).items():
+    for name, group in group_rows(rows).items():
         mark = " (synthetic: not rated by people)" if group[0].synthetic else ""
         columns = [column for column in COLUMNS if column.from_width <= width]
         columns = [column for column in columns if not column.if_any or any(column.cell(row) for row in group)]
-        table = terminal_table([], [], f"{name} · {aspect}{mark}")
+        table = terminal_table([], [], f"{name}{mark}")
         table.add_column("metric", no_wrap=True)
         for column in columns:
             table.add_column(column.name, justify="right", no_wrap=True)
@@ -194,6 +186,7 @@ COLUMNS = (
     _Column("95 %", lambda row: format_interval(row.pearson) or "–", 160),
     _Column("Kendall", lambda row: format_number(row.kendall.value), 130),
     _Column("95 %", lambda row: format_interval(row.kendall) or "–", 160),
+    _Column("accuracy", lambda row: format_cell(row.further.get("calibrated_accuracy", "")), 150, if_any=True),
     _Column("length", lambda row: format_number(row.word_count_spearman), 140),  # Spearman with the number of words
     _Column("unscored", lambda row: str(row.unscored or ""), 110, if_any=True),
     _Column("cut", lambda row: str(row.truncated or ""), 110, if_any=True),

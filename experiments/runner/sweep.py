@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
 from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
-from experiments.report.tables import CORRELATIONS, literal, terminal_table, to_markdown
+from experiments.report.tables import AGREEMENT, literal, terminal_table, to_markdown
 from experiments.runner import terminal
 from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
@@ -195,7 +195,7 @@ def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of one job in the table of jobs."""
     findings = [
         {**{name: row[name] for name in ("set", "aspect", "metric")}, "Spearman": _value(row["spearman"])}
-        if row["table"] in CORRELATIONS
+        if row["table"] == AGREEMENT
         else {name: row[name] for name in shown_columns([row]) if name != "table"}
         for row in job.get("table", ())
     ]

@@ -17,8 +17,9 @@ from lightning_utilities.core.rank_zero import rank_zero_only
 from core.faults import SettingFault
 from experiments.contracts import Outcome
 from experiments.report.results import file_name
-from experiments.report.tables import agreement_cells, flat_cells
+from experiments.report.tables import flat_cells
 from experiments.runner.redaction import redact, redact_leaves
+from judge.tables import agreement_cells
 
 if TYPE_CHECKING:  # Lightning takes seconds to import, and only trainings need its loggers
     import wandb

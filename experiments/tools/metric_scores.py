@@ -74,7 +74,4 @@ def show_signatures(scores: Mapping[str, Scores]) -> str:
 
 def show_resampling(resampling: Resampling) -> str:
     """The settings of intervals, as a part of the signature of a run."""
-    return (
-        f"over={resampling.over}|interval={resampling.interval}|confidence={resampling.confidence:g}"
-        f"|resamples={resampling.resamples}|seed={resampling.seed}"
-    )
+    return resampling.signature

@@ -18,16 +18,13 @@ from meta_eval.planning import (
     SampleSize,
     Spread,
     correlation_with_raters,
+    deviation_interval,
     estimate_spread,
     n_to_tell_metrics,
     n_to_tell_systems,
 )
 
 FEWEST_PILOT_INPUTS = 5
-UNKNOWN_RATERS = (
-    "no input of the pilot has ratings of several people, so the spread of raters is unknown: the number of inputs to "
-    "compare two systems is for one rater only"
-)
 
 
 def find_spread(inputs: float, raters: float, pilot: str | None, aspect: str, systems: Sequence[str]) -> Spread:
@@ -127,8 +124,31 @@ def plan(run: Run, assumptions: Assumptions, spread: Spread) -> Outcome:
         signature=f"plan|correlation={assumptions.correlation:g}|between_metrics={assumptions.between_metrics:g}"
         f"|between_raters={assumptions.between_raters:g}|spread={spread.inputs:g},{of_raters}|seed={run.seed}",
         tables=[metrics, systems],
-        notes=[] if spread.raters is not None else [UNKNOWN_RATERS],
+        notes=note_gaps(spread),
     )
+
+
+def note_gaps(spread: Spread) -> list[str]:
+    """What the pilot cannot show, or that there is none."""
+    if (pilot := spread.pilot) is None:
+        return ["every figure rests on assumptions; pilot.path=FILE estimates the spread of two systems' differences"]
+    low, high = deviation_interval(pilot.inputs)
+    notes = [
+        "the pilot shows the spread of two systems only: correlation, between_metrics and between_raters are assumed, "
+        "and two systems show no spread of systems, on which a study of system-level correlations depends",
+        f"a spread from {pilot.inputs} inputs is rough: its 95 % interval is {low:.2g} to {high:.2g} times the "
+        f"estimate, so the inputs needed are {low**2:.2g} to {high**2:.2g} times those shown (normal differences)",
+    ]
+    if spread.raters is None:
+        notes.append(
+            "no input of the pilot has ratings of several people, so the spread of raters is unknown: the number of "
+            "inputs to compare two systems is for one rater only"
+        )
+    elif pilot.with_several_raters < pilot.inputs:
+        notes.append(f"the spread of raters rests on {pilot.with_several_raters} of {pilot.inputs} inputs")
+    if spread.inputs == 0:
+        notes.append("raters differ so much that the pilot shows no spread between inputs; with 0, n may be too small")
+    return notes
 
 
 def describe_spread(spread: Spread) -> str:

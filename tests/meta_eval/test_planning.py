@@ -9,6 +9,7 @@ from scipy import stats
 from meta_eval.comparison import williams, williams_test
 from meta_eval.planning import (
     LARGEST,
+    Pilot,
     Spread,
     correlation_with_raters,
     detectable_difference,
@@ -109,7 +110,7 @@ def test_one_rater_says_nothing_about_others():
     """With the spread of raters taken as 0, one, three and five raters needed the same number of inputs."""
     for table in ([[1.0, 3, 5]], [[1.0, math.nan, 5], [math.nan, 3.0, math.nan]]):
         found = estimate_spread(table)
-        assert found == Spread(inputs=2.0, raters=None)
+        assert found == Spread(inputs=2.0, raters=None, pilot=Pilot(inputs=3, with_several_raters=0))
         assert found.of_mean(1) == 2.0
         with pytest.raises(ValueError, match="spread of raters is unknown, so that of 3 raters' means is too"):
             found.of_mean(3)

@@ -15,9 +15,9 @@ from experiments.contracts import Outcome, Table
 from experiments.report import results
 from experiments.report.disagreements import list_disagreements
 from experiments.report.page import duration, render
-from experiments.report.tables import AGREEMENT_CELLS, agreement_cells, flat_cells, group_rows, terminal_tables
+from experiments.report.tables import flat_cells, group_rows, terminal_tables
 from experiments.runner.sweep import show
-from judge.tables import shown_columns
+from judge.tables import AGREEMENT_CELLS, agreement_cells, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet

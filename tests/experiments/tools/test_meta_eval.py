@@ -13,7 +13,7 @@ import yaml
 from scipy import stats
 
 from data.scored import read_scored
-from experiments.tools.meta_eval import ranking_table
+from judge.agreeing import ranking_table
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison, MetricPair, compare_metrics, list_groupings, name_better, rank_metrics
 from meta_eval.scored_set import ScoredSet
@@ -48,10 +48,10 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     values = write_study(tmp_path / "in.jsonl")
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    rows = {(row["metric"], row["grouping"]): row for row in table if "grouping" in row}
+    rows = {(row["metric"], row["grouping"]): row for row in table if row["table"] == "agreement"}
     assert set(rows) == {
         (metric, grouping)
-        for metric in ("good", "bad", "word_count")
+        for metric in ("good", "bad", "word_count", "cheap_cues")
         for grouping in ("global", "per_system", "per_input", "system_means")
     }
     good = rows["good", "global"]
@@ -62,9 +62,8 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     assert rows["good", "per_input"]["groups"] == 32
     means = [v.reshape(6, 32).mean(axis=1) for v in (values["good"], values["ratings"])]
     assert rows["good", "system_means"]["kendall"] == pytest.approx(stats.kendalltau(*means)[0])
-    soft = {row["metric"]: row for row in table if "soft_accuracy" in row}
-    assert soft["good"]["soft_accuracy"] > 0.85
-    assert (soft["word_count"]["soft_accuracy"] < soft["good"]["soft_accuracy"], soft["good"]["reason"]) == (True, "")
+    soft = {metric: rows[metric, "system_means"]["soft_accuracy"] for metric in ("good", "word_count")}
+    assert soft["good"] > max(0.85, soft["word_count"])
     assert good["calibrated_accuracy"] >= good["accuracy"]
     pairs = {(row["metric_a"], row["metric_b"]): row for row in table if "metric_a" in row}
     assert len(pairs) == 3
@@ -79,17 +78,15 @@ def test_tables_of_a_study(run_here: Here, tmp_path: Path) -> None:
     even = pairs["bad", "word_count"]
     assert even["p_value"] > 0.05
     assert even["better"] == "–"
-    lengths = {row["metric"]: row for row in table if "counts_words" in row}
-    assert {metric: row["counts_words"] for metric, row in lengths.items()} == {
-        "good": "no",
-        "bad": "no",
-        "word_count": "yes",
-    }
-    assert lengths["word_count"]["with_length"] == 1
+    assert rows["word_count", "global"]["word_count_spearman"] == 1
+    beyond = {metric: rows[metric, "global"]["beyond_cues_interval"] for metric in ("good", "bad", "word_count")}
+    assert beyond["good"][0] > 0.5
+    assert beyond["bad"][0] < 0 < beyond["bad"][1]
+    assert beyond["word_count"] == [None, None]  # a cue itself
     ranks = {row["metric"]: row["cluster"] for row in table if "cluster" in row}
     assert ranks == {"good": 1, "bad": 2, "word_count": 2}
     assert {row["n"] for row in table if "cluster" in row} == {192}
-    assert (tmp_path / "here" / "plots" / "spearman_quality.png").is_file()
+    assert (tmp_path / "here" / "plots" / "spearman_quality_global.png").is_file()
 
 
 def test_several_raters_have_a_ceiling(run_here: Here, tmp_path: Path) -> None:
@@ -112,8 +109,9 @@ def test_scores_written_by_score(run_here: Here, tmp_path: Path) -> None:
     given = ("data.path=plain.jsonl", "+scores.words=out.jsonl", "run_dir=here")
     assert run_here("+exp=meta_eval", *given, *FAST) == 0
     results = json.loads((tmp_path / "here" / "results.json").read_text())
-    assert {row["metric"] for row in results["table"] if "metric" in row} == {"words"}
+    assert {row["metric"] for row in results["table"] if "metric" in row} == {"words", "cheap_cues"}
     assert "words: word_count" in results["signature"]
+    assert "|cheap_cues: cheap_cues|folds=10|seed=0|" in results["signature"]
 
 
 def write_references(path: Path) -> None:
@@ -131,8 +129,8 @@ def test_several_metrics_run_by_the_names_of_their_configurations(run_here: Here
     more = ("metrics=[rouge_1,bleu]", "metrics.bleu.order=1", "+metric@metrics.longer=bleu", "metric=word_count")
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *more, *FAST) == 0
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    rows = {row["metric"]: row for row in table if "grouping" in row}
-    assert list(rows) == ["m", "word_count", "rouge_1", "bleu", "longer"]
+    rows = {row["metric"]: row for row in table if row["table"] == "agreement"}
+    assert set(rows) == {"m", "word_count", "rouge_1", "bleu", "longer"}
     assert rows["bleu"]["spearman"] != rows["longer"]["spearman"]
     assert len([row for row in table if "metric_a" in row]) == 10
     signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
@@ -170,7 +168,7 @@ def test_metrics_that_cannot_run(
             ("statistic=tau",),
             "statistic must be 'pearson'",
         ),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("grouping=all",), "grouping must be 'global'"),
+        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("grouping=none",), "grouping must be 'global'"),
         ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=texts",), "over must be 'inputs'"),
         ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=both", "interval=bca"), "BCa intervals need"),
         ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("permutations=0",), "permutations must be"),
@@ -202,13 +200,14 @@ def test_a_study_without_variation_has_reasons_and_no_warnings(
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
     results = json.loads((tmp_path / "here" / "results.json").read_text())
     table = results["table"]
-    rows = {row["metric"]: row for row in table if "grouping" in row}
-    assert rows["flat"]["reason"] == "all 6 scores of examples are 1: a constant has no correlation"
+    rows = {row["metric"]: row for row in table if row["table"] == "agreement"}
+    reason = "all 6 scores of examples are 1: a constant has no correlation"
+    assert rows["flat"]["reason"].startswith(reason)
     assert rows["flat"]["spearman"] is None
     assert rows["few"]["spearman"] == 1
-    assert rows["few"]["reason"] == "an interval over inputs needs at least 30 of them, but there are 4"
+    assert rows["few"]["reason"].split("; ")[0] == "an interval over inputs needs at least 30 of them, but there are 4"
     assert [(row["metric"], row["n"]) for row in table if "cluster" in row] == [("few", 4)]
-    assert f"flat is not ranked by q: {rows['flat']['reason']}" in results["notes"]
+    assert f"flat is not ranked by q (global): {reason}" in results["notes"]
     (pair,) = [row for row in table if "metric_a" in row]
     assert pair["p_value"] is None
     assert "all 4 scores of examples are 1" in pair["reason"]
@@ -232,8 +231,8 @@ def test_one_system_has_numbers_or_reasons(run_here: Here, tmp_path: Path, group
     settings = ("data.path=in.jsonl", f"grouping={grouping}", "run_dir=here", *FAST)
     assert run_here("+exp=meta_eval", *settings) == 0
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    rows = {row["metric"]: row for row in table if row.get("grouping") == grouping}
-    assert rows["k"]["reason"] == reason
+    rows = {row["metric"]: row for row in table if row["table"] == "agreement" and row["grouping"] == grouping}
+    assert rows["k"]["reason"].split("; ")[0] == reason
     assert (rows["k"]["spearman"] is None) == (grouping != "per_system")
     for row in table:
         if any(cell is None or cell == [None, None] for cell in row.values()):
@@ -256,7 +255,7 @@ def rho(x: np.ndarray, y: np.ndarray) -> float:
 def compare_all(
     sample: ScoredSet, comparison: Comparison, resampling: Resampling, aspect: str = "q"
 ) -> list[MetricPair]:
-    return compare_metrics(sample, rank_metrics(sample, aspect, comparison, resampling), comparison, resampling)
+    return compare_metrics(sample, rank_metrics(sample, aspect, comparison, resampling), resampling)
 
 
 PLAIN = Comparison("spearman", "global", 99, 0.05)
@@ -333,11 +332,11 @@ def test_a_metric_that_refuses_the_hard_half_is_ranked_on_what_all_scored() -> N
     picky[60:] = np.nan
     sample = make_set(ratings, {"picky": picky, "steady": steady})
     ranking = rank_metrics(sample, "q", PLAIN, FEW)
-    (pair,) = compare_metrics(sample, ranking, PLAIN, FEW)
-    table = ranking_table([ranking], [[pair]], PLAIN)
+    (pair,) = compare_metrics(sample, ranking, FEW)
+    table = ranking_table([ranking], [[pair]])
     assert [(row["metric"], row["n"]) for row in table.rows] == [("steady", 60), ("picky", 60)]
     found = [rho(values[:60], ratings[:60]) for values in (steady, picky)]
-    assert [row["spearman"].value for row in table.rows] == pytest.approx(found)
+    assert [row["agreement"].value for row in table.rows] == pytest.approx(found)
     assert rho(steady, ratings) < found[1]  # on all 120 it would have come second
     assert pair.difference.value == pytest.approx(found[1] - found[0])
     assert pair.n == 60
@@ -355,7 +354,7 @@ def test_a_metric_with_few_scores_does_not_decide_for_the_others() -> None:
         "flat": "all 60 scores of examples are 3: a constant has no correlation",
         "rare": "with it, the ranked metrics would have scores of 10 examples in common, not 50",
     }
-    pairs = {(pair.metric_a, pair.metric_b): pair.n for pair in compare_metrics(sample, ranking, PLAIN, FEW)}
+    pairs = {(pair.metric_a, pair.metric_b): pair.n for pair in compare_metrics(sample, ranking, FEW)}
     assert pairs["a", "b"] == 50
     assert (pairs["a", "rare"], pairs["b", "rare"]) == (20, 10)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from meta_eval.planning import williams_power
+from experiments.tools.plan import note_gaps
+from meta_eval.planning import Pilot, Spread, williams_power
 
 Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
@@ -54,6 +55,15 @@ def test_a_pilot_gives_the_spread(run_here: Here, tmp_path: Path) -> None:
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     spreads = {row["raters"]: row["spread"] for row in table if "spread" in row}
     assert spreads == pytest.approx({1: math.sqrt(3 + 2), 2: math.sqrt(3 + 1)})
+
+
+def test_what_a_pilot_cannot_show() -> None:
+    """Five inputs: chi-squared quantiles of 4 degrees of freedom are 0.484 and 11.143."""
+    assert len(note_gaps(Spread(1, 1))) == 1
+    assert len(note_gaps(Spread(1, 1, Pilot(5, 5)))) == 2
+    assert "0.36 to 8.3 times those shown" in note_gaps(Spread(1, 1, Pilot(5, 5)))[1]
+    assert note_gaps(Spread(1, 1, Pilot(5, 3)))[-1] == "the spread of raters rests on 3 of 5 inputs"
+    assert "shows no spread between inputs" in note_gaps(Spread(0, 1, Pilot(5, 5)))[-1]
 
 
 def test_a_pilot_of_one_rater_plans_for_one_rater_only(

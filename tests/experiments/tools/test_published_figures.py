@@ -41,7 +41,7 @@ def test_deam_against_word_count(
     permutation_p: float,
 ) -> None:
     sample = take(load(shared_data))
-    (pair,) = compare_metrics(sample, rank_metrics(sample, aspect, PUBLISHED, FEW), PUBLISHED, FEW)
+    (pair,) = compare_metrics(sample, rank_metrics(sample, aspect, PUBLISHED, FEW), FEW)
     found = {name: row.spearman.value for name, row in sample.by_metric(aspect).items()}
     assert found == pytest.approx({"deam": deam, "word_count": words}, abs=5e-5)
     assert (pair.metric_a, pair.metric_b) == ("deam", "word_count")
