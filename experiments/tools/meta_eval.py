@@ -12,7 +12,7 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import intervals, scores_against_ratings
 from experiments.report.tables import HUMAN_AGREEMENT
 from experiments.tools.metric_scores import check_scored, score_file, show_resampling, show_signatures
-from experiments.tools.tables import length_table
+from judge.auditing import length_table
 from judge.tables import collect_reasons, tabulate
 from meta_eval.agreement import Agreement
 from meta_eval.auditing import audit_length
