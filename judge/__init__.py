@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.example import Example as Example
+    from judge.auditing import audit as audit
+    from judge.inputs import read as read
+    from judge.metrics import load_metric as load_metric
 
 HOMES = {
     "Example": "core.example",
+    "audit": "judge.auditing",
+    "load_metric": "judge.metrics",
+    "read": "judge.inputs",
 }
 __all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

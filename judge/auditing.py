@@ -19,6 +19,8 @@ from core.scores import Metric
 from core.settings import Count, Several, check
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
+from judge.inputs import Source, read
+from judge.metrics import MetricFunction, load_metric
 from judge.tables import Table, tabulate, to_html
 from meta_eval.auditing import (
     COUNTS_WORDS_FROM,
@@ -133,6 +135,33 @@ class MetricAudit:
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, self.notes)
+
+
+def audit(
+    source: Source,
+    metric: str | Metric | MetricFunction,
+    *,
+    texts: int = 200,
+    strengths: Sequence[float] = (0.25, 0.5, 1),
+    resamples: int = 1000,
+    seed: int = 0,
+    has_cues: bool = True,
+    **settings: Any,
+) -> MetricAudit:
+    """Audits a metric on your texts: what its scores depend on, and what fools it.
+
+    Args:
+        source: a file or texts, as `judge.read` takes them.
+        metric: as `judge.load_metric` takes it, with its `settings`.
+        texts, strengths, resamples, seed, has_cues: as in `audit_metric`.
+        settings: of the metric.
+
+    Raises SettingFault for wrong settings, InputFaults if no example can be scored.
+    """
+    found = load_metric(metric, **settings)
+    return audit_metric(
+        read(source), found, texts=texts, strengths=strengths, resamples=resamples, seed=seed, has_cues=has_cues
+    )
 
 
 def audit_metric(

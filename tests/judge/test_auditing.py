@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import judge
 from baselines.word_count import WordCount
 from core.example import Example
 from core.faults import ExampleFaults
@@ -73,6 +74,14 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
     examples = [Example(str(i), text=text) for i, text in enumerate(("aa", "b", "cccc"))]
     np.testing.assert_array_equal(score_accepted(Careful(), examples)["quality"], [2, np.nan, 4])
     assert score_accepted(Careful(), examples[1:2])["quality"] == pytest.approx([np.nan], nan_ok=True)
+
+
+def test_an_audit_of_texts_in_memory() -> None:
+    found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5], resamples=50)
+    assert found.signature.startswith("audit|set=examples|n=20|seed=0|word_count|")
+    assert (found.n, found.strengths) == (20, (0.5, 1))
+    assert found.aspects["quality"].damages["drop"].falls[1].value > 0
+    assert found.tables[-1].title in found._repr_html_()
 
 
 def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) -> None:

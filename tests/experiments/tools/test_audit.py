@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from core.configs import CONFIGS
 from experiments.runner.configuration import compose_run
-from experiments.runner.listing import CONFIGS, group_options
+from experiments.runner.listing import group_options
 from tests.judge.test_auditing import texts
 
 Here = Callable[..., int]
