@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -192,6 +192,37 @@ class Stages:
                 (unfinished / FILES).write_text(json.dumps(_digests(unfinished), indent=2) + "\n", encoding="utf-8")
                 unfinished.rename(final)
         return final
+
+    def get_several(
+        self, name: str, depends: Sequence[Mapping[str, Any]], build: Callable[[dict[int, Path]], None], *, version: int
+    ) -> list[Path]:
+        """The folders of several stages of one name.
+
+        Those that are not kept yet are built by one `build(folders)`, with their indices in `depends`. A run that is
+        killed continues in all of these folders.
+        """
+        keys = [fingerprint(each) for each in depends]
+        order = sorted({key: i for i, key in enumerate(keys)}.items())  # one order, so that no two runs wait in a ring
+        found: dict[str, Path] = {}
+
+        def open_from(place: int, unfinished: dict[int, Path]) -> None:
+            if place == len(order):
+                if unfinished:
+                    build(unfinished)
+                return
+            key, i = order[place]
+            opened: list[Path] = []
+
+            def build_with_others(folder: Path) -> None:
+                opened.append(folder)
+                open_from(place + 1, {**unfinished, i: folder})
+
+            found[key] = self.get(name, depends[i], build_with_others, version=version)
+            if not opened:
+                open_from(place + 1, unfinished)
+
+        open_from(0, {})
+        return [found[key] for key in keys]
 
     def open_cache(self, name: str, depends: Mapping[str, Any], *, version: int) -> "Cache":
         """The cache `name` under `depends`; `version` as in `get`."""

@@ -9,7 +9,7 @@ import io
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -112,7 +112,7 @@ def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
     found = dict(file.scores)
     for name, (values, signature) in zip(scores, outputs, strict=True):
         for aspect, column in values.items():
-            full = name if len(values) == 1 else f"{name}/{aspect}"
+            full = join_name(name, aspect, values)
             if full in found:
                 raise InputFaults([fault(of, 0, f"a metric must have one score, but {full} is in scores.{name} too")])
             found[full] = mark_missing(column, signature)
@@ -245,6 +245,49 @@ def score_records(examples: Sequence[Example], scores: Scores) -> Iterator[dict[
         if scores.explanations:
             record["explanation"] = scores.explanations[i]
         yield record
+
+
+def join_records(by_metric: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The record of an example with the scores of several metrics; that of a single metric is as it is.
+
+    A score has the name of its metric, or `metric/aspect` if the metric has several aspects. `dropped_tokens` is the
+    largest number of any metric; reasons and explanations name their metric.
+
+    >>> join_records({"a": {"id": "1", "scores": {"quality": 0.5}, "dropped_tokens": 0},
+    ...               "b": {"id": "1", "scores": {"x": None, "y": 2.0}, "dropped_tokens": 3, "reason": "blank"}})
+    {'id': '1', 'scores': {'a': 0.5, 'b/x': None, 'b/y': 2.0}, 'dropped_tokens': 3, 'reason': 'b: blank'}
+    """
+    records = list(by_metric.values())
+    if len(records) == 1:
+        return records[0]
+    joined: dict[str, Any] = {"id": records[0]["id"]}
+    joined["scores"] = {
+        join_name(name, aspect, record["scores"]): score
+        for name, record in by_metric.items()
+        for aspect, score in record["scores"].items()
+    }
+    joined["dropped_tokens"] = max(record["dropped_tokens"] for record in records)
+    if reasons := [f"{name}: {record['reason']}" for name, record in by_metric.items() if "reason" in record]:
+        joined["reason"] = "; ".join(reasons)
+    if given := {name: record["explanation"] for name, record in by_metric.items() if "explanation" in record}:
+        joined["explanation"] = given
+    return joined
+
+
+def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
+    """The name of one of the aspects of a metric, among the scores of several metrics."""
+    return metric if len(aspects) == 1 else f"{metric}/{aspect}"
+
+
+def read_kept_scores(rows: Path, signature: str) -> Scores:
+    """The scores in a file of records, as one metric gave them."""
+    with rows.open(encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    numbers = [[math.nan if score is None else score for score in record["scores"].values()] for record in records]
+    values = dict(zip(records[0]["scores"], np.array(numbers, np.float64).T, strict=True))
+    explanations = [record["explanation"] for record in records if "explanation" in record]
+    reasons = [record.get("reason") for record in records]
+    return Scores(values, signature, reasons, [record["dropped_tokens"] for record in records], explanations)
 
 
 def write_score_rows(rows: Path, path: Path, aspects: Sequence[str]) -> None:

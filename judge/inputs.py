@@ -25,7 +25,7 @@ GIVEN = Path("examples")  # names examples in memory in messages
 
 def read(
     source: Source,
-    scores: Mapping[str, Outputs | ArrayLike | Scores] | None = None,
+    scores: Mapping[str, Outputs | ArrayLike | Sequence[float | None] | Scores] | None = None,
     references: References | None = None,
 ) -> ScoredSet:
     """The examples of a source with the scores that are known already.

@@ -47,13 +47,13 @@ def load_metric(metric: str | Metric | MetricFunction, *, network: bool = False,
         if not network:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when the target imports the hub's library
         return build(complete_settings(metric, config, settings))
-    if isinstance(metric, type) or not (callable(metric) or isinstance(metric, Metric)):
+    if inspect.isroutine(metric):
+        return FunctionMetric(metric, settings)
+    if isinstance(metric, type) or not isinstance(metric, Metric):
         raise SettingFault(f"a metric is a name, a metric or a function, but got {printable(repr(metric))}")
-    if isinstance(metric, Metric):
-        if settings:
-            raise SettingFault(f"a metric that was built takes no settings, but got {', '.join(settings)}")
-        return metric
-    return FunctionMetric(metric, settings)
+    if settings:
+        raise SettingFault(f"a metric that was built takes no settings, but got {', '.join(settings)}")
+    return metric
 
 
 def metric_names() -> list[str]:
@@ -107,7 +107,8 @@ def build(config: Any) -> Any:
 class FunctionMetric:
     """A plain function as a metric: its name, the hash of its source and its settings are the signature.
 
-    Functions that it calls are not part of the hash.
+    The source is that of its module, or of the function itself where there is no such file (a notebook). Other modules
+    that it imports are not part of the hash.
 
     Attributes:
         function: takes a list of Examples and the settings; returns an array of shape (n,), higher is better, or a
@@ -135,7 +136,7 @@ class FunctionMetric:
             found = resolve_name(name)
         except (ImportError, AttributeError, ValueError) as error:
             raise SettingFault(f"name={name} must be MODULE.FUNCTION on Python's path (PYTHONPATH): {error}") from error
-        if not callable(found):
+        if not inspect.isroutine(found):
             raise SettingFault(f"name={name} must be a function, but is {printable(repr(found))}")
         return cls(cast(MetricFunction, found), settings or {})
 
@@ -147,14 +148,15 @@ class FunctionMetric:
     @property
     def signature(self) -> str:
         """The name, the hash of the source and the settings."""
+        module = inspect.getmodule(self.function)
         try:
-            source = fingerprint(inspect.getsource(self.function))
+            source = inspect.getsource(module if getattr(module, "__file__", None) and module else self.function)
         except (OSError, TypeError):
             what = f"the source of {self.name} is part of its signature, but cannot be read: write it in a file"
             raise SettingFault(what) from None
         shown: dict[str, Any] = {f"settings.{key}": _as_setting(value) for key, value in self.settings.items()}
         try:
-            return signature(self.name, source=source, **shown)
+            return signature(self.name, source=fingerprint(source), **shown)
         except ValueError as error:
             raise SettingFault(str(error)) from None
 

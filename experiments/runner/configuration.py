@@ -44,10 +44,7 @@ INSTEAD = {  # Hydra's settings that the runner refuses, and what to use instead
     "hydra.mode": "-m starts a sweep",
     "hydra.searchpath": "--config-dir=FOLDER adds a folder of configurations",  # Hydra would import a package
 }
-SEVERAL_METRICS = (
-    "To score a file with several metrics, run a sweep: -m +exp=score metric=bleu,rouge_l data.path=in.jsonl "
-    "'output=${hydra:runtime.choices.metric}.jsonl'. +exp=compare and +exp=meta_eval take metrics=[bleu,rouge_l]"
-)
+SEVERAL_METRICS = "+exp=score, +exp=compare and +exp=meta_eval take several: metrics=[bleu,rouge_l]"
 
 # The config group `scale` exists in memory only. Experiments use its name in `override /model: cdm/${scale}`.
 for scale in SCALES:

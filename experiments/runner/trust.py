@@ -33,6 +33,7 @@ from experiments.runner.redaction import referenced
 
 BUILT, LOGGED = ("launcher", "sweeper", "callbacks"), ("job_logging", "hydra_logging")
 BUILDING_PARTS = BUILT + LOGGED  # of the key `hydra`: those from which Hydra or Python's logging builds objects
+FUNCTION = "judge.metrics.FunctionMetric.from_name"  # its setting `name` names an object too
 LOGGING_OFF = {"version": 1, "root": None, "disable_existing_loggers": False}  # configs/run.yaml chooses it
 
 
@@ -132,8 +133,9 @@ def _find_refused(
     """What is refused at or below `node`; `is_built` says whether an object is built from it."""
     match node:
         case Mapping():
-            if "_target_" in node and not _is_trusted(node["_target_"], allow):
-                yield _refusal(path, node["_target_"])
+            for key in ("_target_", *(["name"] if node.get("_target_") == FUNCTION else [])):
+                if key in node and not _is_trusted(node[key], allow):
+                    yield _refusal(f"{path}.{key}" if path else key, node[key])
             variable = node.get("key_variable")
             if variable is not None and variable not in own_variables() and f"env:{variable}" not in allow:
                 yield f"{path}.key_variable={variable} is refused: {_how_to_allow('env', variable)}"
@@ -176,8 +178,7 @@ def _is_trusted(target: object, allow: frozenset[str]) -> bool:
     return isinstance(target, str) and (target in own_targets() or any(target.startswith(f"{p}.") for p in allow))
 
 
-def _refusal(path: str, target: object) -> str:
-    where = f"{path}._target_" if path else "_target_"
+def _refusal(where: str, target: object) -> str:
     if not isinstance(target, str):
         return f"{where} must be a name, but is {target!r}"
     close = difflib.get_close_matches(target, own_targets(), n=1, cutoff=0.8)

@@ -27,6 +27,7 @@ from data.scored import iterate_unscored, score_records
 from data.text_files import longest_line, readable_path, set_longest_line
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
+Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
 RETRIES = 2  # of a chunk whose worker died
 PROBE = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver=False)"
@@ -35,12 +36,12 @@ PROBE = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver
 class Engine(Protocol):
     """Scores chunks in their order."""
 
-    def prepare(self, file: Path) -> str:
-        """Prepares the metric for a file; returns the signature of its scores."""
+    def prepare(self, file: Path) -> dict[str, str]:
+        """Prepares the metrics for a file; returns the signature of the scores of each."""
         ...
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
-        """The rows of each chunk as lines of JSON. Raises InputFaults for examples that the metric refuses."""
+    def score(self, file: Path, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+        """By metric the rows of each part as lines of JSON. Raises InputFaults for examples that a metric refuses."""
         ...
 
 
@@ -53,37 +54,40 @@ def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
         raise faults.located(file, [line for line, _ in chunk]) from None
 
 
-def prepare(metric: Metric, file: Path) -> Metric:
-    """Prepares the metric for a file: a metric that needs a corpus uses the file as its corpus."""
-    if not isinstance(metric, CorpusMetric):
-        return metric
-    return metric.with_corpus(example for _, example in iterate_unscored(file))
+def prepare(metrics: Mapping[str, Metric], file: Path) -> dict[str, Metric]:
+    """Prepares metrics for a file: a metric that needs a corpus uses the file as its corpus."""
+    return {
+        name: metric.with_corpus(example for _, example in iterate_unscored(file))
+        if isinstance(metric, CorpusMetric)
+        else metric
+        for name, metric in metrics.items()
+    }
 
 
 class LocalEngine:
     """Scores in this process."""
 
-    def __init__(self, metric: Metric) -> None:
-        self.metric = metric
+    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+        self.metrics = dict(metrics)
 
-    def prepare(self, file: Path) -> str:
-        self.metric = prepare(self.metric, file)
-        return self.metric.signature
+    def prepare(self, file: Path) -> dict[str, str]:
+        self.metrics = prepare(self.metrics, file)
+        return {name: metric.signature for name, metric in self.metrics.items()}
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
-        for chunk in chunks:
-            yield score_chunk(self.metric, file, chunk)
+    def score(self, file: Path, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+        for chunk, names in parts:
+            yield {name: score_chunk(self.metrics[name], file, chunk) for name in names}
 
 
 class RayEngine:
-    """Scores with Ray Data: a pool of actors, each of which holds the metric. Needs the extra `ray`.
+    """Scores with Ray Data: a pool of actors, each of which holds the metrics. Needs the extra `ray`.
 
-    All chunks of the file are in Ray's object store, which spills to disk. If the metric depends on a corpus, the
+    All chunks of the file are in Ray's object store, which spills to disk. If a metric depends on a corpus, the
     actors read the file too, so it must be in a folder that all nodes share. Ray restarts an actor that dies; a chunk
     in which three die ends the run.
 
     Args:
-        metric: the configuration of the metric; every actor builds its own metric.
+        metrics: the configurations of the metrics; every actor builds its own metrics.
         workers: number of actors.
         cpus, gpus: resources that each actor reserves.
         address: `HOST:PORT` of a cluster; None starts one on this machine.
@@ -92,7 +96,12 @@ class RayEngine:
     """
 
     def __init__(
-        self, metric: Mapping[str, Any], workers: int, cpus: float, gpus: float, address: str | None = None
+        self,
+        metrics: Mapping[str, Mapping[str, Any]],
+        workers: int,
+        cpus: float,
+        gpus: float,
+        address: str | None = None,
     ) -> None:
         check(Count, workers=workers)
         check(NonNegative, cpus=cpus, gpus=gpus)
@@ -106,7 +115,7 @@ class RayEngine:
         if address is not None:
             check_port(address)
             check_cluster(address)
-        self.ray, self.metric, self.workers = ray, metric, workers
+        self.ray, self.metrics, self.workers = ray, metrics, workers
         self.resources = {"num_cpus": cpus, "num_gpus": gpus}
         own = None if address is not None else max(1, round(workers * cpus)) + 1
         ray.init(
@@ -122,17 +131,20 @@ class RayEngine:
         context.execution_options.preserve_order = True
         context.enable_progress_bars = False
 
-    def prepare(self, file: Path) -> str:
-        ask = self.ray.remote(**self.resources)(_ask_signature)
-        return self.ray.get(ask.remote(self.metric, str(readable_path(file).resolve()), longest_line()))
+    def prepare(self, file: Path) -> dict[str, str]:
+        ask = self.ray.remote(**self.resources)(_ask_signatures)
+        return self.ray.get(ask.remote(self.metrics, str(readable_path(file).resolve()), longest_line()))
 
-    def score(self, file: Path, chunks: Iterable[Chunk]) -> Iterator[str]:
-        rows = [{"chunk": json.dumps([[line, asdict(example)] for line, example in chunk])} for chunk in chunks]
+    def score(self, file: Path, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+        rows = [
+            {"chunk": json.dumps([[line, asdict(example)] for line, example in chunk]), "metrics": json.dumps(names)}
+            for chunk, names in parts
+        ]
         if not rows:
             return
         scored = self.ray.data.from_items(rows, override_num_blocks=len(rows)).map(
             ScoringActor,
-            fn_constructor_args=(self.metric, str(readable_path(file).resolve()), str(file), longest_line()),
+            fn_constructor_args=(self.metrics, str(readable_path(file).resolve()), str(file), longest_line()),
             compute=self.ray.data.ActorPoolStrategy(size=self.workers),
             max_restarts=-1,  # of an actor; unlimited, as long as every chunk succeeds in the end
             max_task_retries=RETRIES,
@@ -150,23 +162,28 @@ class RayEngine:
 
 
 class ScoringActor:
-    """Holds a metric and scores chunks of a file, which messages call `name`; a line has `longest` bytes at most."""
+    """Holds metrics and scores chunks of a file, which messages call `name`; a line has `longest` bytes at most."""
 
-    def __init__(self, metric: Mapping[str, Any], file: str, name: str, longest: int) -> None:
+    def __init__(self, metrics: Mapping[str, Any], file: str, name: str, longest: int) -> None:
         set_longest_line(longest)
-        self.metric, self.name = prepare(instantiate(metric), Path(file)), Path(name)
+        self.metrics, self.name = prepare(_build(metrics), Path(file)), Path(name)
 
     def __call__(self, row: dict[str, str]) -> dict[str, str]:
         chunk = [(line, Example(**fields)) for line, fields in json.loads(row["chunk"])]
         try:
-            return {"scored": json.dumps({"rows": score_chunk(self.metric, self.name, chunk)})}
+            rows = {name: score_chunk(self.metrics[name], self.name, chunk) for name in json.loads(row["metrics"])}
+            return {"scored": json.dumps({"rows": rows})}
         except InputFaults as faults:
             return {"scored": json.dumps({"faults": faults.faults})}
 
 
-def _ask_signature(metric: Mapping[str, Any], file: str, longest: int) -> str:
+def _build(metrics: Mapping[str, Any]) -> dict[str, Metric]:
+    return {name: instantiate(config) for name, config in metrics.items()}
+
+
+def _ask_signatures(metrics: Mapping[str, Any], file: str, longest: int) -> dict[str, str]:
     set_longest_line(longest)
-    return LocalEngine(instantiate(metric)).prepare(Path(file))
+    return LocalEngine(_build(metrics)).prepare(Path(file))
 
 
 def check_port(address: str) -> None:

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault
-from core.scores import Metric, Scores
-from data.scored import ScoredFile
+from core.faults import InputFaults, SettingFault, fault
+from core.scores import CorpusMetric, Metric, Scores
+from core.stages import file_sha256
+from data.files import json_line
+from data.scored import ScoredFile, read_kept_scores, score_records
+from data.text_files import readable_path
 from experiments.contracts import Run
+from judge.scoring import score_all
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
+M = TypeVar("M")
+STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
+VERSION = 2
 
-def name_metrics(metrics: Mapping[str, Metric], metric: Metric | None, name: str | None) -> dict[str, Metric]:
-    """The metrics to run by name: `metric=NAME` and `metrics=[...]`. Raises SettingFault for a name given twice."""
+
+def name_metrics(metrics: Mapping[str, M], metric: M | None, name: str | None) -> dict[str, M]:
+    """The metrics to run, or their configurations, by name: `metric=NAME` and `metrics=[...]`.
+
+    Raises SettingFault for a name given twice.
+    """
     single = {} if metric is None else {name or "metric": metric}
     if twice := [name for name in single if name in metrics]:
         raise SettingFault(f"metrics must name each metric once, but metric={twice[0]} is in metrics too")
@@ -35,15 +49,24 @@ def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -
 
 
 def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredSet:
-    """The file with its scores, then those of the metrics that it runs. Raises InputFaults by file and line."""
+    """The file with its scores, then those of the metrics that it runs; these are kept as `+exp=score` keeps them.
+
+    Raises InputFaults by file and line.
+    """
     found = dict(file.scores)
+    sha256 = file_sha256(readable_path(file.path)) if metrics else ""
     for name, metric in metrics.items():
         with run.timed(f"scoring {name}"):
-            try:
-                found[name] = metric.score(file.examples)
-            except ExampleFaults as faults:
-                raise faults.located(file.path, file.lines) from None
+            prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
+            depends = {"input": sha256, "signature": prepared.signature}
+            kept = run.stages.get(STAGE, depends, partial(_write_scores, file, prepared), version=VERSION)
+            found[name] = read_kept_scores(kept / ROWS, prepared.signature)
     return ScoredSet(file.name, file.examples, found)
+
+
+def _write_scores(file: ScoredFile, metric: Metric, folder: Path) -> None:
+    rows = map(json_line, score_records(file.examples, score_all(file, metric)))
+    (folder / ROWS).write_text("".join(rows), encoding="utf-8", newline="\n")
 
 
 def show_signatures(scores: Mapping[str, Scores]) -> str:

@@ -1,4 +1,4 @@
-"""Score: one metric on a user's file (`+exp=score`)."""
+"""Score: one metric, or several, on a user's file (`+exp=score`)."""
 
 import json
 import logging
@@ -7,10 +7,9 @@ import os
 import sys
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, redirect_stdout
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -20,23 +19,25 @@ from hydra.utils import get_object
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import InputFaults, fault
-from core.scores import required_fields
+from core.faults import InputFaults, SettingFault, fault
+from core.scores import Field, required_fields
 from core.selection import find_lack
 from core.settings import Count, check
 from core.stages import file_sha256
-from data.scored import ENDINGS, iterate_unscored, write_score_rows
+from data.files import json_line
+from data.scored import ENDINGS, iterate_unscored, join_records, write_score_rows
 from data.table_files import import_pyarrow
 from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically, readable_path
-from experiments.contracts import Outcome, Run, Table
+from experiments.contracts import Outcome, Run
 from experiments.tools.engines import Chunk, Engine
+from experiments.tools.metric_scores import ROWS, STAGE, VERSION
+from judge.metrics import metric_names
+from judge.scoring import FIRST, describe_losses, join_signatures, score_tables
 
 log = logging.getLogger(__name__)
 
-ROWS = "rows.jsonl"  # of a kept stage
+JOINED = "scores.jsonl"  # of the run folder
 LOG_INTERVAL = 30  # seconds between progress messages
-FIRST, WIDTH = 5, 60  # number of examples to show, and of characters of each
-BARS = " ▁▂▃▄▅▆▇█"
 
 
 def output_file(path: str, given: str, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
@@ -92,101 +93,132 @@ class ScorableFile:
                 yield chunk
 
 
-def check_scorable(path: str, metric: Mapping[str, Any], chunk: int) -> ScorableFile:
-    """Reads a whole file, checks it for the configured metric before its models are loaded, and plans chunks.
+def check_scorable(path: str, metrics: Mapping[str, Mapping[str, Any]], chunk: int) -> ScorableFile:
+    """Reads a whole file, checks it for the configured metrics before their models are loaded, and plans chunks.
 
-    A chunk has `chunk` examples, or more, so that one of them has the fields that the metric requires.
+    A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
-    Raises SettingFault for `chunk`; InputFaults, by file and line, for a faulty file, and if no example has these
-    fields.
+    Raises SettingFault for `chunk` and without a metric; InputFaults, by file and line, for a faulty file, and for each
+    metric whose fields no example has.
     """
     check(Count, chunk=chunk)
-    target = get_object(metric["_target_"])
-    requires = required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
+    if not metrics:
+        names = ", ".join(metric_names())
+        raise SettingFault(f"metric must be given: metric=NAME or metrics=[NAME,NAME], of {names}")
+    requires = {name: _find_required(config) for name, config in metrics.items()}
+    called = {name: "the metric" if len(metrics) == 1 else name for name in metrics}
     first: list[Example] = []
-    ends, faults = [0], list[str]()
-    rows, is_scorable = 0, False
+    ends, faults = [0], dict[str, list[str]]({name: [] for name in metrics})
+    rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
     for rows, (line, example) in enumerate(iterate_unscored(path), start=1):
         if rows <= FIRST:
             first.append(example)
-        reason = find_lack(example, requires, "the metric")
-        is_scorable = is_scorable or reason is None
-        if reason is not None and len(ends) == 1 and not is_scorable and len(faults) < MOST_FAULTS:
-            faults.append(fault(path, line, f"{reason} for {example.id!r}"))
-        if is_scorable and rows - ends[-1] >= chunk:
+        for name in [name for name in metrics if name in waiting]:
+            if (reason := find_lack(example, requires[name], called[name])) is None:
+                waiting.remove(name)
+            elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
+                faults[name].append(fault(path, line, f"{reason} for {example.id!r}"))
+        if not waiting and rows - ends[-1] >= chunk:
             ends.append(rows)
-            is_scorable = False
-    if is_scorable:
+            waiting = set(metrics)
+    if not waiting:
         ends.append(rows)
     if len(ends) == 1:
-        raise InputFaults(faults)
+        raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
     ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
     return ScorableFile(Path(path), tuple(ends[1:]), file_sha256(readable_path(Path(path))), tuple(first))
 
 
-def score(run: Run, file: ScorableFile, output: Path, engine: Engine, chunk: int) -> Outcome:
+def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:
+    target = get_object(metric["_target_"])
+    return required_fields(getattr(target, "__self__", target), metric)  # the class of `from_pretrained`
+
+
+def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome:
     """Scores a file in order, chunk by chunk, and writes `output` and `output.meta.json` at the end.
 
-    If `output` is `-`, the rows go to standard output as JSONL, and the signature stands only in results.json.
-    Finished chunks are kept: if the run is killed, the same command continues after them.
+    If `output` is `-`, the rows go to standard output as JSONL, and the signature stands only in results.json. The
+    finished chunks of each metric are kept: if the run is killed, the same command continues after them, and a run with
+    one more metric computes only this one.
 
-    Raises InputFaults, by file and line, for examples that the metric refuses.
+    Raises InputFaults, by file and line, for examples that a metric refuses.
     """
     with redirect_stdout(sys.stderr) if output == STANDARD else nullcontext():  # libraries print
         with run.timed("loading"):
-            signature = engine.prepare(file.path)
+            signatures = engine.prepare(file.path)
         with run.timed("scoring"):
-            depends = {"input": file.sha256, "signature": signature, "chunk": chunk}
-            rows = run.stages.get("scores", depends, partial(score_chunks, run, file, engine), version=1) / ROWS
+            names = list(signatures)
+            depends = [{"input": file.sha256, "signature": each} for each in signatures.values()]
+
+            def build(folders: Mapping[int, Path]) -> None:
+                score_chunks(run, file, engine, {names[i]: folder for i, folder in folders.items()})
+
+            kept = run.stages.get_several(STAGE, depends, build, version=VERSION)
+    rows = join_rows(dict(zip(names, kept, strict=True)), run.folder / JOINED)
     found = read_rows(rows)
     if output != STANDARD:
         write_score_rows(rows, output, list(found.values))
-        meta = {"signature": signature, "aspects": list(found.values), "n": found.rows}
-        meta |= {"unscored": found.unscored, "truncated": found.truncated}
+        (run.folder / JOINED).unlink(missing_ok=True)
+        meta = {"signature": join_signatures(signatures), "signatures": signatures, "aspects": list(found.values)}
+        meta |= {"n": found.rows, "unscored": found.unscored, "truncated": found.truncated}
         with open_atomically(output.with_name(f"{output.name}.meta.json")) as meta_file:
             json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
             meta_file.write("\n")
-
     figures: dict[str, float] = {"examples": found.rows, "unscored": found.unscored, "truncated": found.truncated}
-    known = {aspect: values[~np.isnan(values)] for aspect, values in found.values.items()}
-    figures |= {f"mean {aspect}": float(each.mean()) if each.size else math.nan for aspect, each in known.items()}
-    notes = []
-    if found.unscored:
-        where = "the output" if output == STANDARD else output
-        notes.append(f"{found.unscored} of {found.rows} examples could not be scored; {where} says why")
-    if found.truncated:
-        notes.append(f"{found.truncated} of {found.rows} examples lost tokens that the model could not read")
+    tables = score_tables(file.first, found.values)
+    where = "the output" if output == STANDARD else str(output)
     return Outcome(
-        signature=signature,
-        figures=figures,
-        tables=[first_rows(file.first, found.values), distribution(known)],
-        notes=notes,
+        signature=join_signatures(signatures),
+        figures=figures | {f"mean {row['aspect']}": row["mean"] for row in tables[-1].rows},
+        tables=tables,
+        notes=describe_losses(found.rows, found.unscored, found.truncated, where),
         files=[] if output == STANDARD else [output],
         printed=rows if output == STANDARD else None,
     )
 
 
-def score_chunks(run: Run, file: ScorableFile, engine: Engine, folder: Path) -> None:
-    """Writes the scores of a file to `folder`; continues where an earlier run stopped."""
+def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[str, Path]) -> None:
+    """Writes the scores of a file by metric to `folders`; continues where an earlier run stopped.
+
+    The file is read once. A chunk is scored by the metrics that have not finished it.
+    """
     total = file.ends[-1]
-    with (folder / ROWS).open("ab+") as rows, run.progress("scoring", total) as advance:
-        done = keep_finished(rows, file.ends)
-        before = file.ends[done - 1] if done else 0
+    with ExitStack() as held, run.progress("scoring", total) as advance:
+        rows = {name: held.enter_context((folder / ROWS).open("ab+")) for name, folder in folders.items()}
+        done = {name: keep_finished(each, file.ends) for name, each in rows.items()}
+        start = min(done.values())
+        before = file.ends[start - 1] if start else 0
         if before:
             log.info("%d of %d examples of %s are already scored", before, total, file.path)
         advance(before)
         began = logged = time.monotonic()
-        scored = engine.score(file.path, file.chunks(done))
-        for (begin, end), text in zip(pairwise((before, *file.ends[done:])), scored, strict=True):
-            rows.write(text.encode())
-            rows.flush()
-            os.fsync(rows.fileno())
+        parts = (
+            (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
+        )
+        scored = engine.score(file.path, parts)
+        for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
+            for name, text in found.items():
+                rows[name].write(text.encode())
+                rows[name].flush()
+                os.fsync(rows[name].fileno())
             advance(end - begin)
             if time.monotonic() - logged > LOG_INTERVAL:
                 logged = time.monotonic()
                 rate = (end - before) / (logged - began)
                 minutes = (total - end) / rate / 60
                 log.info("scored %d of %d, %.3g a second, %.1f minutes left", end, total, rate, minutes)
+
+
+def join_rows(kept: Mapping[str, Path], joined: Path) -> Path:
+    """The file with the rows of all metrics: that of a single metric, or `joined`, which is written."""
+    files = {name: folder / ROWS for name, folder in kept.items()}
+    if len(files) == 1:
+        return next(iter(files.values()))
+    with ExitStack() as held, open_atomically(joined) as out:
+        opened = [held.enter_context(file.open(encoding="utf-8")) for file in files.values()]
+        for lines in zip(*opened, strict=True):
+            out.write(json_line(join_records(dict(zip(files, map(json.loads, lines), strict=True)))))
+    return joined
 
 
 def keep_finished(rows: IO[bytes], ends: Sequence[int]) -> int:
@@ -226,38 +258,3 @@ def read_rows(rows: Path) -> ScoredRows:
             for aspect, score in row["scores"].items():
                 numbers.setdefault(aspect, array("d")).append(math.nan if score is None else score)
     return ScoredRows(count, unscored, truncated, {aspect: np.frombuffer(each) for aspect, each in numbers.items()})
-
-
-def first_rows(examples: Sequence[Example], values: Mapping[str, NDArray[np.float64]]) -> Table:
-    """The table of the first examples with their scores."""
-    rows = []
-    for i, example in enumerate(examples):
-        text = " ".join(example.full_text.split())
-        scores = {aspect: float(each[i]) for aspect, each in values.items()}
-        rows.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})
-    return Table("First rows", "The first examples and their scores.", rows)
-
-
-def distribution(known: Mapping[str, NDArray[np.float64]]) -> Table:
-    """The table of the distribution of the known scores of each aspect."""
-    ends: dict[str, Callable[..., Any]] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
-    rows = [
-        {"aspect": aspect, "n": len(values)}
-        | {name: float(take(values)) if values.size else math.nan for name, take in ends.items()}
-        | {"histogram": draw_histogram(values)}
-        for aspect, values in known.items()
-    ]
-    return Table("Distribution", "The histogram runs from min to max; a taller bar holds more scores.", rows)
-
-
-def draw_histogram(values: NDArray[np.float64]) -> str:
-    """Draws a histogram with ten bars as characters.
-
-    >>> draw_histogram(np.array([0.0, 0.0, 0.0, 0.5, 1.0]))
-    '█    ▃   ▃'
-    """
-    if not values.size:
-        return ""
-    counts, _ = np.histogram(values, bins=10)
-    heights = np.ceil(counts / counts.max() * (len(BARS) - 1)).astype(int)
-    return "".join(BARS[height] for height in heights)

@@ -89,10 +89,11 @@ def run_score(folder: Path, *settings: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
-    engine = LocalEngine(WordCount())
+    engine = LocalEngine({"words": WordCount()})
     examples = [Example(str(i), text="w " * (i + 1)) for i in range(3)]
-    assert engine.prepare(tmp_path / "in.jsonl").startswith("word_count|")
-    one, two = engine.score(tmp_path / "in.jsonl", [[(1, examples[0]), (2, examples[1])], [(3, examples[2])]])
+    assert engine.prepare(tmp_path / "in.jsonl") == {"words": WordCount().signature}
+    parts = [([(1, examples[0]), (2, examples[1])], ["words"]), ([(3, examples[2])], ["words"])]
+    one, two = (found["words"] for found in engine.score(tmp_path / "in.jsonl", parts))
     assert [json.loads(line)["scores"]["quality"] for line in (one + two).splitlines()] == [1, 2, 3]
     assert len(one.splitlines()) == 2
 
@@ -101,7 +102,7 @@ def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
 def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     write_texts(tmp_path / "in.jsonl", [*(f"text {'word ' * (i % 7)}" for i in range(20)), "die", "text"])
-    metric = [f"metric={{_target_:dying_metrics.Dying,marker:{tmp_path}/marker}}"]
+    metric = [f"metric={{_target_:dying_metrics.Dying,marker:{tmp_path}/marker}}", "metrics=[word_count]"]
     (tmp_path / "marker").touch()
     here = run_score(tmp_path, *metric, "output=here.jsonl", "stages_dir=here")
     assert here.returncode == 0, here.stderr
@@ -147,7 +148,7 @@ def test_what_a_metric_refuses_on_a_cluster_is_named_by_file_and_line(tmp_path: 
 def test_bad_settings_of_a_cluster(settings: dict[str, object], message: str) -> None:
     pytest.importorskip("ray")
     with pytest.raises(SettingFault) as found:
-        RayEngine(**{"metric": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
+        RayEngine(**{"metrics": {}, "workers": 2, "cpus": 1.0, "gpus": 0.0, **settings})
     assert message in str(found.value)
 
 
@@ -158,19 +159,19 @@ def test_an_address_where_something_else_listens(monkeypatch: pytest.MonkeyPatch
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(SettingFault, match=f"{address} does not answer as a Ray cluster within 3 s"):
-            RayEngine(metric={}, workers=1, cpus=1.0, gpus=0.0, address=address)
+            RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0, address=address)
 
 
 def test_without_ray_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SettingFault, match=r"pip install 'judging-generated-text\[ray\]'"):
-        RayEngine(metric={}, workers=1, cpus=1.0, gpus=0.0)
+        RayEngine(metrics={}, workers=1, cpus=1.0, gpus=0.0)
 
 
 def test_refused_examples_are_faults_by_line(tmp_path: Path) -> None:
     (tmp_path / "dying_metrics.py").write_text(METRICS)
     namespace: dict[str, type] = {}
     exec(compile(METRICS, "dying_metrics", "exec"), namespace)
-    engine = LocalEngine(namespace["Refusing"]())
+    engine = LocalEngine({"m": namespace["Refusing"]()})
     with pytest.raises(InputFaults, match=r"in\.jsonl:7: must not be no"):
-        list(engine.score(Path("in.jsonl"), [[(6, Example("a", text="x")), (7, Example("b", text="no"))]]))
+        list(engine.score(Path("in.jsonl"), [([(6, Example("a", text="x")), (7, Example("b", text="no"))], ["m"])]))

@@ -18,7 +18,7 @@ from hydra.utils import get_object
 from baselines.bartscore import BartScore
 from baselines.word_count import WordCount
 from core.example import Example
-from core.scores import Field, Scores, fields, required_fields
+from core.scores import Field, Metric, Scores, fields, required_fields
 from core.stages import Stages
 from ctrl_eval.metric import CTRLEval
 from data.files import write_examples
@@ -26,6 +26,7 @@ from data.scored import read_scored
 from data.text_files import standard_input
 from experiments.contracts import Run
 from experiments.runner import terminal
+from experiments.tools import engines
 from experiments.tools.engines import LocalEngine
 from experiments.tools.score import check_scorable, score
 
@@ -137,7 +138,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-WORD_COUNT = {"_target_": "baselines.word_count.WordCount"}
+WORD_COUNT = {"m": {"_target_": "baselines.word_count.WordCount"}}
 
 
 @dataclass
@@ -146,8 +147,8 @@ class Killed:
 
     at: int
     calls: int = 0
+    signature: str = "killed"
     requires = fields()
-    signature = WordCount().signature
 
     def score(self, examples: Sequence[Example]) -> Scores:
         self.calls += 1
@@ -169,20 +170,146 @@ def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
     write_texts(tmp_path / "in.jsonl", 10)
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
     undisturbed = tmp_path / "undisturbed.jsonl"
-    score(make_run(tmp_path / "a"), file, undisturbed, LocalEngine(Killed(at=99)), chunk=2)
+    score(make_run(tmp_path / "a"), file, undisturbed, LocalEngine({"m": Killed(at=99)}))
     output = tmp_path / "out.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        score(make_run(tmp_path / "b"), file, output, LocalEngine(Killed(at=at)), chunk=2)
+        score(make_run(tmp_path / "b"), file, output, LocalEngine({"m": Killed(at=at)}))
     assert not output.exists()
     (rows,) = (tmp_path / "b").glob("stages/*.partial/rows.jsonl")
     with rows.open("ab") as broken:
         broken.write(b'{"id": "cut o')
     again = Killed(at=99)
-    outcome = score(make_run(tmp_path / "b"), file, output, LocalEngine(again), chunk=2)
+    outcome = score(make_run(tmp_path / "b"), file, output, LocalEngine({"m": again}))
     assert output.read_bytes() == undisturbed.read_bytes()
     assert again.calls == 5 - (at - 1)  # the chunks that were not finished
     assert outcome.figures["mean quality"] == pytest.approx(3.0)
     assert outcome.figures["examples"] == 10
+
+
+SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")
+REFERENCED = (
+    '{"id": "a", "text": "one two", "references": ["one"]}\n{"id": "b", "text": "x"}\n'
+    '{"id": "c", "text": "three", "references": ["three"]}\n'
+)
+
+
+def test_several_metrics_score_a_file_in_one_run(run_here: Here, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(REFERENCED)
+    settings = ("metrics=[bleu,word_count]", "metrics.bleu.order=1", "metric=rouge_1", "chunk=1", "run_dir=here")
+    assert run_here(*SCORE, *settings) == 0
+    rows = read_lines(tmp_path / "out.jsonl")
+    assert [row["scores"] for row in rows] == [
+        {"rouge_1": pytest.approx(2 / 3), "bleu": pytest.approx(0.5), "word_count": 2},
+        {"rouge_1": None, "bleu": None, "word_count": 1},
+        {"rouge_1": pytest.approx(1), "bleu": pytest.approx(1), "word_count": 1},
+    ]
+    assert (
+        rows[1]["reason"] == "rouge_1: rouge_1 needs references, found none; bleu: bleu1 needs references, found none"
+    )
+    signatures = json.loads((tmp_path / "out.jsonl.meta.json").read_text())["signatures"]
+    assert [each.partition("|")[0] for each in signatures.values()] == ["rouge_1", "bleu1", "word_count"]
+    assert list(signatures) == ["rouge_1", "bleu", "word_count"]
+    assert json.loads((tmp_path / "here" / "results.json").read_text())["figures"]["mean word_count"] == pytest.approx(
+        4 / 3
+    )
+    found = read_scored(tmp_path / "in.jsonl", {"all": tmp_path / "out.jsonl"})
+    assert list(found.scores) == ["all/rouge_1", "all/bleu", "all/word_count"]
+    assert run_here(*SCORE[:2], "output=-", *settings[:-1]) == 0
+
+
+def test_each_metric_is_kept_by_itself(run_here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "in.jsonl").write_text(REFERENCED)
+    scored: list[str] = []
+
+    assert run_here(*SCORE, "metric=word_count") == 0
+    alone = read_lines(tmp_path / "out.jsonl")
+    real = engines.score_chunk
+
+    def note(metric: Metric, *given: Any) -> str:
+        scored.append(metric.signature)
+        return real(metric, *given)
+
+    monkeypatch.setattr(engines, "score_chunk", note)
+    assert run_here(*SCORE, "metrics=[word_count,bleu]") == 0
+    assert [each.partition("|")[0] for each in scored] == ["bleu"]
+    together = read_lines(tmp_path / "out.jsonl")
+    assert [row["scores"]["word_count"] for row in together] == [row["scores"]["quality"] for row in alone]
+    scored.clear()
+    assert run_here(*SCORE, "metrics=[bleu,word_count]", "chunk=1") == 0
+    assert scored == []
+
+
+@pytest.mark.parametrize("at", [1, 3])
+def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: int) -> None:
+    """Ten texts in chunks of two; of a and b the second dies, after a run of b alone that died at another chunk."""
+    write_texts(tmp_path / "in.jsonl", 10)
+    file = check_scorable(str(tmp_path / "in.jsonl"), {**WORD_COUNT, "b": WORD_COUNT["m"]}, chunk=2)
+
+    def run(folder: str, **metrics: Killed) -> Path:
+        output = tmp_path / f"{folder}.jsonl"
+        score(make_run(tmp_path / folder), file, output, LocalEngine(metrics))
+        return output
+
+    undisturbed = run("a", a=Killed(99, signature="a"), b=Killed(99, signature="b"))
+    with pytest.raises(KeyboardInterrupt):
+        run("b", b=Killed(2, signature="b"))  # one chunk of b is finished
+    with pytest.raises(KeyboardInterrupt):
+        run("b", a=Killed(at, signature="a"), b=Killed(99, signature="b"))
+    first, second = Killed(99, signature="a"), Killed(99, signature="b")
+    output = run("b", a=first, b=second)
+    assert output.read_bytes() == undisturbed.read_bytes()
+    assert first.calls == 5 - (at - 1)
+    assert second.calls == 5 - max(1, at - 1)
+    assert [row["scores"] for row in read_lines(output)][:2] == [{"a": 1, "b": 1}, {"a": 2, "b": 2}]
+
+
+def test_a_metric_without_its_fields_is_named_among_several(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n')
+    assert run_here(*SCORE, "metrics=[word_count,bleu,uni_eval]") == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "in.jsonl:1: bleu needs references, found none for 'a'",
+        "in.jsonl:1: uni_eval needs two or more turns, found none for 'a'",
+    ]
+    assert run_here(*SCORE) == 2
+    assert "metric must be given: metric=NAME or metrics=[NAME,NAME], of bartscore, " in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_every_chunk_has_an_example_for_every_metric(tmp_path: Path) -> None:
+    """With chunks of two, the first lasts until an example has references."""
+    references = [(), (), (), ("r",), (), ("r",), ()]
+    write_examples(tmp_path / "in.jsonl", [Example(str(i), "t", references=each) for i, each in enumerate(references)])
+    bleu = {"_target_": "baselines.bleu.Bleu"}
+    assert check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, 2).ends == (2, 4, 6, 7)
+    assert check_scorable(str(tmp_path / "in.jsonl"), {**WORD_COUNT, "bleu": bleu}, 2).ends == (4, 7)
+
+
+def test_a_function_is_scored_if_its_package_is_allowed(
+    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_metric.py").write_text(
+        "def f(examples, scale=1):\n    return [scale * len(e.text) for e in examples]\n\n\n"
+        "def g(examples):\n    return [1]\n"
+    )
+    (tmp_path / "in.jsonl").write_text(REFERENCED)
+    function = ("metric=function", "metric.name=own_metric.f")
+    assert run_here(*SCORE, *function) == 2
+    refused = (
+        "metric.name=own_metric.f is refused: configs/ does not name it; --allow own_metric would trust this package"
+    )
+    assert refused in capsys.readouterr().err
+    assert "own_metric" not in sys.modules
+    assert run_here("--allow", "own_metric", *SCORE, *function, "+metric.settings.scale=2") == 0
+    assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"score": n} for n in (14, 2, 10)]
+    assert "settings.scale=2" in (tmp_path / "out.jsonl.meta.json").read_text()
+    capsys.readouterr()
+    assert run_here("--allow", "own_metric", *SCORE, "metric=function", "metric.name=own_metric.g") == 2
+    assert "own_metric.g must return one number per example, an array of shape (3,)" in capsys.readouterr().err
+    assert run_here("--allow", "own_metric", *SCORE, "metric=function", "metric.name=own_metric.h") == 2
+    assert "must be MODULE.FUNCTION" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
@@ -190,7 +317,7 @@ def test_every_chunk_has_an_example_that_can_be_scored(tmp_path: Path, size: int
     complete = [1, 4, 5, 11]
     examples = [Example(str(i), text="t", context="c" if i in complete else None) for i in range(15)]
     write_examples(tmp_path / "in.jsonl", examples)
-    perplexity = {"_target_": "baselines.perplexity.Perplexity.from_pretrained", "use_context": True}
+    perplexity = {"m": {"_target_": "baselines.perplexity.Perplexity.from_pretrained", "use_context": True}}
     file = check_scorable(str(tmp_path / "in.jsonl"), perplexity, size)
     chunks = list(file.chunks(0))
     assert [example for chunk in chunks for _, example in chunk] == examples
@@ -294,7 +421,7 @@ class Company:
 def test_the_whole_file_is_the_corpus_of_a_metric_that_needs_one(tmp_path: Path) -> None:
     write_texts(tmp_path / "in.jsonl", 5)
     file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
-    score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", LocalEngine(Company()), chunk=2)
+    score(make_run(tmp_path / "a"), file, tmp_path / "out.jsonl", LocalEngine({"m": Company()}))
     assert [line["scores"]["quality"] for line in read_lines(tmp_path / "out.jsonl")] == [5.0] * 5
 
 
@@ -305,6 +432,7 @@ READ: dict[str, tuple[Field, ...]] = {
     "ctrleval": ("prefix", "label"),
     "discriminator": (),
     "discriminator_label": ("label",),
+    "function": (),
     "llm_judge": (),
     "perplexity": (),
     "perplexity_seq2seq": (),
