@@ -1,17 +1,20 @@
 """Preferences in files: which of two systems' outputs for an input is preferred, one judgement per line."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from core.faults import fault, format_value, suggestion
+from core.faults import fault, format_value, read_all, suggestion
 from data.files import FORMS
 from data.records import Record, Text, check_records, require_none
+from data.scored import ScoredFile, read_scored
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import form_of, read_json_lines
 from meta_eval.preferences import Preferences
+from meta_eval.scored_set import ScoredSet
 
 WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 NEEDED = ("system_a", "system_b", "winner")
@@ -85,3 +88,55 @@ def _check_header(header: list[str]) -> tuple[list[str], bool]:
     lacking += [] if {"id", "group"} & set(header) else ["group"]
     rule = "the header needs a column"
     return [f"{rule} {format_value(name)}, found {format_value(header)}" for name in lacking], not lacking
+
+
+def read_judged(
+    path: Path | str,
+    outputs: Path | str | None = None,
+    scores: Mapping[str, Any] | None = None,
+    judge: str | None = None,
+) -> tuple[Preferences | None, ScoredFile | None]:
+    """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
+
+    Args:
+        path: a file of preferences, or of outputs that the judge compares.
+        outputs: a file of examples with `system` and `group`.
+        scores: of the outputs, as in `read_scored`.
+        judge: the name of what gives preferences, if any.
+
+    Raises InputFaults with all faults of both files.
+    """
+    readers: list[Callable[[], Any]] = []
+    if outputs is not None or judge is None:
+        readers.append(partial(read_preferences, path))
+    if outputs is not None or judge is not None:
+        readers.append(partial(_read_outputs, path if outputs is None else outputs, scores))
+    found = read_all(readers)
+    given = next((each for each in found if isinstance(each, Preferences)), None)
+    return given, next((each for each in found if isinstance(each, ScoredFile)), None)
+
+
+def _read_outputs(path: Path | str, scores: Mapping[str, Any] | None) -> ScoredFile:
+    found = read_scored(path, scores)
+    place_outputs(found)
+    return found
+
+
+def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
+    """The place of the output of each (system, input).
+
+    Raises InputFaults unless each example names both, and a system has one output for an input.
+    """
+    is_file = isinstance(outputs, ScoredFile)
+    path, lines = (outputs.path, outputs.lines) if is_file else (Path(outputs.name), range(1, len(outputs) + 1))
+    faults: list[str] = []
+    found: dict[tuple[str, str], int] = {}
+    for i, (line, example) in enumerate(zip(lines, outputs.examples, strict=True)):
+        lacking = [name for name in ("system", "group") if getattr(example, name) is None]
+        faults += [fault(path, line, f'"{name}" is needed here, found null') for name in lacking]
+        key = (str(example.system), str(example.group))
+        if not lacking and (earlier := found.setdefault(key, i)) != i:
+            rule = f"a system must have one output per input, but {format_value(key[0])} also has one for"
+            faults.append(fault(path, line, f"{rule} {format_value(key[1])} in line {lines[earlier]}"))
+    require_none((), faults)
+    return found

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from judge.auditing import audit as audit
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
+    from judge.preferring import prefer as prefer
     from judge.scoring import score as score
 
 HOMES = {
     "Example": "core.example",
     "audit": "judge.auditing",
     "load_metric": "judge.metrics",
+    "prefer": "judge.preferring",
     "read": "judge.inputs",
     "score": "judge.scoring",
 }

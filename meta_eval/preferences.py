@@ -67,9 +67,9 @@ class Preferences:
 
     def take(self, kept: NDArray[np.bool_]) -> Preferences:
         """The judgements in the mask `kept`."""
-        columns = (self.inputs, self.systems_a, self.systems_b, self.raters)
-        inputs, a, b, raters = (tuple(v for v, keep in zip(of, kept, strict=True) if keep) for of in columns)
-        return Preferences(self.name, inputs, a, b, self.outcomes[kept], raters)
+        at = np.flatnonzero(kept)
+        inputs, a, b = (tuple(of[i] for i in at) for of in (self.inputs, self.systems_a, self.systems_b))
+        return Preferences(self.name, inputs, a, b, self.outcomes[at], tuple(self.raters[i] for i in at))
 
     def of(self, system: str) -> Floats:
         """The outcomes as the system sees them: 1 for a win, 0 for a loss, .5 for a tie; NaN where it is not compared.
@@ -373,7 +373,7 @@ def position_effect(first: Floats, inputs: Sequence[str], confidence: float = 0.
         inputs: of the pairs, of shape (n,).
         confidence: of the interval over inputs.
     """
-    kept = ~np.isnan(first).any(axis=1)
+    kept = np.asarray(~np.isnan(first).any(axis=1))
     if not kept.any():
         return Estimate.undefined("no pair was judged in both orders")
     layout = restrict(lay_out(len(first), inputs=inputs), kept)

@@ -163,7 +163,7 @@ def test_intervals_of_strengths_cover(inputs: int, spread: float) -> None:
         true = [by_name[f"s{k}"] for k in range(3)]
     covered, separated = [], []
     for _ in range(400):
-        found = rank_by_preferences(simulate([0.0, 0.3, 1.2], inputs, rng, spread), Resampling(resamples=300))
+        found = rank_by_preferences(simulate([0.0, 0.3, 1.2], inputs, rng, spread), Resampling())
         for pair in found.pairs:
             difference = true[int(pair.system_a[1])] - true[int(pair.system_b[1])]
             covered.append(pair.difference.low <= difference <= pair.difference.high)
