@@ -296,7 +296,7 @@ def agreement_table(found: Mapping[tuple[str, str, str], PreferenceAgreement]) -
 
 def judge_table(verdicts: Verdicts, position: Estimate) -> Table:
     """How the judge answered."""
-    answered = ~np.isnan(verdicts.first).any(axis=1)
+    answered = np.asarray(~np.isnan(verdicts.first).any(axis=1))
     one, other = verdicts.first[answered, 0], 1 - verdicts.first[answered, 1]
     row = {
         "pairs": len(answered),
