@@ -16,11 +16,12 @@ from pydantic import Field
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
-from core.settings import Count, Several, check
+from core.settings import Count, Seed, Several, checked_dataclass
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
 from judge.inputs import Source, read
-from judge.metrics import MetricFunction, load_metric
+from judge.metrics import load_metric
+from judge.scoring import AnyMetric
 from judge.tables import Table, tabulate, to_html
 from meta_eval.auditing import (
     COUNTS_WORDS_FROM,
@@ -36,21 +37,29 @@ from meta_eval.auditing import (
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, spearman
 from meta_eval.cues import Cues, count_cues
-from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling, grouped_estimate, restrict
-from meta_eval.scored_set import Rated
+from meta_eval.scored_set import Rated, ScoredSet
 
 Strength = Annotated[float, Field(gt=0, le=1)]
 LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
 LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
 
 
-@dataclass(frozen=True)
-class PropertyCorrelation:
-    """Spearman's rho of scores with a property, on the `n` texts that have scores."""
+@checked_dataclass
+class AuditSettings:
+    """The settings of an audit.
 
-    n: int
-    spearman: Estimate
+    Attributes:
+        texts: the most to draw; each is scored once for each kind and strength of damage, and for each edit.
+        strengths: the shares of a text to damage.
+        resamples: of the intervals, which are over inputs.
+        seed: of the texts, the damage and the resamples.
+    """
+
+    texts: Count = 200
+    strengths: Several[Strength] = (0.25, 0.5, 1)
+    resamples: Count = 1000
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ class AspectAudit:
     """The audit of one aspect of a metric.
 
     Attributes:
+        n: number of scored texts.
         properties: Spearman's rho of the scores with each cheap cue that varies, and with the place in the file.
         cues: how much of the ranks the cheap cues explain together; None without cues.
         length: the length audit by rated aspect; its key is "" if there are no ratings.
@@ -65,7 +75,8 @@ class AspectAudit:
         edits: the audit of each kind of edit.
     """
 
-    properties: Mapping[str, PropertyCorrelation]
+    n: int
+    properties: Mapping[str, Estimate]
     cues: CueAudit | None
     length: Mapping[str, LengthAudit]
     damages: Mapping[str, DamageAudit]
@@ -100,10 +111,9 @@ class MetricAudit:
         rated: the set.
         signature: of the audit, with that of the scores at its end.
         name: of the metric, as its signature says it.
-        seed: that drew the texts.
+        settings: of the audit.
         n: number of texts.
         cost: seconds to score one of them.
-        strengths: shares of a text that were damaged.
     """
 
     aspects: Mapping[str, AspectAudit]
@@ -111,10 +121,14 @@ class MetricAudit:
     rated: Rated
     signature: str
     name: str
-    seed: int
+    settings: AuditSettings
     n: int
     cost: float
-    strengths: tuple[float, ...]
+
+    @property
+    def strengths(self) -> list[float]:
+        """The shares of a text that were damaged, in ascending order."""
+        return sorted(self.settings.strengths)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -139,7 +153,7 @@ class MetricAudit:
 
 def audit(
     source: Source,
-    metric: str | Metric | MetricFunction,
+    metric: AnyMetric,
     *,
     texts: int = 200,
     strengths: Sequence[float] = (0.25, 0.5, 1),
@@ -153,53 +167,33 @@ def audit(
     Args:
         source: a file or texts, as `judge.read` takes them.
         metric: as `judge.load_metric` takes it, with its `settings`.
-        texts, strengths, resamples, seed, has_cues: as in `audit_metric`.
+        texts, strengths, resamples, seed: as in `AuditSettings`.
+        has_cues: whether the scores are compared with cheap cues.
         settings: of the metric.
 
     Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
-    found = load_metric(metric, **settings)
-    return audit_metric(
-        read(source), found, texts=texts, strengths=strengths, resamples=resamples, seed=seed, has_cues=has_cues
-    )
+    how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
+    return audit_metric(read(source), load_metric(metric, **settings), how, has_cues)
 
 
 def audit_metric(
-    rated: Rated,
-    metric: Metric,
-    *,
-    texts: int,
-    strengths: Sequence[float],
-    resamples: int,
-    seed: int,
-    has_cues: bool = True,
-    stages: Stages | None = None,
+    rated: Rated, metric: Metric, settings: AuditSettings, has_cues: bool = True, stages: Stages | None = None
 ) -> MetricAudit:
-    """Audits every aspect of a metric on at most `texts` texts of a set, drawn by the seed.
+    """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
-    Args:
-        rated: the set; its ratings may be empty.
-        metric: what is audited.
-        texts: the most to draw; each is scored once for each kind and strength of damage, and for each edit.
-        strengths: the shares of a text to damage.
-        resamples: of the intervals, which are over inputs.
-        seed: of the texts, the damage and the resamples.
-        has_cues: whether the scores are compared with cheap cues.
-        stages: keeps the scores of perturbed texts: after a kill, the same audit continues.
-
-    Raises SettingFault for wrong settings, InputFaults if no example can be scored.
+    `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputFaults if no
+    example can be scored.
     """
-    check(Count, texts=texts, resamples=resamples)
-    check(Several[Strength], strengths=strengths)
-    examples, ascending = draw(rated.examples, texts, seed), sorted(strengths)
+    seed, examples = settings.seed, draw(rated.examples, settings.texts, settings.seed)
     began = time.perf_counter()
     scored = metric.score(examples)
     cost = (time.perf_counter() - began) / len(examples)
-    perturbed = {name: damage_all(examples, name, ascending, seed) for name in DAMAGES}
+    perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
     after = score_perturbed(metric, perturbed, scored.signature, stages)
     cues = count_cues(examples) if has_cues else None
-    resampling = Resampling(interval="percentile", resamples=resamples, seed=seed)
+    resampling = Resampling(interval="percentile", resamples=settings.resamples, seed=seed)
     aspects = {
         aspect: audit_aspect(
             examples,
@@ -210,9 +204,9 @@ def audit_metric(
         )
         for aspect, values in scored.values.items()
     }
-    name, n = scored.signature.split("|")[0], len(examples)
-    signature = f"audit|set={rated.name}|n={n}|seed={seed}|{scored.signature}"
-    return MetricAudit(aspects, metric, rated, signature, name, seed, n, cost, tuple(ascending))
+    signature = f"audit|set={rated.name}|n={len(examples)}|seed={seed}|{scored.signature}"
+    name = scored.signature.split("|")[0]
+    return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost)
 
 
 def score_perturbed(
@@ -283,22 +277,18 @@ def audit_aspect(
         cues: of the texts.
         resampling: of the intervals.
     """
-    groups = [example.group for example in examples]
-    layout = lay_out(len(examples), inputs=None if None in groups else groups)
+    texts = ScoredSet("texts", tuple(examples), {})
+    layout = texts.layout
     measured = dict(zip(cues.names, cues.values.T, strict=True)) if cues else {}
     measured = {name: values for name, values in measured.items() if np.ptp(values)}
     measured["position"] = np.arange(len(examples), dtype=np.float64)
-    n = int((~np.isnan(scores)).sum())
     properties = {
-        name: PropertyCorrelation(n, grouped_estimate(spearman, scores, values, layout, resampling=resampling))
+        name: grouped_estimate(spearman, scores, values, layout, resampling=resampling)
         for name, values in measured.items()
     }
-    word_counts = np.array([example.word_count for example in examples], dtype=np.float64)
-    aspects = list(dict.fromkeys(aspect for example in examples for aspect in example.ratings)) or [""]
-    ratings = {aspect: np.array([example.ratings.get(aspect, np.nan) for example in examples]) for aspect in aspects}
     length = {
-        aspect: audit_length(scores, word_counts, values, layout=layout, resampling=resampling)
-        for aspect, values in ratings.items()
+        aspect: audit_length(scores, texts.word_counts, texts.ratings(aspect), layout=layout, resampling=resampling)
+        for aspect in texts.aspects or ("",)
     }
     damages: dict[str, DamageAudit] = {}
     edits: dict[str, EditAudit] = {}
@@ -312,7 +302,7 @@ def audit_aspect(
         else:
             edits[name] = audit_edit(before, after[0], layout=units, confidence=resampling.confidence)
     explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)
-    return AspectAudit(properties, explained, length, damages, edits)
+    return AspectAudit(int((~np.isnan(scores)).sum()), properties, explained, length, damages, edits)
 
 
 def cue_table(found: Mapping[str, AspectAudit]) -> Table:
@@ -334,12 +324,12 @@ def cue_table(found: Mapping[str, AspectAudit]) -> Table:
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of correlations between scores and properties of the texts."""
     caption = "Spearman's rho of scores with cheap cues of the texts, and with position, their place in the file."
-    named = [
-        ({"aspect": aspect, "property": name}, each)
+    rows = [
+        {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho, "reason": rho.reason or ""}
         for aspect, audited in found.items()
-        for name, each in audited.properties.items()
+        for name, rho in audited.properties.items()
     ]
-    return tabulate("What the scores depend on", caption, named, ("n", "spearman"))
+    return Table("What the scores depend on", caption, rows)
 
 
 def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:

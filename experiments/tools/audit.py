@@ -25,7 +25,7 @@ from data.text_files import open_atomically
 from experiments.contracts import Outcome, Run, Table
 from experiments.report.plots import draw_line
 from experiments.report.tables import markdown_text, to_markdown
-from judge.auditing import AspectAudit, MetricAudit, audit_metric, summary_table
+from judge.auditing import AspectAudit, AuditSettings, MetricAudit, audit_metric, summary_table
 
 SYNTHETIC = (
     "The texts, the damage and the small models are synthetic: this project generated or trained them. The figures "
@@ -52,22 +52,20 @@ class Unaudited:
 
 
 def audit(
-    run: Run,
-    data: ScoredFile | Corpus,
-    metric: Metric,
-    texts: int,
-    strengths: Sequence[float],
-    resamples: int,
-    card: str | None = None,
+    run: Run, data: ScoredFile | Corpus, metric: Metric, settings: AuditSettings, card: str | None = None
 ) -> Outcome:
     """Audits a metric, as `judge.auditing.audit_metric` says.
 
     Args:
+        run: from the runner.
         data: a file, whose scores are ignored, or a corpus, whose first rated set is used.
+        metric: what is audited.
+        settings: of the audit.
         card: a Markdown file to write with what the metric measures and what fools it.
     """
     rated = data if isinstance(data, ScoredFile) else data.rated[0]
-    found = _audit(run, rated, metric, texts, strengths, resamples)
+    with run.timed("audit"):
+        found = audit_metric(rated, metric, settings, run.cues, run.stages)
     if card is not None:
         write_card(Path(card), found)
     return Outcome(
@@ -84,9 +82,7 @@ def audit_table(
     run: Run,
     sets: Mapping[str, Corpus],
     metrics: Mapping[str, Metric],
-    texts: int,
-    strengths: Sequence[float],
-    resamples: int,
+    settings: AuditSettings,
     cards: str | None = None,
     unaudited: Mapping[str, Unaudited] = MappingProxyType({}),
 ) -> Outcome:
@@ -96,7 +92,7 @@ def audit_table(
         run: from the runner.
         sets: data whose first rated set is used, in the order in which a metric looks for what it needs.
         metrics: the metrics by name.
-        texts, strengths, resamples: as in `audit`.
+        settings: of each audit.
         cards: an existing folder for `NAME.md`, the card of a metric, and `README.md`, the table.
         unaudited: metrics by name that get a card without figures.
 
@@ -111,7 +107,8 @@ def audit_table(
     chosen = {name: find_set(name, metric, rated) for name, metric in metrics.items()}
     found: dict[str, MetricAudit] = {}
     for name, metric in metrics.items():
-        found[name] = _audit(run, chosen[name], metric, texts, strengths, resamples)
+        with run.timed("audit"):
+            found[name] = audit_metric(chosen[name], metric, settings, run.cues, run.stages)
         if folder is not None:
             write_card(folder / f"{name}.md", found[name])
     synthetic = any(each.synthetic for each in chosen.values())
@@ -133,22 +130,6 @@ def audit_table(
         files=[] if folder is None else [folder / "README.md"],
         synthetic=synthetic,
     )
-
-
-def _audit(
-    run: Run, rated: RatedSet | ScoredFile, metric: Metric, texts: int, strengths: Sequence[float], resamples: int
-) -> MetricAudit:
-    with run.timed("audit"):
-        return audit_metric(
-            rated,
-            metric,
-            texts=texts,
-            strengths=strengths,
-            resamples=resamples,
-            seed=run.seed,
-            has_cues=run.cues,
-            stages=run.stages,
-        )
 
 
 def find_set(name: str, metric: Metric, sets: Sequence[RatedSet]) -> RatedSet:
@@ -188,7 +169,7 @@ def write_card(path: Path, found: MetricAudit) -> None:
         f"Needs beside the text: {needs}. Cost: {found.cost:.2g} seconds per text where the card was made.",
         "## Known weaknesses",
         "\n".join(f"- {markdown_text(note)}" for note in found.notes) or "- The audit found none.",
-        f"## Audit on {found.n} {kind} ({found.rated.name}), seed {found.seed}",
+        f"## Audit on {found.n} {kind} ({found.rated.name}), seed {found.settings.seed}",
         *([SYNTHETIC] if found.rated.synthetic else []),
         f"`{found.signature}`",
     ]

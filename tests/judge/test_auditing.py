@@ -15,7 +15,16 @@ from core.scores import Scores
 from core.stages import Stages
 from data.corpus import RatedSet
 from data.damage import DAMAGES, EDITS
-from judge.auditing import MetricAudit, audit_aspect, audit_metric, damage_all, damage_table, draw, score_accepted
+from judge.auditing import (
+    AuditSettings,
+    MetricAudit,
+    audit_aspect,
+    audit_metric,
+    damage_all,
+    damage_table,
+    draw,
+    score_accepted,
+)
 from meta_eval.cues import count_cues
 from meta_eval.intervals import Resampling
 
@@ -79,7 +88,7 @@ def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
 def test_an_audit_of_texts_in_memory() -> None:
     found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5], resamples=50)
     assert found.signature.startswith("audit|set=examples|n=20|seed=0|word_count|")
-    assert (found.n, found.strengths) == (20, (0.5, 1))
+    assert (found.n, found.strengths) == (20, [0.5, 1])
     assert found.aspects["quality"].damages["drop"].falls[1].value > 0
     assert found.tables[-1].title in found._repr_html_()
 
@@ -94,7 +103,7 @@ def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) ->
 
     def audit_again() -> MetricAudit:
         rated, stages = RatedSet("set", tuple(texts(4)), False), Stages(tmp_path)
-        return audit_metric(rated, Once(), texts=4, strengths=[1.0], resamples=50, seed=0, stages=stages)
+        return audit_metric(rated, Once(), AuditSettings(4, [1.0], 50), stages=stages)
 
     first = audit_again()
     assert len(asked) == 1 + len(DAMAGES) + len(EDITS)
@@ -163,7 +172,7 @@ def test_cues_that_carry_a_metric_are_named() -> None:
     assert counting.cues is not None
     assert counting.cues.carried_by == ("words",)
     assert counting.cues.explained.value == pytest.approx(1.0, abs=0.1)  # lengths tie
-    assert counting.properties["words"].spearman.value == 1
+    assert counting.properties["words"].value == 1
     assert counting.weaknesses[0].endswith("most of it by words")
     assert blind.cues is not None
     assert (blind.cues.carried_by, blind.cues.explained.low) == ((), 0)
