@@ -1,4 +1,7 @@
-"""An LLM as judge: a chat model is asked for a number, as in G-Eval (Liu et al., EMNLP 2023)."""
+"""An LLM as judge: a chat model is asked for a number, as in G-Eval (Liu et al., EMNLP 2023), or for the better text.
+
+Pairs are shown in both orders, because such judges prefer a position (Zheng et al. 2023, "Judging LLM-as-a-Judge").
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,21 @@ from baselines.chat import CachedChat, Chat, ChatFault, EndpointChat, LocalChat,
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Field, Scores, fields_by_settings
-from core.selection import references_of, score_complete
+from core.selection import find_lack, references_of, score_complete
 from core.settings import Count, Several, Text, check
 from core.signature import signature
 from core.stages import fingerprint
+from meta_eval.preferences import Verdicts
 
 log = logging.getLogger(__name__)
 
 PROMPTS = Path(__file__).parent / "prompts"
 NUMBER = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d.]*\d)")
+TIE = re.compile(r"\b(?:tie|neither|equally)\b", re.I)
+CHOICE = re.compile(r"\b[ABC]\b")
+CHOICES = {"A": 1.0, "B": 0.0, "C": 0.5}
+OF_A_TEXT = ("text", "low", "high")  # names in prompts beside those of fields of an Example
+OF_A_PAIR = ("first", "second")
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,8 @@ class LLMJudge:
         chat: the model.
         aspects: names of prompts.
         prompts: a folder with a file `ASPECT.txt` per aspect, or None for the prompts of this repository. A prompt has
-            names of fields of an Example, `low` and `high` in braces.
+            names of fields of an Example, `low` and `high` in braces. `pairs/ASPECT.txt` in it has `first` and
+            `second`, the two texts to compare.
         scale: the least and the greatest number.
         parallel: questions that wait for an answer at once.
     """
@@ -100,9 +110,44 @@ class LLMJudge:
         """
         return score_complete(examples, fields_in(self.templates), "llm_judge", self._score)
 
+    def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
+        """Which text of each pair is better, asked in both orders; the input is that of the first.
+
+        Raises SettingFault for several aspects, and as `score`.
+        """
+        if len(self.aspects) > 1:
+            raise SettingFault(f"aspects must name one aspect to compare texts by, but are {list(self.aspects)}")
+        (template,) = read_prompts(self.prompts, self.aspects, "pairs", OF_A_PAIR).values()
+        needed = fields_in({"pair": template})
+        lacking = [find_lack(a, needed, "llm_judge") or find_lack(b, needed, "llm_judge") for a, b in pairs]
+        shown = [(show(a), show(b)) for a, b in pairs]
+        questions = [
+            [fill_prompt(template, a, first=x, second=y) for x, y in (texts, texts[::-1])]
+            for (a, _), texts in zip(pairs, shown, strict=True)
+        ]
+        asked = dict.fromkeys(q for both, lack in zip(questions, lacking, strict=True) if not lack for q in both)
+        with ThreadPoolExecutor(self.parallel) as pool:
+            found = dict(zip(asked, pool.map(self._choose, asked), strict=True))
+        answers = [
+            [lack, lack] if lack else [found[question] for question in both]
+            for both, lack in zip(questions, lacking, strict=True)
+        ]
+        first = [[math.nan if isinstance(each, str) else each for each in both] for both in answers]
+        reasons = [next((each for each in both if isinstance(each, str)), None) for both in answers]
+        line = signature(
+            "llm_judge_pairs",
+            model=self.chat.name.replace("|", " "),
+            prompts=fingerprint(template),
+            source=fingerprint(self.chat.depends),
+        )
+        log.info("llm_judge: %d tokens of questions, %d of answers so far", *self.spent.values())
+        return Verdicts(np.array(first, np.float64).reshape(-1, 2), reasons, line)
+
     def _score(self, examples: Sequence[Example]) -> Scores:
         questions = [
-            fill_prompt(template, example, self.scale) for template in self.templates.values() for example in examples
+            fill_prompt(template, example, low=self.scale[0], high=self.scale[1])
+            for template in self.templates.values()
+            for example in examples
         ]
         with ThreadPoolExecutor(self.parallel) as pool:
             answers = list(pool.map(self._rate, questions))
@@ -134,18 +179,45 @@ class LLMJudge:
 
     def _rate(self, question: str) -> tuple[float | str, dict[str, Any]]:
         """The rating, or why there is none, and what explains it."""
-        try:
-            reply = self.chat.ask(question)
-        except ChatFault as fault:
-            return str(fault), {}
-        self.spent["prompt_tokens"] += reply.prompt_tokens
-        self.spent["answer_tokens"] += reply.answer_tokens
+        reply = self._ask(question)
+        if isinstance(reply, str):
+            return reply, {}
         explained = {"answer": reply.text, "tokens": reply.prompt_tokens + reply.answer_tokens}
         rating = read_rating(reply, self.scale)
         low, high = self.scale
         if rating is None:
             return f"the judge gave no number from {low} to {high}, but {reply.text.strip()[:60]!r}", explained
         return rating, explained
+
+    def _choose(self, question: str) -> float | str:
+        """Whether the first text is better: 1, 0, .5 for a tie, or why there is no answer."""
+        reply = self._ask(question)
+        if isinstance(reply, str):
+            return reply
+        choice = read_choice(reply.text)
+        return f"the judge answered neither A, B nor C, but {reply.text.strip()[:60]!r}" if choice is None else choice
+
+    def _ask(self, question: str) -> Reply | str:
+        """The reply, or why there is none."""
+        try:
+            reply = self.chat.ask(question)
+        except ChatFault as fault:
+            return str(fault)
+        self.spent["prompt_tokens"] += reply.prompt_tokens
+        self.spent["answer_tokens"] += reply.answer_tokens
+        return reply
+
+
+def read_choice(answer: str) -> float | None:
+    """1 for A, 0 for B, .5 for C or a tie in words, None for anything else.
+
+    >>> read_choice("A"), read_choice("Text B."), read_choice("A tie"), read_choice("I cannot say")
+    (1.0, 0.0, 0.5, None)
+    """
+    if TIE.search(answer):
+        return CHOICES["C"]
+    found = CHOICE.search(answer)
+    return CHOICES[found[0]] if found else None
 
 
 def read_rating(reply: Reply, scale: tuple[int, int]) -> float | None:
@@ -170,11 +242,20 @@ def read_rating(reply: Reply, scale: tuple[int, int]) -> float | None:
     return float(found[0]) if found and low <= float(found[0]) <= high else None
 
 
-def read_prompts(folder: str | None, aspects: Sequence[str]) -> dict[str, str]:
-    """The prompt of each aspect. Raises SettingFault where there is none, or it names what an Example has not."""
+def read_prompts(
+    folder: str | None, aspects: Sequence[str], within: str = "", names: Sequence[str] = OF_A_TEXT
+) -> dict[str, str]:
+    """The prompt of each aspect. Raises SettingFault where there is none, or it names what is unknown here.
+
+    Args:
+        folder: of the prompts, or None for those of this repository.
+        aspects: names of files.
+        within: the folder inside it.
+        names: what a prompt may name beside fields of an Example.
+    """
     check(Several[Text], aspects=list(aspects))
-    place = PROMPTS if folder is None else Path(folder)
-    known = {*get_args(Field), "text", "low", "high"}
+    place = (PROMPTS if folder is None else Path(folder)) / within
+    known = {*get_args(Field), *names}
     templates = {}
     for aspect in aspects:
         file = place / f"{Path(aspect).name}.txt"
@@ -198,19 +279,26 @@ def names_in(template: str) -> list[str]:
     return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
 
 
-def fill_prompt(template: str, example: Example, scale: tuple[int, int]) -> str:
-    """The question about an example; a dialogue is shown with A and B before its turns."""
-    turns = "\n".join(f"{'AB'[i % 2]}: {turn}" for i, turn in enumerate(example.turns))
+def fill_prompt(template: str, example: Example, **further: str | int) -> str:
+    """The question about an example, with further names that the template may hold."""
     return template.format(
-        text=example.text or turns,
-        turns=turns,
+        text=show(example),
+        turns=_show_turns(example),
         context=example.context or "",
         prefix=example.prefix or "",
         label=example.label or "",
         references="\n".join(references_of(example)),
-        low=scale[0],
-        high=scale[1],
+        **further,
     )
+
+
+def show(example: Example) -> str:
+    """The text, or the turns of a dialogue with A and B before them."""
+    return example.text or _show_turns(example)
+
+
+def _show_turns(example: Example) -> str:
+    return "\n".join(f"{'AB'[i % 2]}: {turn}" for i, turn in enumerate(example.turns))
 
 
 def check_scale(scale: Sequence[int]) -> tuple[int, int]:

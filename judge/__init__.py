@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from core.example import Example as Example
     from judge.agreeing import agree as agree
+    from judge.auditing import audit as audit
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
+    from judge.preferring import prefer as prefer
     from judge.scoring import score as score
     from judge.steering import steer as steer
 
 HOMES = {
     "Example": "core.example",
     "agree": "judge.agreeing",
+    "audit": "judge.auditing",
     "load_metric": "judge.metrics",
+    "prefer": "judge.preferring",
     "read": "judge.inputs",
     "score": "judge.scoring",
     "steer": "judge.steering",

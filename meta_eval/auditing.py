@@ -1,4 +1,4 @@
-"""Audits of what fools a metric: text length, damage that it does not notice, and edits that should change nothing.
+"""Audits of what fools a metric: text length, cheap cues, unnoticed damage, and edits that should change nothing.
 
 Intervals are over inputs: correlations draw them, mean changes in standard deviations leave out one at a time, and
 shares have Tango's score interval (see `meta_eval.intervals`).
@@ -6,7 +6,7 @@ shares have Tango's score interval (see `meta_eval.intervals`).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Estimate, Floats, refuse_large, to_columns
 from meta_eval.correlation import explain_undefined, partial_spearman, spearman
+from meta_eval.cues import Cues, combine_cues, explain_no_fit
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
     UNDEFINED,
     Resampling,
     grouped_bootstrap,
+    grouped_estimate,
     jackknife_interval,
     restrict,
     share_interval,
@@ -26,6 +28,8 @@ from meta_eval.intervals import (
 )
 
 COUNTS_WORDS_FROM = 0.3  # a metric counts words if the interval of its correlation with length lies beyond this
+CARRIED = 0.9  # of what all cues explain, by the few that are named
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,25 @@ class LengthAudit:
     ratings_given_length: Estimate
     length_given_ratings: Estimate
     counts_words: bool
+
+
+@dataclass(frozen=True)
+class CueAudit:
+    """How much of a metric's ranks cheap cues explain.
+
+    Attributes:
+        n: number of scored texts.
+        explained: the share of the variance of the ranks that the cues predict, in [0, 1]: Spearman's rho of the scores
+            with their cross-fitted prediction, squared, or 0 where rho is negative. Fits on few texts predict less than
+            the cues could: simulated at 50 to 200 texts, the low end lies above the true share in 0 to 7 % of samples,
+            the high end below it in up to 27 %.
+        carried_by: the cues that explain most, chosen one by one until `CARRIED` of the share is reached or
+            `MOST_NAMED` are chosen; none where the interval holds 0.
+    """
+
+    n: int
+    explained: Estimate
+    carried_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -140,6 +163,43 @@ def audit_length(
         length_given_ratings=length_given_ratings,
         counts_words=judged.low > COUNTS_WORDS_FROM or judged.high < -COUNTS_WORDS_FROM,
     )
+
+
+def audit_cues(
+    scores: ArrayLike, cues: Cues, *, layout: Layout | None = None, resampling: Resampling | None = None
+) -> CueAudit:
+    """How much of the ranks of `scores`, of shape (n,), cheap cues of the same texts explain, cross-fitted by input.
+
+    Texts with a NaN score are left out. The interval draws inputs; it does not fit the cues anew.
+    """
+    resampling = resampling or Resampling()
+    x = np.asarray(scores, dtype=np.float64)
+    kept = ~np.isnan(x)
+    x, fitted = x[kept], Cues(cues.names, cues.values[kept])
+    units = restrict(layout or lay_out(len(kept)), kept)
+    reason = explain_undefined(scores=x) or explain_no_fit(fitted.values)
+    if reason is not None:
+        return CueAudit(len(x), Estimate.undefined(reason), ())
+
+    def predict(names: tuple[str, ...]) -> Floats:
+        at = [fitted.names.index(name) for name in names]
+        return combine_cues(Cues(names, fitted.values[:, at]), x, units.inputs.tolist(), seed=resampling.seed)
+
+    def explain(*names: str) -> float:
+        return _square(float(spearman(predict(names), x, np.ones((1, len(x))))[0]))
+
+    rho = grouped_estimate(spearman, predict(fitted.names), x, units, resampling=replace(resampling, over="inputs"))
+    explained = replace(rho, value=_square(rho.value), low=_square(rho.low), high=_square(rho.high))
+    chosen: tuple[str, ...] = ()
+    while explained.low > 0 and len(chosen) < MOST_NAMED and (not chosen or explain(*chosen) < CARRIED * rho.value**2):
+        left = [name for name in fitted.names if name not in chosen]
+        chosen += (max(left, key=lambda name: explain(*chosen, name)),)
+    return CueAudit(len(x), explained, chosen)
+
+
+def _square(rho: float) -> float:
+    """The square of a correlation; 0 for a negative one, NaN for NaN."""
+    return rho if math.isnan(rho) else max(rho, 0.0) ** 2
 
 
 def audit_damage(

@@ -45,7 +45,7 @@ class Cues:
     @property
     def can_be_fitted(self) -> bool:
         """Whether some cue varies, and there are enough texts for those that do."""
-        return _explain_no_fit(self.values) is None
+        return explain_no_fit(self.values) is None
 
     def join(self, other: "Cues") -> "Cues":
         """These cues, then the other ones of the same texts."""
@@ -227,7 +227,7 @@ def agreement_beyond_cues(
         x = np.asarray(values, dtype=np.float64)
         kept = ~np.isnan(x) & ~np.isnan(y)
         z = cues.values[kept]
-        reason = explain_undefined(scores=x[kept], ratings=y[kept]) or _explain_no_fit(z)
+        reason = explain_undefined(scores=x[kept], ratings=y[kept]) or explain_no_fit(z)
         if reason is None:
             columns.setdefault(kept.tobytes(), {})[metric] = x[kept]
         else:
@@ -246,7 +246,7 @@ def agreement_beyond_cues(
     return {metric: fixed if metric in nothing else found[metric] for metric in scores}
 
 
-def _explain_no_fit(cues: Floats) -> str | None:
+def explain_no_fit(cues: Floats) -> str | None:
     """The reason why cues cannot be fitted to ratings, or None."""
     varied = int(_vary(cues).sum())
     if not varied:

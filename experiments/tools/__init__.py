@@ -1,1 +1,1 @@
-"""Tools: score, compare, audit and augment a user's own files, evaluate metrics, plan studies, count a corpus."""
+"""Tools: score, compare, audit and augment your own files, evaluate metrics, rank by preferences, plan studies."""

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from baselines.chat import CachedChat, ChatFault, EndpointChat, LocalChat, Reply
-from baselines.llm_judge import LLMJudge, check_scale, fill_prompt, read_prompts, read_rating
+from baselines.llm_judge import OF_A_PAIR, PROMPTS, LLMJudge, check_scale, fill_prompt, read_prompts, read_rating
 from core.example import Example
 from core.faults import SettingFault
+from meta_eval.preferences import position_effect
 
 TEXTS = [Example("a", text="good text"), Example("b", text="bad text")]
 
@@ -71,7 +73,7 @@ def test_without_probabilities_the_number_in_the_answer_counts(answer: str, rati
 def test_prompts_are_filled() -> None:
     example = Example("a", turns=("Hi {x}", "Yes"), context="C", references=("r", "s"))
     template = "{text}|{context}|{references}|{low}-{high}"
-    assert fill_prompt(template, example, (0, 3)) == "A: Hi {x}\nB: Yes|C|r\ns|0-3"
+    assert fill_prompt(template, example, low=0, high=3) == "A: Hi {x}\nB: Yes|C|r\ns|0-3"
 
 
 def test_a_refusal_is_nan_with_a_reason() -> None:
@@ -118,6 +120,63 @@ def test_the_signature_changes_with_model_prompts_and_scale(tmp_path: Path) -> N
     ]
     assert len({judge.signature for judge in judges}) == 5
     assert judges[0].signature == LLMJudge(chat, ("coherence",), parallel=3).signature
+
+
+# ---- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def biased(share: float, seed: int = 0) -> Scripted:
+    """A judge that prefers the longer text, but picks the first one without reading in this share of questions."""
+    rng = random.Random(seed)
+
+    def answer(question: str) -> Reply:
+        first, second = question.split("Text A:\n")[1].split("\n\nText B:\n")
+        is_longer = len(first) > len(second.split("\n\n")[0])
+        return Reply("A" if rng.random() < share or is_longer else "B", [], 9, 1)
+
+    return Scripted(answer)
+
+
+def make_pairs(count: int) -> list[tuple[Example, Example]]:
+    return [(Example(f"a{i}", text=f"long {i} " * 9), Example(f"b{i}", text=f"short {i}")) for i in range(count)]
+
+
+def test_a_pair_is_asked_in_both_orders() -> None:
+    fair, first = (LLMJudge(biased(share), ("coherence",)) for share in (0, 1))
+    pairs = [*make_pairs(2), (make_pairs(1)[0][1], make_pairs(1)[0][0])]
+    found = fair.compare(pairs)
+    assert found.first.tolist() == [[1, 0], [1, 0], [0, 1]]
+    assert found.outcomes.tolist() == [1, 1, 0]
+    assert found.signature.startswith("llm_judge_pairs|model=scripted|")
+    assert isinstance(fair.chat, Scripted)
+    assert len(fair.chat.asked) == 4  # the third pair is the first one in the other order
+    assert first.compare(pairs).outcomes.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_the_position_effect_of_a_judge() -> None:
+    """It prefers the first text in 30 % of the questions in which the second is longer: an effect of .15."""
+    verdicts = LLMJudge(biased(0.3), ("coherence",)).compare(make_pairs(300))
+    effect = position_effect(verdicts.first, [str(i) for i in range(300)])
+    assert effect.low < 0.15 < effect.high
+    assert effect.value == pytest.approx(0.15, abs=0.03)
+    assert effect.value == pytest.approx((verdicts.outcomes == 0.5).mean() / 2)
+
+
+def test_pairs_without_an_answer_have_a_reason() -> None:
+    judge = LLMJudge(Scripted(lambda q: Reply("No idea." if "bad" in q else "B", [], 0, 0)), ("coherence",))
+    (x, y), z = TEXTS, Example("c", text="good too")
+    found = judge.compare([(x, y), (x, z)])
+    assert found.reasons == ["the judge answered neither A, B nor C, but 'No idea.'", None]
+    assert [math.isnan(found.outcomes[0]), found.outcomes[1]] == [True, 0.5]
+    assert LLMJudge(judge.chat, ("consistency",)).compare([(x, z)]).reasons == ["llm_judge needs context, found none"]
+    with pytest.raises(SettingFault, match="one aspect to compare texts by"):
+        LLMJudge(judge.chat, ("coherence", "fluency")).compare([(x, z)])
+
+
+def test_every_aspect_has_a_prompt_for_pairs() -> None:
+    aspects = sorted(path.stem for path in PROMPTS.glob("*.txt"))
+    prompts = read_prompts(None, aspects, "pairs", OF_A_PAIR)
+    assert all(prompt.count("{first}") == prompt.count("{second}") == 1 for prompt in prompts.values())
 
 
 def test_a_reply_is_asked_for_once(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.auditing import audit_damage, audit_edit, audit_length
+from meta_eval.auditing import audit_cues, audit_damage, audit_edit, audit_length
 from meta_eval.correlation import partial_spearman
+from meta_eval.cues import Cues, combine_cues
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import Resampling
 
@@ -183,3 +184,34 @@ def test_audits_without_spread_have_a_reason():
 def test_faults(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def planted_cues(share: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, Cues]:
+    """Normal scores of which two of eight normal cues explain a share of the variance."""
+    values = rng.normal(size=(n, 8))
+    scores = math.sqrt(share) * (values[:, 0] + 0.5 * values[:, 4]) / math.sqrt(1.25)
+    return scores + math.sqrt(1 - share) * rng.normal(size=n), Cues(tuple("abcdefgh"), values)
+
+
+def test_what_cues_explain_is_the_squared_correlation_with_their_prediction():
+    scores, cues = planted_cues(0.6, 121, np.random.default_rng(0))
+    groups = np.arange(121) // 2
+    missing = np.append(scores[:-1], NAN)
+    found = audit_cues(missing, cues, layout=lay_out(121, inputs=groups.tolist()), resampling=Resampling(resamples=50))
+    predicted = combine_cues(Cues(cues.names, cues.values[:-1]), scores[:-1], groups[:-1].tolist())
+    assert found.n == 120
+    assert found.explained.value == pytest.approx(stats.spearmanr(predicted, scores[:-1]).statistic ** 2)
+    assert found.explained.low < found.explained.value < found.explained.high
+    assert found.carried_by == ("a", "e")
+    few = audit_cues(scores[:63], Cues(cues.names, cues.values[:63]))
+    assert few.explained.reason == "8 cues need at least 64 texts, but there are 63"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0, 0.1, 0.4, 0.8])
+def test_the_share_that_cues_explain_is_hardly_ever_too_high(share):
+    """Fits on few texts predict less than the cues could, so the interval may lie below the true share."""
+    rng, true = np.random.default_rng(0), (6 / math.pi * math.asin(math.sqrt(share) / 2)) ** 2
+    found = [audit_cues(*planted_cues(share, 100, rng), resampling=Resampling(resamples=300)) for _ in range(200)]
+    assert np.mean([each.explained.low > true + 1e-12 for each in found]) <= 0.07
+    assert np.mean([each.explained.value for each in found]) == pytest.approx(true, abs=0.07)

@@ -1,0 +1,142 @@
+"""Preferences in files: which of two systems' outputs for an input is preferred, one judgement per line."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.faults import fault, format_value, read_all, suggestion
+from data.files import FORMS
+from data.records import Record, Text, check_records, require_none
+from data.scored import ScoredFile, read_scored
+from data.table_files import DELIMITERS, read_parquet, read_rows
+from data.text_files import form_of, read_json_lines
+from meta_eval.preferences import Preferences
+from meta_eval.scored_set import ScoredSet
+
+WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
+NEEDED = ("system_a", "system_b", "winner")
+
+
+class PreferenceRecord(Record):
+    """A judgement as a file holds it."""
+
+    id: Text | None = None
+    group: Text | None = None
+    system_a: Text
+    system_b: Text
+    winner: Text
+    rater: Text | None = None
+
+
+def read_preferences(path: Path | str) -> Preferences:
+    """The judgements of a .jsonl, .csv, .tsv (each also .gz) or .parquet file; other keys are ignored.
+
+    A line has `group` (else `id`), the input; `system_a` and `system_b`; `winner`, the name of one of them, or `a`, `b`
+    or `tie`; and `rater` where several people judged.
+
+    Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
+    """
+    path, faults = Path(path), list[str]()
+    match form_of(path, FORMS):
+        case ".jsonl":
+            rows: Iterable[tuple[int, Mapping[str, Any]]] = read_json_lines(path, faults)
+        case ".parquet":
+            rows = read_parquet(path)
+        case form:
+            cells = read_rows(path, DELIMITERS[form], faults, _check_header)
+            rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in cells)
+    return check_preferences(path, rows, faults)
+
+
+def check_preferences(path: Path, rows: Iterable[tuple[int, Mapping[str, Any]]], faults: list[str]) -> Preferences:
+    """The judgements of numbered rows; raises InputFaults for `faults` and all that are found here."""
+    found: list[tuple[str, PreferenceRecord, float]] = []
+    for line, record in check_records(path, rows, PreferenceRecord, faults):
+        name, systems = record.group or record.id, (record.system_a, record.system_b)
+        wins = {**WINS, record.system_b: 0.0, record.system_a: 1.0}  # the name of a system comes before a and b
+        problems = []
+        if name is None:
+            problems.append('"group" or "id" is needed: the input that both systems answer')
+        if systems[0] == systems[1]:
+            problems.append(f"two systems must be compared, found {format_value(systems[0])} twice")
+        if "tie" in systems:
+            problems.append('no system may be called "tie"')
+        if record.winner not in wins:
+            rule = f'"winner" must be {format_value(systems[0])}, {format_value(systems[1])}, "a", "b" or "tie"'
+            problems.append(f"{rule}, found {format_value(record.winner)}{suggestion(record.winner, systems)}")
+        faults += [fault(path, line, problem) for problem in problems]
+        if not problems:
+            found.append((str(name), record, wins[record.winner]))
+    if not found and not faults:
+        faults.append(fault(path, 0, "the file needs at least one judgement, but has only a header"))
+    require_none((), faults)
+    return Preferences(
+        name=path.name,
+        inputs=tuple(name for name, _, _ in found),
+        systems_a=tuple(record.system_a for _, record, _ in found),
+        systems_b=tuple(record.system_b for _, record, _ in found),
+        outcomes=np.array([outcome for _, _, outcome in found]),
+        raters=tuple(record.rater for _, record, _ in found),
+    )
+
+
+def _check_header(header: list[str]) -> tuple[list[str], bool]:
+    lacking = [name for name in NEEDED if name not in header]
+    lacking += [] if {"id", "group"} & set(header) else ["group"]
+    rule = "the header needs a column"
+    return [f"{rule} {format_value(name)}, found {format_value(header)}" for name in lacking], not lacking
+
+
+def read_judged(
+    path: Path | str,
+    outputs: Path | str | None = None,
+    scores: Mapping[str, Any] | None = None,
+    judge: str | None = None,
+) -> tuple[Preferences | None, ScoredFile | None]:
+    """The preferences in `path` and the systems' outputs; with a judge but without `outputs`, `path` holds these.
+
+    Args:
+        path: a file of preferences, or of outputs that the judge compares.
+        outputs: a file of examples with `system` and `group`.
+        scores: of the outputs, as in `read_scored`.
+        judge: the name of what gives preferences, if any.
+
+    Raises InputFaults with all faults of both files.
+    """
+    readers: list[Callable[[], Any]] = []
+    if outputs is not None or judge is None:
+        readers.append(partial(read_preferences, path))
+    if outputs is not None or judge is not None:
+        readers.append(partial(_read_outputs, path if outputs is None else outputs, scores))
+    found = read_all(readers)
+    given = next((each for each in found if isinstance(each, Preferences)), None)
+    return given, next((each for each in found if isinstance(each, ScoredFile)), None)
+
+
+def _read_outputs(path: Path | str, scores: Mapping[str, Any] | None) -> ScoredFile:
+    found = read_scored(path, scores)
+    place_outputs(found)
+    return found
+
+
+def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
+    """The place of the output of each (system, input).
+
+    Raises InputFaults unless each example names both, and a system has one output for an input.
+    """
+    is_file = isinstance(outputs, ScoredFile)
+    path, lines = (outputs.path, outputs.lines) if is_file else (Path(outputs.name), range(1, len(outputs) + 1))
+    faults: list[str] = []
+    found: dict[tuple[str, str], int] = {}
+    for i, (line, example) in enumerate(zip(lines, outputs.examples, strict=True)):
+        lacking = [name for name in ("system", "group") if getattr(example, name) is None]
+        faults += [fault(path, line, f'"{name}" is needed here, found null') for name in lacking]
+        key = (str(example.system), str(example.group))
+        if not lacking and (earlier := found.setdefault(key, i)) != i:
+            rule = f"a system must have one output per input, but {format_value(key[0])} also has one for"
+            faults.append(fault(path, line, f"{rule} {format_value(key[1])} in line {lines[earlier]}"))
+    require_none((), faults)
+    return found

@@ -1,0 +1,49 @@
+"""Preferences of people or of a chat model: systems ranked, and metrics that prefer as they do (`+exp=preferences`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.faults import SettingFault
+from core.scores import Metric
+from data.scored import ScoredFile
+from experiments.contracts import Outcome, Run
+from experiments.report.plots import intervals
+from experiments.tools.metric_scores import score_file
+from judge.preferring import study_preferences
+from meta_eval.intervals import Resampling
+from meta_eval.preferences import Preferences
+
+
+def preferences(
+    run: Run,
+    files: tuple[Preferences | None, ScoredFile | None],
+    metrics: Mapping[str, Metric],
+    metric: Any,
+    resampling: Resampling,
+    level: float,
+) -> Outcome:
+    """Ranks systems by preferences; see `judge.preferring.study_preferences`.
+
+    Args:
+        run: from the runner.
+        files: preferences and the systems' outputs.
+        metrics: to run on the outputs.
+        metric: a judge of pairs, or None.
+        resampling: of the intervals.
+        level: of significance.
+    """
+    given, outputs = files
+    if metrics and outputs is None:
+        raise SettingFault("metrics score texts: pass the systems' outputs by data.outputs=FILE")
+    scored = None if outputs is None else score_file(run, outputs, metrics)
+    with run.timed("preferences"):
+        found = study_preferences(given, scored, metric, resampling, level)
+    strengths = {each.system: each.strength for each in found.ranking.systems}
+    return Outcome(
+        signature=found.signature,
+        tables=found.tables,
+        plots={"strengths": intervals(strengths, "strength of Bradley and Terry (log odds), 95 %")},
+        notes=found.notes,
+    )

@@ -1,0 +1,419 @@
+"""The audit of a metric: what its scores depend on, which damage lowers them, and which harmless edits change them."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from core.example import Example
+from core.faults import ExampleFaults
+from core.scores import Metric
+from core.settings import Count, Seed, Several, checked_dataclass
+from core.stages import Stages, fingerprint
+from data.damage import DAMAGES, EDITS, damage_example, edit_example
+from judge.inputs import Source, read
+from judge.metrics import load_metric
+from judge.scoring import AnyMetric
+from judge.tables import Table, tabulate, to_html
+from meta_eval.auditing import (
+    COUNTS_WORDS_FROM,
+    CueAudit,
+    DamageAudit,
+    EditAudit,
+    LengthAudit,
+    audit_cues,
+    audit_damage,
+    audit_edit,
+    audit_length,
+)
+from meta_eval.bootstrap import Estimate
+from meta_eval.correlation import Floats, spearman
+from meta_eval.cues import Cues, count_cues
+from meta_eval.intervals import Resampling, grouped_estimate, restrict
+from meta_eval.scored_set import Rated, ScoredSet
+
+Strength = Annotated[float, Field(gt=0, le=1)]
+LARGE_EDIT = 0.1  # standard deviations of the scores; a harmless edit should change them by less
+LARGE_SHARE = 0.1  # of the ranks; cheap cues should explain less
+
+
+@checked_dataclass
+class AuditSettings:
+    """The settings of an audit.
+
+    Attributes:
+        texts: the most to draw; each is scored once for each kind and strength of damage, and for each edit.
+        strengths: the shares of a text to damage.
+        resamples: of the intervals, which are over inputs.
+        seed: of the texts, the damage and the resamples.
+    """
+
+    texts: Count = 200
+    strengths: Several[Strength] = (0.25, 0.5, 1)
+    resamples: Count = 1000
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class AspectAudit:
+    """The audit of one aspect of a metric.
+
+    Attributes:
+        n: number of scored texts.
+        properties: Spearman's rho of the scores with each cheap cue that varies, and with the place in the file.
+        cues: how much of the ranks the cheap cues explain together; None without cues.
+        length: the length audit by rated aspect; its key is "" if there are no ratings.
+        damages: the audit of each kind of damage.
+        edits: the audit of each kind of edit.
+    """
+
+    n: int
+    properties: Mapping[str, Estimate]
+    cues: CueAudit | None
+    length: Mapping[str, LengthAudit]
+    damages: Mapping[str, DamageAudit]
+    edits: Mapping[str, EditAudit]
+
+    @cached_property
+    def weaknesses(self) -> list[str]:
+        """What fools the metric, one sentence per finding."""
+        found = []
+        if self.cues and self.cues.explained.low > LARGE_SHARE:
+            share = self.cues.explained
+            found.append(
+                f"cheap cues explain {share.value:.0%} [{share.low:.0%}, {share.high:.0%}] of the differences in rank, "
+                f"most of it by {', '.join(self.cues.carried_by)}"
+            )
+        if any(length.counts_words for length in self.length.values()):
+            found.append("scores follow the number of words even at equal quality")
+        if missed := [name for name, of in self.damages.items() if not (of.is_monotone or of.falls[-1].reason)]:
+            found.append(f"scores do not reliably fall under: {', '.join(missed)}")
+        if moved := [name for name, edit in self.edits.items() if edit.size.low > LARGE_EDIT]:
+            found.append(f"scores change by more than {LARGE_EDIT:g} standard deviations under: {', '.join(moved)}")
+        return found
+
+
+@dataclass(frozen=True)
+class MetricAudit:
+    """The audit of a metric on a set.
+
+    Attributes:
+        aspects: by aspect of the metric.
+        metric: the metric.
+        rated: the set.
+        signature: of the audit, with that of the scores at its end.
+        name: of the metric, as its signature says it.
+        settings: of the audit.
+        n: number of texts.
+        cost: seconds to score one of them.
+    """
+
+    aspects: Mapping[str, AspectAudit]
+    metric: Metric
+    rated: Rated
+    signature: str
+    name: str
+    settings: AuditSettings
+    n: int
+    cost: float
+
+    @property
+    def strengths(self) -> list[float]:
+        """The shares of a text that were damaged, in ascending order."""
+        return sorted(self.settings.strengths)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What fools the metric, one sentence per finding."""
+        return tuple(f"{aspect}: {each}" for aspect, audited in self.aspects.items() for each in audited.weaknesses)
+
+    @property
+    def tables(self) -> list[Table]:
+        """What the scores depend on, and how damage and edits change them."""
+        lengths = {(a, rated): each for a, audited in self.aspects.items() for rated, each in audited.length.items()}
+        return [
+            *([cue_table(self.aspects)] if any(each.cues for each in self.aspects.values()) else []),
+            property_table(self.aspects),
+            length_table(lengths, "aspect"),
+            damage_table(self.aspects, self.strengths),
+            edit_table(self.aspects),
+        ]
+
+    def _repr_html_(self) -> str:
+        return to_html(self.tables, self.notes)
+
+
+def audit(
+    source: Source,
+    metric: AnyMetric,
+    *,
+    texts: int = 200,
+    strengths: Sequence[float] = (0.25, 0.5, 1),
+    resamples: int = 1000,
+    seed: int = 0,
+    has_cues: bool = True,
+    **settings: Any,
+) -> MetricAudit:
+    """Audits a metric on your texts: what its scores depend on, and what fools it.
+
+    Args:
+        source: a file or texts, as `judge.read` takes them.
+        metric: as `judge.load_metric` takes it, with its `settings`.
+        texts, strengths, resamples, seed: as in `AuditSettings`.
+        has_cues: whether the scores are compared with cheap cues.
+        settings: of the metric.
+
+    Raises SettingFault for wrong settings, InputFaults if no example can be scored.
+    """
+    how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
+    return audit_metric(read(source), load_metric(metric, **settings), how, has_cues)
+
+
+def audit_metric(
+    rated: Rated, metric: Metric, settings: AuditSettings, has_cues: bool = True, stages: Stages | None = None
+) -> MetricAudit:
+    """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
+
+    `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputFaults if no
+    example can be scored.
+    """
+    seed, examples = settings.seed, draw(rated.examples, settings.texts, settings.seed)
+    began = time.perf_counter()
+    scored = metric.score(examples)
+    cost = (time.perf_counter() - began) / len(examples)
+    perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
+    perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
+    after = score_perturbed(metric, perturbed, scored.signature, stages)
+    cues = count_cues(examples) if has_cues else None
+    resampling = Resampling(interval="percentile", resamples=settings.resamples, seed=seed)
+    aspects = {
+        aspect: audit_aspect(
+            examples,
+            values,
+            {name: (levels, np.array([each[aspect] for each in after[name]])) for name, levels in perturbed.items()},
+            cues,
+            resampling,
+        )
+        for aspect, values in scored.values.items()
+    }
+    signature = f"audit|set={rated.name}|n={len(examples)}|seed={seed}|{scored.signature}"
+    name = scored.signature.split("|")[0]
+    return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost)
+
+
+def score_perturbed(
+    metric: Metric, perturbed: Mapping[str, Sequence[Sequence[Example]]], signature: str, stages: Stages | None
+) -> dict[str, list[dict[str, list[float]]]]:
+    """The scores by aspect of the texts of each damage or edit at each strength; kept in `stages`."""
+    levels = {f"{name} {i}": level for name, levels in perturbed.items() for i, level in enumerate(levels)}
+    read = [[(e.text, e.turns, e.context, e.prefix, e.label, e.references) for e in each] for each in levels.values()]
+    made = {key: partial(score_accepted, metric, each) for key, each in levels.items()}
+    if stages is None:
+        found = {key: make() for key, make in made.items()}
+    else:
+        cache = stages.open_cache("audit", {"signature": signature, "texts": fingerprint(read)}, version=1)
+        found = {key: cache.get(key, make) for key, make in made.items()}
+    return {name: [found[f"{name} {i}"] for i in range(len(each))] for name, each in perturbed.items()}
+
+
+def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, list[float]]:
+    """The scores by aspect; NaN for examples that break a rule of the metric after they were damaged.
+
+    Such a rule is that the prefix begins the text.
+    """
+    accepted = np.full(len(examples), True)
+    try:
+        values = metric.score(examples).values
+    except ExampleFaults as faults:
+        accepted[[i for i, _ in faults.at]] = False
+        values = metric.score([each for each, kept in zip(examples, accepted, strict=True) if kept]).values
+    found = {aspect: np.full(len(examples), math.nan) for aspect in values}
+    for aspect, scores in values.items():
+        found[aspect][accepted] = scores
+    return {aspect: scores.tolist() for aspect, scores in found.items()}
+
+
+def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """Draws at most `count` examples and keeps their order."""
+    kept = sorted(random.Random(seed).sample(range(len(examples)), min(count, len(examples))))
+    return [examples[i] for i in kept]
+
+
+def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:
+    """Damages the examples at each strength; foreign units come from the next example of another input."""
+    pairs = [(example, _foreign(examples, i)) for i, example in enumerate(examples)]
+    return [
+        [damage_example(example, other, name, strength, seed) for example, other in pairs] for strength in strengths
+    ]
+
+
+def _foreign(examples: Sequence[Example], i: int) -> Example:
+    own = examples[i]
+    following = (examples[(i + step) % len(examples)] for step in range(1, len(examples)))
+    return next((each for each in following if own.group is None or each.group != own.group), own)
+
+
+def audit_aspect(
+    examples: Sequence[Example],
+    scores: Floats,
+    perturbed: Mapping[str, tuple[Sequence[Sequence[Example]], Floats]],
+    cues: Cues | None,
+    resampling: Resampling,
+) -> AspectAudit:
+    """The audit of one aspect. Texts that a perturbation leaves as they are do not count in it.
+
+    Args:
+        examples: the texts.
+        scores: of shape (n,).
+        perturbed: for each damage or edit, the texts and their scores by strength, of shape (strengths, n).
+        cues: of the texts.
+        resampling: of the intervals.
+    """
+    texts = ScoredSet("texts", tuple(examples), {})
+    layout = texts.layout
+    measured = dict(zip(cues.names, cues.values.T, strict=True)) if cues else {}
+    measured = {name: values for name, values in measured.items() if np.ptp(values)}
+    measured["position"] = np.arange(len(examples), dtype=np.float64)
+    properties = {
+        name: grouped_estimate(spearman, scores, values, layout, resampling=resampling)
+        for name, values in measured.items()
+    }
+    length = {
+        aspect: audit_length(scores, texts.word_counts, texts.ratings(aspect), layout=layout, resampling=resampling)
+        for aspect in texts.aspects or ("",)
+    }
+    damages: dict[str, DamageAudit] = {}
+    edits: dict[str, EditAudit] = {}
+    for name, (levels, values) in perturbed.items():
+        differs = np.array([all(e != before for e in after) for before, *after in zip(examples, *levels, strict=True)])
+        if not differs.any():
+            continue
+        units, before, after = restrict(layout, differs), scores[differs], values[:, differs]
+        if name in DAMAGES:
+            damages[name] = audit_damage(before, after, layout=units, confidence=resampling.confidence)
+        else:
+            edits[name] = audit_edit(before, after[0], layout=units, confidence=resampling.confidence)
+    explained = None if cues is None else audit_cues(scores, cues, layout=layout, resampling=resampling)
+    return AspectAudit(int((~np.isnan(scores)).sum()), properties, explained, length, damages, edits)
+
+
+def cue_table(found: Mapping[str, AspectAudit]) -> Table:
+    """The table of what cheap cues explain."""
+    rows = [
+        {"aspect": aspect, "n": each.n, "explained": each.explained}
+        | {"most_by": ", ".join(each.carried_by) or "–", "reason": each.explained.reason or ""}
+        for aspect, audited in found.items()
+        if (each := audited.cues)
+    ]
+    caption = (
+        "explained: the share of the differences in rank that cheap cues explain (length, repetition, overlap: the "
+        "squared Spearman correlation of the scores with their prediction by the cues, cross-fitted by input; few "
+        "texts make it a little too low). most_by: the cues that explain nearly all of it."
+    )
+    return Table("What cheap cues explain", caption, rows)
+
+
+def property_table(found: Mapping[str, AspectAudit]) -> Table:
+    """The table of correlations between scores and properties of the texts."""
+    caption = "Spearman's rho of scores with cheap cues of the texts, and with position, their place in the file."
+    rows = [
+        {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho, "reason": rho.reason or ""}
+        for aspect, audited in found.items()
+        for name, rho in audited.properties.items()
+    ]
+    return Table("What the scores depend on", caption, rows)
+
+
+def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:
+    """The table of correlations between scores and length.
+
+    Args:
+        found: by metric, or aspect of a metric, and rated aspect ("" if there are no ratings).
+        scored: the name of the first column, "metric" or "aspect".
+    """
+    caption = (
+        "Spearman's rho of scores with ratings and with word counts, and each with the other held fixed (partial "
+        "correlation). counts_words: whether the interval of the correlation with length, ratings held fixed, lies "
+        f"beyond {COUNTS_WORDS_FROM:g} on either side of 0."
+    )
+    columns = ("n", "with_ratings", "with_length", "ratings_given_length", "length_given_ratings", "counts_words")
+    named = [({scored: name, "rated": rated or "–"}, each) for (name, rated), each in found.items()]
+    table = tabulate("Length", caption, named, columns)
+    rows = [
+        {**row, "counts_words": "yes" if each.counts_words else "no"}
+        | ({} if rated else {"reason": each.with_length.reason or "the texts have no ratings"})
+        for row, ((_, rated), each) in zip(table.rows, found.items(), strict=True)
+    ]
+    return replace(table, rows=rows)
+
+
+def damage_table(found: Mapping[str, AspectAudit], strengths: Sequence[float]) -> Table:
+    """The table of falls of the scores under damage."""
+    rows = [
+        {
+            "aspect": aspect,
+            "damage": name,
+            "n": each.n,
+            **{f"fall_{strength:g}": fall for strength, fall in zip(strengths, each.falls, strict=True)},
+            "noticed": each.noticed,
+            "monotone": "–" if each.falls[-1].reason else "yes" if each.is_monotone else "no",
+            "reason": each.falls[-1].reason or "",
+        }
+        for aspect, audited in found.items()
+        for name, each in audited.damages.items()
+    ]
+    caption = (
+        "fall_S: mean fall of the score when a share S of a text is damaged, in standard deviations of the undamaged "
+        "scores; it should be positive. noticed: share of texts whose score falls at the greatest strength (ties count "
+        "half). monotone: the score falls significantly, and rises significantly at no step. n: texts that the damage "
+        "can change and that the metric can score at every strength. Intervals are over inputs: the jackknife, and for "
+        "noticed Tango's score interval, which is Wilson's where nothing ties."
+    )
+    return Table("Damage", caption, rows)
+
+
+def edit_table(found: Mapping[str, AspectAudit]) -> Table:
+    """The table of changes of the scores under harmless edits."""
+    caption = (
+        "Edits that should not change scores. shift: mean change; size: mean absolute change; both in standard "
+        "deviations of the scores before the edit. changed: share of scores that changed at all. 0 is best."
+    )
+    named = [
+        ({"aspect": aspect, "edit": name}, each)
+        for aspect, audited in found.items()
+        for name, each in audited.edits.items()
+    ]
+    return tabulate("Harmless edits", caption, named, ("n", "shift", "size", "changed"))
+
+
+def summary_table(found: Mapping[str, MetricAudit]) -> Table:
+    """A row for each aspect of each metric: cues, length, every damage at the greatest strength, the largest edit."""
+    nothing = Estimate.undefined("")
+    rows: list[dict[str, Any]] = []
+    for name, audited in found.items():
+        for aspect, each in audited.aspects.items():
+            length = each.length.get(aspect) or next(iter(each.length.values()))
+            row: dict[str, Any] = {"metric": name, "aspect": aspect, "set": audited.rated.name, "n": audited.n}
+            row |= {"cues": each.cues.explained if each.cues else nothing, "length": length.with_length}
+            row["counts_words"] = "yes" if length.counts_words else "no"
+            for damage in DAMAGES:
+                row[damage.replace(" ", "_")] = each.damages[damage].falls[-1] if damage in each.damages else nothing
+            sizes = {edit: audit.size for edit, audit in each.edits.items() if not audit.size.reason}
+            worst = max(sizes, key=lambda edit: sizes[edit].value, default="")
+            rows.append(row | {"largest_edit": sizes.get(worst, nothing), "edit": worst})
+    caption = (
+        "cues: the share of the differences in rank that cheap cues explain. length: Spearman's rho of scores with "
+        "word counts; counts_words: whether scores follow length at equal quality. Damage: the mean fall of the score "
+        "when the whole text is damaged, in standard deviations of the undamaged scores; it should be positive; – if "
+        "too few texts can be damaged so. largest_edit: the greatest mean absolute change under an edit that should "
+        "change nothing, in the same unit; 0 is best."
+    )
+    return Table("Audit of all metrics", caption, rows)

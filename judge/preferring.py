@@ -1,0 +1,311 @@
+"""Preferences of people or of a judge: which systems they prefer, and which metrics prefer as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from core.example import Example
+from core.faults import InputFaults, SettingFault, fault
+from core.settings import Fraction, check
+from data.preferences import check_preferences, place_outputs, read_preferences
+from judge.inputs import Source, read
+from judge.metrics import load_metric
+from judge.scoring import AnyMetric, add_scores, load_several
+from judge.tables import Table, collect_reasons, tabulate, to_html
+from meta_eval.bootstrap import Estimate
+from meta_eval.intervals import Resampling
+from meta_eval.preferences import (
+    PreferenceAgreement,
+    PreferenceRanking,
+    Preferences,
+    Verdicts,
+    agree_among_raters,
+    agree_on_preferences,
+    list_pairs,
+    position_effect,
+    prefer_by_scores,
+    rank_by_preferences,
+)
+from meta_eval.scored_set import ScoredSet
+
+GIVEN = Path("preferences")  # names rows in memory in messages
+ALL = "all"
+
+
+class PairJudge(Protocol):
+    """A judge that says which of two texts is better, such as `baselines.llm_judge.LLMJudge`."""
+
+    def compare(self, pairs: Sequence[tuple[Example, Example]]) -> Verdicts:
+        """Judges each pair in both orders."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceStudy:
+    """Which systems are preferred, and which metrics prefer as people do.
+
+    Attributes:
+        signature: one line: the preferences, settings, metrics and judge.
+        preferences: of people, or of the judge where people gave none.
+        ranking: of the systems.
+        level: of significance.
+        raters: Krippendorff's alpha among several raters, else None.
+        agreement: by metric, and by its pair of systems, or by `ALL` twice.
+        position: how often the judge prefers the output that it sees first, minus 1/2; None without a judge.
+        verdicts: of the judge.
+    """
+
+    signature: str
+    preferences: Preferences
+    ranking: PreferenceRanking
+    level: float
+    raters: Estimate | None = None
+    agreement: Mapping[tuple[str, str, str], PreferenceAgreement] | None = None
+    position: Estimate | None = None
+    verdicts: Verdicts | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        """Systems, pairs of systems, raters, agreement of metrics, the judge; those that there are."""
+        found = [system_table(self.ranking), pair_table(self.ranking)]
+        if self.raters is not None:
+            caption = "Krippendorff's alpha of win, tie and loss; 1 is full agreement, 0 is chance."
+            number = len({rater for rater in self.preferences.raters if rater is not None})
+            row = {"raters": number, "alpha": self.raters, "reason": self.raters.reason or ""}
+            found.append(Table("Agreement among raters", caption, [row]))
+        if self.agreement:
+            found.append(agreement_table(self.agreement))
+        if self.verdicts is not None and self.position is not None:
+            found.append(judge_table(self.verdicts, self.position))
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The ranking in a sentence, and what limits it."""
+        found = [describe_ranking(self.ranking, self.level)]
+        if self.position is not None and (self.position.low > 0 or self.position.high < 0):
+            place = "first" if self.position.value > 0 else "second"
+            found.append(f"the judge prefers the output that it reads {place}: see the effect of position")
+        whole = [each for (_, a, _), each in (self.agreement or {}).items() if a == ALL]
+        if missing := max((each.missing for each in whole), default=0):
+            found.append(f"{missing} of {len(self.preferences)} judgements have no output of both systems with a score")
+        return tuple(found)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.tables, self.notes)
+
+
+def prefer(
+    source: Path | str | Iterable[Mapping[str, Any]] | Preferences | None = None,
+    *,
+    outputs: Source | None = None,
+    metrics: AnyMetric | Sequence[AnyMetric] = (),
+    judge: str | PairJudge | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.05,
+    **settings: Any,
+) -> PreferenceStudy:
+    """Ranks systems by preferences, and measures which metrics, or which judge, prefer as people do.
+
+    Args:
+        source: a file or rows with `group` (else `id`), `system_a`, `system_b`, `winner` and perhaps `rater`; None if
+            the judge is asked for the preferences.
+        outputs: the systems' outputs, with `system`, `group` and perhaps `scores`, as `judge.read` takes them.
+        metrics: to run on the outputs.
+        judge: a judge of pairs, or `llm_judge` with its `settings`.
+        resamples, seed: of the intervals, which are over inputs.
+        level: of significance.
+        settings: of the judge.
+
+    Raises InputFaults with all faults of the files, SettingFault for wrong settings.
+
+    >>> rows = [{"id": f"q{i}", "system_a": "new", "system_b": "old", "winner": "a"} for i in range(3)]
+    >>> [(each.system, each.wins) for each in prefer(rows).ranking.systems]
+    [('new', 3), ('old', 0)]
+    """
+    given = _read(source)
+    scored = None if outputs is None else read(outputs)
+    if scored is not None:
+        place_outputs(scored)
+        scored = add_scores(scored, load_several(metrics, {}) if metrics else {})
+    elif metrics:
+        raise SettingFault("metrics score texts: outputs must hold those of the systems")
+    asked: Any = load_metric(judge, **settings) if isinstance(judge, str) else judge
+    return study_preferences(given, scored, asked, Resampling(resamples=resamples, seed=seed), level)
+
+
+def _read(source: Path | str | Iterable[Mapping[str, Any]] | Preferences | None) -> Preferences | None:
+    if source is None or isinstance(source, Preferences):
+        return source
+    if isinstance(source, str | Path):
+        return read_preferences(source)
+    return check_preferences(GIVEN, enumerate(source, 1), [])
+
+
+def study_preferences(
+    given: Preferences | None,
+    outputs: ScoredSet | None,
+    judge: PairJudge | None,
+    resampling: Resampling,
+    level: float = 0.05,
+) -> PreferenceStudy:
+    """The ranking of the systems, and the agreement of the scores of `outputs`, and of a judge, with the preferences.
+
+    Without preferences the judge is asked about every pair of systems on every input.
+
+    Raises SettingFault where something is missing, InputFaults where no judgement has two outputs.
+    """
+    check(Fraction, level=level)
+    if outputs is None and (given is None or judge is not None):
+        raise SettingFault("outputs must hold the systems' outputs: a judge reads them")
+    if judge is not None and not callable(getattr(judge, "compare", None)):
+        raise SettingFault("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
+    if given is None and judge is None:
+        raise SettingFault("preferences, or a judge that gives them, are needed, found neither")
+    places = {} if outputs is None else place_outputs(outputs)
+    asked = given if given is not None or outputs is None else list_pairs(outputs)
+    assert asked is not None
+    verdicts = ask_judge(judge, asked, outputs, places) if judge is not None and outputs is not None else None
+    found: dict[str, Any] = {}
+    if verdicts is not None:
+        if given is None:
+            given = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
+        else:
+            found["judge"] = verdicts.outcomes
+    assert given is not None
+    columns = {} if outputs is None else outputs.split_aspects().scores
+    for name in columns:
+        found[name] = prefer_by_scores(given, places, next(iter(columns[name].values.values())))
+    if np.isnan(given.outcomes).all():
+        raise InputFaults(
+            [fault(given.name, 0, f"the judge gave no answer: {verdicts.reasons[0] if verdicts else ''}")]
+        )
+    if found and all(np.isnan(outcomes).all() for outcomes in found.values()):
+        rule = f"the judged systems and inputs must be in {outputs.name if outputs else ''}"
+        raise InputFaults([fault(given.name, 0, f"{rule}, but no pair of outputs is")])
+    agreement = {
+        (name, *pair): agree_on_preferences(given.take(kept), outcomes[kept], resampling)
+        for name, outcomes in found.items()
+        for pair, kept in _split(given).items()
+    }
+    settings = f"resamples={resampling.resamples}|seed={resampling.seed}|level={level:g}"
+    signatures = [f"{name}: {each.signature}" for name, each in columns.items()]
+    signatures += [verdicts.signature] if verdicts is not None and "judge" in found else []
+    return PreferenceStudy(
+        signature="|".join([f"preferences|{given.name}|n={len(given)}|{settings}", *signatures]),
+        preferences=given,
+        ranking=rank_by_preferences(given, resampling, level),
+        level=level,
+        raters=agree_among_raters(given, resampling),
+        agreement=agreement,
+        position=None if verdicts is None else position_effect(verdicts.first, asked.inputs, resampling.confidence),
+        verdicts=verdicts,
+    )
+
+
+def ask_judge(
+    judge: PairJudge, asked: Preferences, outputs: ScoredSet, places: Mapping[tuple[str, str], int]
+) -> Verdicts:
+    """The verdicts on the pairs whose outputs are there; the others have none."""
+    rows = list(zip(asked.systems_a, asked.systems_b, asked.inputs, strict=True))
+    there = [k for k, (a, b, name) in enumerate(rows) if (a, name) in places and (b, name) in places]
+    texts = [[outputs.examples[places[system, rows[k][2]]] for system in rows[k][:2]] for k in there]
+    found = judge.compare([(a, b) for a, b in texts])
+    first = np.full((len(rows), 2), np.nan)
+    first[there] = found.first
+    reasons: list[str | None] = ["an output is missing"] * len(rows)
+    for k, reason in zip(there, found.reasons, strict=True):
+        reasons[k] = reason
+    return Verdicts(first, reasons, found.signature)
+
+
+def _split(given: Preferences) -> dict[tuple[str, str], np.ndarray[Any, np.dtype[np.bool_]]]:
+    """All judgements, then those of each pair of systems where there are several pairs."""
+    found = {(ALL, ALL): np.ones(len(given), dtype=np.bool_)}
+    pairs = {
+        pair: ~np.isnan(given.of(pair[0])) & ~np.isnan(given.of(pair[1])) for pair in combinations(given.systems, 2)
+    }
+    compared = {pair: kept for pair, kept in pairs.items() if kept.any()}
+    return found | (compared if len(compared) > 1 else {})
+
+
+def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
+    """The systems that the tests separate, in a sentence."""
+    if not any(pair.holm <= 1 for pair in ranking.pairs):
+        return f"the systems are not tested: {ranking.pairs[0].difference.reason}"
+    better: dict[str, list[str]] = {}
+    separated = [pair for pair in ranking.pairs if pair.holm < level]
+    for pair in separated:
+        ends = (pair.system_a, pair.system_b)
+        winner, loser = ends if pair.difference.value > 0 else ends[::-1]
+        better.setdefault(winner, []).append(loser)
+    if not better:
+        return "the tests separate no two systems"
+    order = [each.system for each in ranking.systems]
+    parts = [
+        f"{name} is preferred to {_join(sorted(better[name], key=order.index))}" for name in order if name in better
+    ]
+    rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
+    return "; ".join([*parts, *rest])
+
+
+def _join(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+
+
+def system_table(ranking: PreferenceRanking) -> Table:
+    """The systems, the strongest first."""
+    caption = (
+        "win_rate: the share of judgements that prefer the system, ties counted half, with a score interval. strength: "
+        "of Bradley and Terry, in log odds with mean 0 (a tie is half a win of each; each pair counts one tie more), "
+        "with a bootstrap interval. Intervals are over inputs. cluster: the tests (Holm) do not separate systems of "
+        "one cluster; 1 is best."
+    )
+    named = [({"cluster": each.cluster or "–", "system": each.system}, each) for each in ranking.systems]
+    return tabulate("Systems by preferences", caption, named, ("n", "wins", "ties", "losses", "win_rate", "strength"))
+
+
+def pair_table(ranking: PreferenceRanking) -> Table:
+    """All pairs of systems."""
+    caption = (
+        "Positive where system_a is preferred. win_rate: on the judgements of this pair; difference: of the strengths, "
+        "which rest on all pairs; p_value: two-sided, by the bootstrap over inputs; holm adjusts it for all pairs."
+    )
+    columns = ("n", "wins", "ties", "losses", "win_rate", "difference", "p_value", "holm")
+    named = [({"system_a": pair.system_a, "system_b": pair.system_b}, pair) for pair in ranking.pairs]
+    return tabulate("Pairs of systems by preferences", caption, named, columns)
+
+
+def agreement_table(found: Mapping[tuple[str, str, str], PreferenceAgreement]) -> Table:
+    """The agreement of metrics with the preferences."""
+    caption = (
+        "accuracy: the share of judgements with the metric's outcome; a tie is an outcome (equal scores). untied: the "
+        "share where one output is preferred, a tie of the metric counting half; .5 is chance. kappa: Cohen's, of win, "
+        "tie and loss; 0 is chance. Intervals are over inputs. missing: judgements without a score of both outputs."
+    )
+    named = [({"metric": name, "system_a": a, "system_b": b}, each) for (name, a, b), each in found.items()]
+    return tabulate("Agreement with preferences", caption, named, ("n", "missing", "accuracy", "untied", "kappa"))
+
+
+def judge_table(verdicts: Verdicts, position: Estimate) -> Table:
+    """How the judge answered."""
+    answered = np.asarray(~np.isnan(verdicts.first).any(axis=1))
+    one, other = verdicts.first[answered, 0], 1 - verdicts.first[answered, 1]
+    row = {
+        "pairs": len(answered),
+        "unanswered": int((~answered).sum()),
+        "same_in_both_orders": float((one == other).mean()) if answered.any() else float("nan"),
+        "position_effect": position,
+    }
+    caption = (
+        "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. position_effect: "
+        "how often the output that is shown first is preferred, minus 1/2; 0 is best."
+    )
+    return Table("The judge", caption, [row | {"reason": collect_reasons(row)}])

@@ -1,0 +1,382 @@
+"""Preferences: which of two systems' outputs for one input people, a judge or a metric prefer.
+
+Strengths are those of Bradley & Terry (1952), "Rank Analysis of Incomplete Block Designs": system i is preferred to j
+with the odds exp(s_i - s_j). A tie is half a win of each system. Each pair of systems that was compared counts one tie
+more, so that a system that always wins has a finite strength; for two systems the difference of strengths is then the
+log odds log((wins + 1/2) / (losses + 1/2)), which has the smallest bias (Firth 1993).
+
+Intervals and tests draw inputs and fit the strengths anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, estimate_from, explain_few, resample
+from meta_eval.grouping import Layout, lay_out
+from meta_eval.intervals import Resampling, bootstrap_p_value, restrict, share_interval
+from meta_eval.raters import krippendorff_alpha
+from meta_eval.scored_set import ScoredSet
+from meta_eval.significance import clusters, holm
+
+STEPS = 200  # of Newton's method; ten are the rule
+UNCOMPARED = "the two systems were never compared"
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """n judgements of two outputs for one input.
+
+    Attributes:
+        name: of the file, or of the judge.
+        inputs: of shape (n,).
+        systems_a, systems_b: the two systems, of shape (n,).
+        outcomes: 1 if the output of a is preferred, 0 if that of b is, .5 for a tie, NaN if there is no judgement.
+        raters: who judged; None if nobody is named.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    systems_a: tuple[str, ...]
+    systems_b: tuple[str, ...]
+    outcomes: Floats
+    raters: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The systems in the order of their first judgements."""
+        return tuple(dict.fromkeys(name for pair in zip(self.systems_a, self.systems_b, strict=True) for name in pair))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The inputs as numbers."""
+        return lay_out(len(self), inputs=self.inputs)
+
+    def take(self, kept: NDArray[np.bool_]) -> Preferences:
+        """The judgements in the mask `kept`."""
+        at = np.flatnonzero(kept)
+        inputs, a, b = (tuple(of[i] for i in at) for of in (self.inputs, self.systems_a, self.systems_b))
+        return Preferences(self.name, inputs, a, b, self.outcomes[at], tuple(self.raters[i] for i in at))
+
+    def of(self, system: str) -> Floats:
+        """The outcomes as the system sees them: 1 for a win, 0 for a loss, .5 for a tie; NaN where it is not compared.
+
+        >>> Preferences("p", ("i",), ("x",), ("y",), np.array([1.0]), (None,)).of("y").tolist()
+        [0.0]
+        """
+        is_a, is_b = (np.array([each == system for each in side]) for side in (self.systems_a, self.systems_b))
+        return np.where(is_a, self.outcomes, np.where(is_b, 1 - self.outcomes, np.nan))
+
+
+@dataclass(frozen=True)
+class PreferredSystem:
+    """How often a system is preferred.
+
+    Attributes:
+        n: the judgements of its outputs.
+        wins, ties, losses: among them.
+        win_rate: ties count half.
+        strength: of Bradley & Terry, in log odds; their mean over all systems is 0.
+        cluster: 1 is the best; the tests do not separate systems of one cluster. None without tests.
+    """
+
+    system: str
+    n: int
+    wins: int
+    ties: int
+    losses: int
+    win_rate: Estimate
+    strength: Estimate
+    cluster: int | None = None
+
+
+@dataclass(frozen=True)
+class PreferredPair:
+    """Which of two systems is preferred.
+
+    Attributes:
+        n: the judgements of their outputs beside one another.
+        wins, ties, losses: of system a.
+        win_rate: of system a; ties count half.
+        difference: the strength of a minus that of b, which follows from all pairs.
+        p_value: two-sided, that the difference is 0, by the bootstrap over inputs.
+        holm: the p-value adjusted for all pairs.
+    """
+
+    system_a: str
+    system_b: str
+    n: int
+    wins: int
+    ties: int
+    losses: int
+    win_rate: Estimate
+    difference: Estimate
+    p_value: float = math.nan
+    holm: float = math.nan
+
+
+@dataclass(frozen=True)
+class PreferenceRanking:
+    """The systems, the strongest first, and all pairs of them."""
+
+    systems: tuple[PreferredSystem, ...]
+    pairs: tuple[PreferredPair, ...]
+
+
+@dataclass(frozen=True)
+class PreferenceAgreement:
+    """How well the preferences of a metric or a judge agree with those of people.
+
+    Attributes:
+        n: the judgements with a preference of both.
+        missing: the judgements of people without one of the metric.
+        accuracy: the share with the same outcome; a tie is an outcome.
+        untied: the share with the same outcome where people prefer one output; a tie of the metric counts half.
+        kappa: Cohen's kappa (1960) of win, tie and loss. Each judgement counts in both orders, so that kappa does not
+            depend on which system is called a.
+    """
+
+    n: int
+    missing: int
+    accuracy: Estimate
+    untied: Estimate
+    kappa: Estimate
+
+
+def fit_strengths(wins: Floats) -> Floats:
+    """Bradley-Terry strengths with mean 0, of shape (rows, systems), by Newton's method on the likelihood.
+
+    Args:
+        wins: how often each system wins against each other one, of shape (rows, systems, systems). Each system needs a
+            chain of wins and a chain of losses to every other one.
+
+    >>> fit_strengths(np.array([[[0.0, 3.0], [1.0, 0.0]]])).round(4).tolist()  # their difference is log 3
+    [[0.5493, -0.5493]]
+    """
+    games, k = wins + wins.swapaxes(1, 2), wins.shape[-1]
+    found, enough = np.zeros(wins.shape[:2]), 1e-10 * games.sum(axis=(1, 2)).max(initial=1.0)
+    for _ in range(STEPS):
+        expected = expit(found[:, :, None] - found[:, None, :])
+        gradient = (wins - games * expected).sum(axis=2)
+        if np.abs(gradient).max(initial=0.0) < enough:
+            break
+        curvature = -games * expected * (1 - expected)
+        curvature[:, np.arange(k), np.arange(k)] = -curvature.sum(axis=2)
+        step = np.linalg.solve(curvature + 1 / k, gradient[..., None])[..., 0]  # 1/k keeps the mean at 0
+        found += step / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1.0)
+    return found
+
+
+def rank_by_preferences(given: Preferences, resampling: Resampling, level: float = 0.05) -> PreferenceRanking:
+    """Win rates and strengths of the systems, and tests of all pairs; judgements without an outcome are left out.
+
+    No interval of strengths and no test below `FEWEST_UNITS` inputs. NaN with a reason where no chain of comparisons
+    links two systems. Raises ValueError for fewer than two systems, or unless intervals are over inputs.
+    """
+    given = given.take(~np.isnan(given.outcomes))
+    names, confidence = given.systems, resampling.confidence
+    if len(names) < 2 or resampling.over != "inputs":
+        raise ValueError(f"preferences need two systems and intervals over inputs, but have {names} and {resampling}")
+    strengths, draws, reason = _estimate_strengths(given, resampling)
+    units, places = given.layout.input_count, {name: i for i, name in enumerate(names)}
+
+    def estimate(weights: Mapping[str, int]) -> tuple[Estimate, Floats]:
+        """A sum of strengths with signs, and its values on the resamples."""
+        combined = np.zeros(len(names))
+        combined[[places[name] for name in weights]] = list(weights.values())
+        values = draws @ combined
+        if not len(values):
+            value = float(strengths @ combined) if len(strengths) else math.nan
+            return Estimate(value, math.nan, math.nan, reason), values
+        return estimate_from(float(strengths @ combined), values, confidence, units), values
+
+    systems = [
+        PreferredSystem(name, *_count(given.of(name), given.layout, confidence), estimate({name: 1})[0])
+        for name in names
+    ]
+    pairs = []
+    for a, b in combinations(names, 2):
+        difference, values = estimate({a: 1, b: -1})
+        p_value = bootstrap_p_value(values, units) if len(values) else math.nan
+        beside = np.where(np.isnan(given.of(b)), np.nan, given.of(a))
+        pairs.append(PreferredPair(a, b, *_count(beside, given.layout, confidence), difference, p_value))
+    adjusted = holm([pair.p_value for pair in pairs])
+    pairs = [replace(pair, holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
+    if len(draws):
+        table = np.full((len(names), len(names)), math.nan)
+        for pair in pairs:
+            i, j = places[pair.system_a], places[pair.system_b]
+            table[i, j] = table[j, i] = pair.holm
+        numbers = clusters(strengths.tolist(), table, level)
+        systems = [replace(each, cluster=number) for each, number in zip(systems, numbers, strict=True)]
+    order = sorted(systems, key=lambda each: (-np.nan_to_num(each.strength.value), -each.win_rate.value))
+    return PreferenceRanking(tuple(order), tuple(pairs))
+
+
+def _estimate_strengths(given: Preferences, resampling: Resampling) -> tuple[Floats, Floats, str | None]:
+    """The strengths of shape (systems,), those of the resamples, and why either is missing, which is then empty."""
+    k, n, places = len(given.systems), len(given), {name: i for i, name in enumerate(given.systems)}
+    a, b = (np.array([places[name] for name in side]) for side in (given.systems_a, given.systems_b))
+    cells = np.concatenate([a * k + b, b * k + a])
+    shares = np.concatenate([given.outcomes, 1 - given.outcomes])
+    counted = csr_array((shares, (np.tile(np.arange(n), 2), cells)), shape=(n, k * k))
+    compared = np.zeros((k, k))
+    compared[a, b] = compared[b, a] = 1
+    parts, labels = connected_components(compared, directed=False)
+    if parts > 1:
+        one, other = (given.systems[int(np.argmax(labels == part))] for part in (0, 1))
+        return np.empty(0), np.empty((0, k)), f"no chain of comparisons links {one} and {other}"
+
+    def strengths(weights: Floats) -> Floats:
+        return fit_strengths((weights[:, inputs] @ counted).reshape(-1, k, k) + compared / 2)
+
+    inputs, units = given.layout.inputs, given.layout.input_count
+    value = strengths(np.ones((1, units)))[0]
+    if units < FEWEST_UNITS:
+        return value, np.empty((0, k)), explain_few("inputs", units)
+    parts = resample(strengths, [units], [True], max(n, k * k), resampling.resamples, resampling.seed)
+    return value, np.concatenate(list(parts)), None
+
+
+def _count(outcomes: Floats, layout: Layout, confidence: float) -> tuple[int, int, int, int, Estimate]:
+    """Number, wins, ties, losses and win rate of outcomes of shape (n,); NaN is left out."""
+    kept = ~np.isnan(outcomes)
+    found = outcomes[kept]
+    wins, ties, losses = (int((found == outcome).sum()) for outcome in (1, 0.5, 0))
+    rate = share_interval(found, restrict(layout, kept), confidence) if len(found) else Estimate.undefined(UNCOMPARED)
+    return len(found), wins, ties, losses, rate
+
+
+def agree_on_preferences(people: Preferences, outcomes: Floats, resampling: Resampling) -> PreferenceAgreement:
+    """How well `outcomes` of a metric or a judge, of shape (n,), agree with those of people on the same pairs."""
+    judged = ~np.isnan(people.outcomes)
+    kept = judged & ~np.isnan(outcomes)
+    missing = int((judged & ~kept).sum())
+    human, found, layout = people.outcomes[kept], outcomes[kept], restrict(people.layout, kept)
+    if not len(human):
+        none = Estimate.undefined("no judgement has a preference of both")
+        return PreferenceAgreement(0, missing, none, none, none)
+    preferred, confidence = human != 0.5, resampling.confidence
+    untied = Estimate.undefined("people prefer neither output of any pair")
+    if preferred.any():
+        right = np.where(human == 1, found, 1 - found)
+        untied = share_interval(right[preferred], restrict(layout, preferred), confidence)
+    same = (human == found).astype(np.float64)
+    ties, both = ((values == 0.5).astype(np.float64) for values in (human, found))
+
+    def kappa(weights: Floats) -> dict[str, Floats]:
+        total = weights.sum(axis=1)
+        tied, also = weights @ ties / total, weights @ both / total
+        expected = tied * also + (1 - tied) * (1 - also) / 2  # wins and losses are alike in both orders
+        observed = weights @ same / total
+        defined = expected < 1
+        return {"kappa": np.divide(observed - expected, 1 - expected, np.full(len(total), np.nan), where=defined)}
+
+    estimate = bootstrap(
+        kappa,
+        layout.inputs,
+        confidence=confidence,
+        resamples=resampling.resamples,
+        seed=resampling.seed,
+        fewest=FEWEST_UNITS,
+    )["kappa"]
+    if math.isnan(estimate.value):
+        estimate = Estimate.undefined("all outcomes are ties: kappa is not defined")
+    return PreferenceAgreement(len(human), missing, share_interval(same, layout, confidence), untied, estimate)
+
+
+def agree_among_raters(given: Preferences, resampling: Resampling) -> Estimate | None:
+    """Krippendorff's alpha of win, tie and loss; None unless several raters are named.
+
+    A rater who judged the same pair several times counts with the majority.
+    """
+    raters = list(dict.fromkeys(rater for rater in given.raters if rater is not None))
+    if len(raters) < 2:
+        return None
+    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    columns = zip(given.inputs, given.systems_a, given.systems_b, given.outcomes, given.raters, strict=True)
+    for name, a, b, outcome, rater in columns:
+        if rater is not None:
+            sign = float(outcome) - 0.5 if a < b else 0.5 - float(outcome)
+            found.setdefault((name, min(a, b), max(a, b)), {}).setdefault(rater, []).append(sign)
+    table = [[np.sign(np.sum(by[rater])) if rater in by else math.nan for by in found.values()] for rater in raters]
+    layout = lay_out(len(found), inputs=[name for name, _, _ in found])
+    return krippendorff_alpha(table, "nominal", resampling, layout=layout)
+
+
+def list_pairs(scored: ScoredSet) -> Preferences:
+    """All pairs of systems on each input, without outcomes. Every example names its system and its input."""
+    systems, by_input = dict.fromkeys(scored.systems or ()), dict[str, set[str]]()
+    for example in scored.examples:
+        by_input.setdefault(str(example.group), set()).add(str(example.system))
+    rows = [(name, a, b) for name, there in by_input.items() for a, b in combinations(systems, 2) if {a, b} <= there]
+    inputs, a, b = (tuple(row[i] for row in rows) for i in range(3))
+    return Preferences(scored.name, inputs, a, b, np.full(len(rows), np.nan), (None,) * len(rows))
+
+
+def prefer_by_scores(asked: Preferences, outputs: Mapping[tuple[str, str], int], scores: Floats) -> Floats:
+    """The outcomes by which output of each pair scores higher; NaN where one has no score.
+
+    Args:
+        asked: the pairs.
+        outputs: the place of the output of each (system, input).
+        scores: of the outputs; higher is better.
+    """
+    padded = np.append(scores, np.nan)
+    a, b = (
+        padded[[outputs.get(key, -1) for key in zip(systems, asked.inputs, strict=True)]]
+        for systems in (asked.systems_a, asked.systems_b)
+    )
+    return (np.sign(a - b) + 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What a judge said about n pairs of outputs, each shown in both orders.
+
+    Attributes:
+        first: whether the output that is shown first is preferred, of shape (n, 2), for the order as asked and the
+            reverse order: 1, 0, .5 for a tie, NaN if there is no answer.
+        reasons: why there is no outcome, else None.
+        signature: of the judge.
+    """
+
+    first: Floats
+    reasons: Sequence[str | None]
+    signature: str
+
+    @property
+    def outcomes(self) -> Floats:
+        """1 or 0 where both orders agree on the winner, .5 where they do not, NaN where an answer is missing."""
+        one, other = self.first[:, 0], 1 - self.first[:, 1]
+        return np.where(np.isnan(one + other), np.nan, np.where(one == other, one, 0.5))
+
+
+def position_effect(first: Floats, inputs: Sequence[str], confidence: float = 0.95) -> Estimate:
+    """How often the output that is shown first is preferred, ties counted half, minus 1/2; 0 without an effect.
+
+    Args:
+        first: as in `Verdicts`, of shape (n, 2).
+        inputs: of the pairs, of shape (n,).
+        confidence: of the interval over inputs.
+    """
+    kept = np.asarray(~np.isnan(first).any(axis=1))
+    if not kept.any():
+        return Estimate.undefined("no pair was judged in both orders")
+    layout = restrict(lay_out(len(first), inputs=inputs), kept)
+    twice = Layout(np.repeat(layout.systems, 2), np.repeat(layout.inputs, 2))
+    found = share_interval(first[kept].ravel(), twice, confidence)
+    return Estimate(found.value - 0.5, found.low - 0.5, found.high - 0.5, found.reason)

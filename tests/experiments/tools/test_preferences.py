@@ -1,0 +1,67 @@
+"""+exp=preferences through the command line."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.baselines.test_llm_judge import Server, answer_with, completion, serve
+
+Here = Callable[..., int]
+__all__ = ["serve"]  # a fixture
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> None:
+    """The example files in the working folder."""
+    for name in ("preferences.jsonl", "summaries.jsonl"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+
+
+@pytest.mark.usefixtures("study")
+def test_people_and_metrics(run_here: Here, tmp_path: Path) -> None:
+    files = ("data.path=preferences.jsonl", "data.outputs=summaries.jsonl", "metrics=[rouge_l,word_count]")
+    assert run_here("+exp=preferences", *files, "resamples=50", "run_dir=here") == 0
+    results = json.loads((tmp_path / "here" / "results.json").read_text())
+    tables: dict[str, list[dict]] = {}
+    for row in results["table"]:
+        tables.setdefault(row["table"], []).append(row)
+    new, old = tables["Systems by preferences"]
+    assert (new["system"], new["wins"], new["ties"], new["losses"], old["wins"]) == ("new", 14, 4, 2, 2)
+    assert [row["metric"] for row in tables["Agreement with preferences"]] == ["rouge_l", "word_count"]
+    assert tables["Agreement among raters"][0]["raters"] == 2
+    assert (tmp_path / "here" / "plots" / "strengths.png").is_file()
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.filterwarnings("default")
+def test_a_chat_model_that_always_names_the_first_text(
+    run_here: Here, tmp_path: Path, serve: Callable[..., Server]
+) -> None:
+    pytest.importorskip("openai")
+    server = serve(answer_with(200, completion("A")))
+    settings = ("metric=llm_judge", "metric.model=toy", f"metric.base_url={server.url}", "data.path=summaries.jsonl")
+    for _ in range(2):
+        assert run_here("+exp=preferences", *settings, "resamples=50", "run_dir=here", "outputs=kept") == 0
+    assert len(server.requests) == 20  # ten pairs in both orders; the second run asks nothing
+    results = json.loads((tmp_path / "here" / "results.json").read_text())
+    (row,) = [row for row in results["table"] if row["table"] == "The judge"]
+    assert (row["pairs"], row["unanswered"], row["same_in_both_orders"], row["position_effect"]) == (10, 0, 0, 0.5)
+    assert any("reads first" in note for note in results["notes"])
+
+
+@pytest.mark.usefixtures("study")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("data.path=summaries.jsonl",), '"system_a"'),
+        (("data.path=preferences.jsonl", "metrics=[bleu]"), "data.outputs=FILE"),
+        (("data.path=summaries.jsonl", "metric=bleu"), "must compare pairs of texts"),
+    ],
+)
+def test_bad_input(run_here: Here, capsys: pytest.CaptureFixture[str], settings: tuple[str, ...], message: str) -> None:
+    assert run_here("+exp=preferences", *settings) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,180 @@
+"""Audits of planted metrics: what they find, what they keep, and what they leave out."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import judge
+from baselines.word_count import WordCount
+from core.example import Example
+from core.faults import ExampleFaults
+from core.scores import Scores
+from core.stages import Stages
+from data.corpus import RatedSet
+from data.damage import DAMAGES, EDITS
+from judge.auditing import (
+    AuditSettings,
+    MetricAudit,
+    audit_aspect,
+    audit_metric,
+    damage_all,
+    damage_table,
+    draw,
+    score_accepted,
+)
+from meta_eval.cues import count_cues
+from meta_eval.intervals import Resampling
+
+WORDS = ("tea", "cake", "river", "met", "saw", "Ann", "Bob", "Rome", "is", "was", "can", "the", "dog", "12", "1999")
+
+
+def texts(count: int = 40, seed: int = 0) -> list[Example]:
+    """Texts of three to six sentences, with ratings that know nothing of their length."""
+    rng = random.Random(seed)
+    return [
+        Example(
+            f"t{i}",
+            text=" ".join(" ".join(rng.choices(WORDS, k=6)).capitalize() + "." for _ in range(rng.randint(3, 6))),
+            ratings={"quality": rng.random()},
+        )
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_metric_that_counts_words_is_flagged_and_a_clean_one_is_not(seed: int) -> None:
+    examples = texts(100, seed)
+    rng = np.random.default_rng(seed)
+    counts = np.array([len(example.text.split()) for example in examples], dtype=float)
+    clean = np.array([example.ratings["quality"] for example in examples]) + 0.3 * rng.normal(size=100)
+    resampling = Resampling(resamples=200)
+    flagged = [
+        audit_aspect(examples, scores, {}, None, resampling).length["quality"].counts_words
+        for scores in (counts + 0.1 * rng.normal(size=100), clean)
+    ]
+    assert flagged == [True, False]
+
+
+def test_only_texts_that_a_damage_changes_count() -> None:
+    examples = [*texts(10), Example("one", text="Only one sentence here")]
+    levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)
+    scores = np.arange(11.0)
+    damaged = {"reorder": (levels, np.stack([scores - 1, scores - 2]))}
+    found = audit_aspect(examples, scores, damaged, None, Resampling(resamples=50))
+    assert found.damages["reorder"].n == 10
+    spread = np.arange(10.0).std(ddof=1)
+    assert [fall.value for fall in found.damages["reorder"].falls] == pytest.approx([1 / spread, 2 / spread])
+    assert not any("reliably fall" in note for note in found.weaknesses)
+
+
+def test_texts_that_the_metric_refuses_after_damage_are_left_out() -> None:
+    class Careful:
+        requires = ()
+        signature = "careful"
+
+        def score(self, examples: Sequence[Example]) -> Scores:
+            if faults := [(i, "must not begin with b") for i, each in enumerate(examples) if each.text[:1] == "b"]:
+                raise ExampleFaults(faults)
+            return Scores({"quality": np.array([len(each.text) for each in examples], dtype=float)}, self.signature)
+
+    examples = [Example(str(i), text=text) for i, text in enumerate(("aa", "b", "cccc"))]
+    np.testing.assert_array_equal(score_accepted(Careful(), examples)["quality"], [2, np.nan, 4])
+    assert score_accepted(Careful(), examples[1:2])["quality"] == pytest.approx([np.nan], nan_ok=True)
+
+
+def test_an_audit_of_texts_in_memory() -> None:
+    found = judge.audit(texts(30), "word_count", texts=20, strengths=[1, 0.5], resamples=50)
+    assert found.signature.startswith("audit|set=examples|n=20|seed=0|word_count|")
+    assert (found.n, found.strengths) == (20, [0.5, 1])
+    assert found.aspects["quality"].damages["drop"].falls[1].value > 0
+    assert found.tables[-1].title in found._repr_html_()
+
+
+def test_perturbed_texts_that_are_scored_are_not_scored_again(tmp_path: Path) -> None:
+    class Once(WordCount):
+        def score(self, examples: Sequence[Example]) -> Scores:
+            asked.append(len(examples))
+            return super().score(examples)
+
+    asked: list[int] = []
+
+    def audit_again() -> MetricAudit:
+        rated, stages = RatedSet("set", tuple(texts(4)), False), Stages(tmp_path)
+        return audit_metric(rated, Once(), AuditSettings(4, [1.0], 50), stages=stages)
+
+    first = audit_again()
+    assert len(asked) == 1 + len(DAMAGES) + len(EDITS)
+    again = audit_again()
+    assert len(asked) == 2 + len(DAMAGES) + len(EDITS)  # only the texts as they are
+    assert str(again.aspects) == str(first.aspects)
+
+
+def test_damage_that_was_not_measured_is_no_weakness() -> None:
+    examples, scores = texts(30), np.arange(30.0)
+    levels = damage_all(examples, "drop", [1.0], seed=0)
+    damaged = {"drop": (levels, np.full((1, 30), np.nan)), "repeat": (levels, scores[None] + 1)}
+    found = {"quality": audit_aspect(examples, scores, damaged, None, Resampling(resamples=50))}
+    assert found["quality"].weaknesses[-1] == "scores do not reliably fall under: repeat"
+    rows = {row["damage"]: row for row in damage_table(found, [1.0]).rows}
+    assert {name: row["monotone"] for name, row in rows.items()} == {"drop": "–", "repeat": "no"}
+
+
+def test_few_texts_show_no_weakness() -> None:
+    """Below the number that intervals need, neither a fall nor its absence is known, and the table says so."""
+    examples, scores = texts(29), np.arange(29.0)
+    levels = damage_all(examples, "drop", [1.0], seed=0)
+    found = {
+        "quality": audit_aspect(examples, scores, {"drop": (levels, scores[None])}, None, Resampling(resamples=50))
+    }
+    assert not [note for note in found["quality"].weaknesses if "fall" in note]
+    (row,) = damage_table(found, [1.0]).rows
+    assert (row["monotone"], row["reason"]) == (
+        "–",
+        "an interval over inputs needs at least 30 of them, but there are 29",
+    )
+
+
+def test_outputs_for_one_input_are_damaged_together() -> None:
+    """Four outputs per input that fall alike: the interval is that of the inputs."""
+    once = texts(40)
+    often = [Example(f"{e.id} {k}", text=e.text, group=e.id) for e in once for k in range(4)]
+    alone = [Example(e.id, text=e.text) for e in often]
+    rng = np.random.default_rng(0)
+    scores, after = (np.repeat(values, 4) for values in rng.normal(size=(2, 40)))
+    widths = []
+    for examples in (often, alone):
+        perturbed = {
+            "drop": (damage_all(examples, "drop", [1.0], seed=0), after[None]),
+            "case": ([[Example(e.id, text=e.text.upper()) for e in examples]], after[None]),
+        }
+        found = audit_aspect(examples, scores, perturbed, None, Resampling(resamples=50))
+        fall, shift = found.damages["drop"].falls[0], found.edits["case"].shift
+        widths.append((fall.high - fall.low, shift.high - shift.low))
+    assert widths[0] == pytest.approx(tuple(2 * width for width in widths[1]), rel=0.1)
+
+
+def test_texts_are_drawn_in_their_order() -> None:
+    examples = texts(30)
+    drawn = draw(examples, 10, seed=1)
+    assert [e.id for e in drawn] == [e.id for e in examples if e in drawn]
+    assert draw(examples, 99, seed=1) == examples
+
+
+def test_cues_that_carry_a_metric_are_named() -> None:
+    examples = texts(120)
+    cues = count_cues(examples)
+    rng = np.random.default_rng(0)
+    words, noise = cues.values[:, 0], rng.normal(size=120)
+    counting, blind = (audit_aspect(examples, x, {}, cues, Resampling(resamples=50)) for x in (words, noise))
+    assert counting.cues is not None
+    assert counting.cues.carried_by == ("words",)
+    assert counting.cues.explained.value == pytest.approx(1.0, abs=0.1)  # lengths tie
+    assert counting.properties["words"].value == 1
+    assert counting.weaknesses[0].endswith("most of it by words")
+    assert blind.cues is not None
+    assert (blind.cues.carried_by, blind.cues.explained.low) == ((), 0)
+    assert not blind.weaknesses
+    assert audit_aspect(examples, words, {}, None, Resampling(resamples=50)).cues is None

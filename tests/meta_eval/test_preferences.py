@@ -1,0 +1,174 @@
+"""Preferences: strengths by closed form and by scipy, agreement by hand, and simulated intervals."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.metrics import cohen_kappa_score
+
+from core.example import Example
+from meta_eval.intervals import Resampling
+from meta_eval.preferences import (
+    Preferences,
+    Verdicts,
+    agree_among_raters,
+    agree_on_preferences,
+    fit_strengths,
+    list_pairs,
+    position_effect,
+    prefer_by_scores,
+    rank_by_preferences,
+)
+from meta_eval.scored_set import ScoredSet
+
+FEW = Resampling(resamples=200)
+
+
+def judgements(rows: list[tuple[str, str, str, float]], raters: list[str] | None = None) -> Preferences:
+    """Rows of input, system a, system b and outcome."""
+    inputs, a, b, outcomes = zip(*rows, strict=True)
+    return Preferences("p", inputs, a, b, np.array(outcomes), tuple(raters or [None] * len(rows)))
+
+
+def simulate(strengths: list[float], inputs: int, rng: np.random.Generator, spread: float = 0.0) -> Preferences:
+    """Each pair of systems on each input; outcomes for one input share a deviation of the strengths."""
+    rows = []
+    for i in range(inputs):
+        own = np.array(strengths) + spread * rng.normal(size=len(strengths))
+        for a in range(len(own)):
+            for b in range(a):
+                rows.append((f"i{i}", f"s{a}", f"s{b}", float(rng.random() < expit(own[a] - own[b]))))
+    return judgements(rows)
+
+
+def test_two_systems_by_closed_form() -> None:
+    """Six wins, two ties and two losses: the difference is log((6 + 1 + 1/2) / (2 + 1 + 1/2))."""
+    outcomes = [1.0] * 6 + [0.5] * 2 + [0.0] * 2
+    found = rank_by_preferences(judgements([(f"i{k}", "x", "y", each) for k, each in enumerate(outcomes)]), FEW)
+    (pair,) = found.pairs
+    assert (pair.n, pair.wins, pair.ties, pair.losses) == (10, 6, 2, 2)
+    assert pair.win_rate.value == pytest.approx(0.7)
+    assert pair.difference.value == pytest.approx(math.log(7.5 / 3.5))
+    assert [(each.system, each.strength.value) for each in found.systems] == [
+        ("x", pytest.approx(math.log(7.5 / 3.5) / 2)),
+        ("y", pytest.approx(-math.log(7.5 / 3.5) / 2)),
+    ]
+    assert pair.difference.reason == "an interval over inputs needs at least 30 of them, but there are 10"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_strengths_are_those_of_the_likelihood(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    wins = rng.integers(0, 10 ** rng.integers(1, 4), (5, 5)).astype(float) + 0.5
+    if seed % 2:  # a system that always wins
+        wins[:, 0] = 0.5
+    np.fill_diagonal(wins, 0)
+    found = fit_strengths(wins[None])[0]
+    loss = lambda s: -np.sum(wins * np.log(expit(s[:, None] - s[None, :])))  # noqa: E731
+    expected = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
+    assert found.mean() == pytest.approx(0, abs=1e-9)
+    np.testing.assert_allclose(found, expected - expected.mean(), atol=1e-4)
+
+
+def test_a_system_that_always_wins_has_a_finite_strength() -> None:
+    rows = [(f"i{k}", *pair, 1.0) for k in range(40) for pair in (("x", "y"), ("y", "z"), ("x", "z"))]
+    found = rank_by_preferences(judgements(rows), FEW)
+    assert [(each.system, each.cluster) for each in found.systems] == [("x", 1), ("y", 2), ("z", 3)]
+    assert all(math.isfinite(end) for each in found.systems for end in (each.strength.low, each.strength.high))
+    assert {pair.difference.value > 3 for pair in found.pairs} == {True}
+
+
+def test_the_order_of_systems_in_a_line_does_not_matter() -> None:
+    given = simulate([0, 0.5, 1], 40, np.random.default_rng(0))
+    turned = Preferences("p", given.inputs, given.systems_b, given.systems_a, 1 - given.outcomes, given.raters)
+    one, other = ({each.system: each for each in rank_by_preferences(p, FEW).systems} for p in (given, turned))
+    for name, each in one.items():
+        assert (each.wins, each.losses, each.cluster) == (other[name].wins, other[name].losses, other[name].cluster)
+        assert each.strength.low == pytest.approx(other[name].strength.low)
+
+
+def test_systems_that_no_comparisons_link() -> None:
+    rows = [(f"i{k}", *pair, float(k % 2)) for k in range(40) for pair in (("x", "y"), ("u", "v"))]
+    found = rank_by_preferences(judgements(rows), FEW)
+    assert found.systems[0].strength.reason == "no chain of comparisons links x and u"
+    assert (found.systems[0].win_rate.value, found.systems[0].cluster) == (0.5, None)
+    assert {pair.win_rate.reason for pair in found.pairs if pair.n == 0} == {"the two systems were never compared"}
+    linked = rank_by_preferences(judgements([*rows, ("i0", "y", "u", 1.0)]), FEW)
+    assert all(math.isfinite(each.strength.high) for each in linked.systems)
+
+
+def test_agreement_by_hand() -> None:
+    human = [1, 1, 0, 0.5, 0.5, 1, math.nan]
+    found = np.array([1, 0, 0.5, 0.5, 1, math.nan, 1])
+    given = judgements([(f"i{k}", "x", "y", each) for k, each in enumerate(human)])
+    agreed = agree_on_preferences(given, found, FEW)
+    assert (agreed.n, agreed.missing) == (5, 1)
+    assert agreed.accuracy.value == pytest.approx(2 / 5)
+    assert agreed.untied.value == pytest.approx((1 + 0 + 0.5) / 3)
+    people, metric = np.array(human[:5]), found[:5]
+    twice = [np.concatenate([each, 1 - each]).astype(str) for each in (people, metric)]
+    assert agreed.kappa.value == pytest.approx(cohen_kappa_score(*twice))
+    ties = agree_on_preferences(judgements([("i", "x", "y", 0.5)] * 3), np.full(3, 0.5), FEW)
+    assert (ties.accuracy.value, ties.untied.reason) == (1, "people prefer neither output of any pair")
+    assert ties.kappa.reason == "all outcomes are ties: kappa is not defined"
+
+
+def test_raters_who_agree_whichever_system_comes_first() -> None:
+    rows = [(f"i{k}", *(("x", "y") if k % 3 else ("y", "x")), float(k % 2)) for k in range(40)]
+    turned = [(name, b, a, 1 - outcome) for name, a, b, outcome in rows]
+    raters = ["Ann"] * 40 + ["Bob"] * 40
+    same = agree_among_raters(judgements([*rows, *turned], raters), FEW)
+    assert same is not None
+    assert same.value == pytest.approx(1)
+    opposed = agree_among_raters(judgements([*rows, *rows[:20], *turned[20:]], raters), FEW)
+    assert opposed is not None
+    assert opposed.value == pytest.approx(1)
+    assert agree_among_raters(judgements(rows, ["Ann"] * 40), FEW) is None
+
+
+def test_scores_as_preferences() -> None:
+    examples = [Example(f"{s}{i}", text="t", system=s, group=i) for i in "12" for s in "xyz"][:5]  # no z for 2
+    asked = list_pairs(ScoredSet("outputs", tuple(examples), {}))
+    named = list(zip(asked.inputs, asked.systems_a, asked.systems_b, strict=True))
+    assert named == [("1", "x", "y"), ("1", "x", "z"), ("1", "y", "z"), ("2", "x", "y")]
+    outputs = {(str(e.system), str(e.group)): i for i, e in enumerate(examples)}
+    scores = np.array([2, 1, 2, 0, math.nan])
+    np.testing.assert_array_equal(prefer_by_scores(asked, outputs, scores), [1, 0.5, 0, math.nan])
+    del outputs["z", "1"]
+    np.testing.assert_array_equal(prefer_by_scores(asked, outputs, scores), [1, math.nan, math.nan, math.nan])
+
+
+def test_verdicts_need_both_orders() -> None:
+    """A judge that always prefers the first output finds only ties, and its effect is 1/2."""
+    nan = math.nan
+    first = np.array([[1, 0], [0, 1], [1, 1], [0.5, 0.5], [0.5, 0], [nan, 1]])
+    np.testing.assert_array_equal(Verdicts(first, [None] * 6, "s").outcomes, [1, 0, 0.5, 0.5, 0.5, nan])
+    always = position_effect(np.ones((30, 2)), [f"i{k}" for k in range(30)])
+    assert always.value == 0.5
+    assert always.low > 0.3
+    assert position_effect(first, list("abcdef")).value == pytest.approx((1 + 1 + 2 + 1 + 0.5) / 10 - 0.5)
+    assert position_effect(first[-1:], ["f"]).reason == "no pair was judged in both orders"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("inputs", "spread"), [(30, 0.0), (60, 1.0), (200, 0.0)])
+def test_intervals_of_strengths_cover(inputs: int, spread: float) -> None:
+    """Also where judgements of one input depend on each other; the true strengths are then those of a large sample."""
+    rng, true = np.random.default_rng(0), [0.0, 0.3, 1.2]
+    if spread:
+        large = rank_by_preferences(simulate(true, 20_000, rng, spread), Resampling(resamples=1))
+        by_name = {each.system: each.strength.value for each in large.systems}
+        true = [by_name[f"s{k}"] for k in range(3)]
+    covered, separated = [], []
+    for _ in range(400):
+        found = rank_by_preferences(simulate([0.0, 0.3, 1.2], inputs, rng, spread), Resampling())
+        for pair in found.pairs:
+            difference = true[int(pair.system_a[1])] - true[int(pair.system_b[1])]
+            covered.append(pair.difference.low <= difference <= pair.difference.high)
+        null = rank_by_preferences(simulate([0.0, 0.0, 0.0], inputs, rng, spread), Resampling(resamples=300))
+        separated.append(min(pair.holm for pair in null.pairs) < 0.05)
+    print(f"strengths, {inputs} inputs, spread {spread:g}: {np.mean(covered):.3f}, separated {np.mean(separated):.3f}")
+    assert 0.93 <= np.mean(covered) <= 0.97
+    assert np.mean(separated) <= 0.07
