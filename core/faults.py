@@ -86,6 +86,18 @@ def fault(path: Path | str, line: int, what: str) -> str:
     return printable(f"{path}:{line}: {what}")
 
 
+def similar_names(name: str, allowed: Collection[str]) -> list[str]:
+    """The allowed names that begin with the name, else up to three that are spelled alike.
+
+    >>> similar_names("cdm", ["bleu", "cdm_generative", "cdm_discriminative"])
+    ['cdm_generative', 'cdm_discriminative']
+    >>> similar_names("blue", ["bleu", "cdm_generative"])
+    ['bleu']
+    """
+    longer = [each for each in allowed if name and each.startswith(name)]
+    return longer or difflib.get_close_matches(name, list(allowed), n=3, cutoff=0.5)
+
+
 @contextmanager
 def blame_file(path: Path | str) -> Iterator[None]:
     """Raises InputFaults with the file for an error in the block, which only reads it: libraries raise any class.

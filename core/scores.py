@@ -131,6 +131,7 @@ class CorpusMetric(Protocol):
         ...
 
 
+@runtime_checkable
 class Metric(Protocol):
     """Anything that scores examples.
 

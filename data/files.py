@@ -9,6 +9,7 @@ import json
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -78,14 +79,19 @@ def iterate_examples(
     path: Path | str,
     requires: Collection[str] = (),
     take: Callable[[int, dict[str, Any]], list[str]] | None = None,
+    records: Sequence[Mapping[str, Any]] | None = None,
 ) -> Iterator[tuple[int, Example]]:
-    """Like located_examples, but yields one example at a time in little memory and raises the faults at the end."""
+    """Like located_examples, but yields one example at a time in little memory and raises the faults at the end.
+
+    `records` in memory take the place of the lines of the file; then `path` is their name in messages.
+    """
     if unknown := sorted(set(requires) - set(FIELDS)):
         raise SettingFault(f"requires must name fields of Example ({', '.join(FIELDS)}), but has {unknown}")
     path = Path(path)
     faults: list[str] = []
     is_empty, ids = True, array("q")  # hashes, because the ids of a long file take more memory
-    for line, record in read_objects(path, faults):
+    read = partial(read_objects if records is None else _number_records, path if records is None else records)
+    for line, record in read(faults):
         problems = take(line, record) if take is not None else []
         values, found = _check_record(record, requires)
         problems += found
@@ -94,11 +100,16 @@ def iterate_examples(
         if not problems:
             is_empty = False
             yield line, Example(**values)
-    faults += _repeated_ids(path, ids)
+    faults += _repeated_ids(path, read, ids)
     if faults:
         raise InputFaults(faults)
     if is_empty:
-        raise InputFaults([fault(path, 0, "the file needs at least one example, but has only a header")])
+        what = "the file needs at least one example, but has only a header"
+        raise InputFaults([fault(path, 0, what if records is None else "at least one example is needed, found none")])
+
+
+def _number_records(records: Sequence[Mapping[str, Any]], _faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((number, dict(record)) for number, record in enumerate(records, start=1))
 
 
 def _default_id(path: Path, line: int) -> str:
@@ -106,7 +117,9 @@ def _default_id(path: Path, line: int) -> str:
     return f"{'stdin' if path == STANDARD else stem.stem}-{line}"
 
 
-def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
+def _repeated_ids(
+    path: Path, read: Callable[[list[str]], Iterator[tuple[int, dict[str, Any]]]], ids: "array[int]"
+) -> list[str]:
     """A fault for every id that an earlier line has; the file is read again if hashes of ids are equal."""
     hashes, counts = np.unique(np.frombuffer(ids, np.int64), return_counts=True)
     repeated = set(hashes[counts > 1].tolist())
@@ -114,7 +127,7 @@ def _repeated_ids(path: Path, ids: "array[int]") -> list[str]:
         return []
     faults: list[str] = []
     first_line: dict[str, int] = {}
-    for line, record in read_objects(path, []):
+    for line, record in read([]):
         name = record.get("id") or _default_id(path, line)
         if isinstance(name, str) and hash(name) in repeated:
             faults += [fault(path, line, problem) for problem in check_id(name, line, first_line)]

@@ -11,7 +11,7 @@ import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -24,12 +24,13 @@ from core.example import Example
 from core.faults import InputFaults, fault, format_value, read_all
 from core.scores import Scores
 from core.settings import Number
-from data.files import FORMS, SCORE, iterate_examples, located_examples, read_objects
+from data.files import FORMS, SCORE, iterate_examples, read_objects
 from data.records import Identified, List, Record, String, Text, check_records, list_problems, require_none
 from data.table_files import DELIMITERS, row_writer, write_parquet
 from data.text_files import form_of, temporary_path
 from meta_eval.scored_set import ScoredSet
 
+Outputs = Path | str | Sequence[Path | str]  # one file of scores, or several with a part of the examples each
 ENDINGS = (*(form + zipped for form in (".jsonl", *DELIMITERS) for zipped in ("", ".gz")), ".parquet")  # to write
 
 
@@ -70,7 +71,11 @@ class MetaRecord(Record):
     signature: Text
 
 
-def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Path | str]] | None = None) -> ScoredFile:
+def read_scored(
+    path: Path | str,
+    scores: Mapping[str, Outputs] | None = None,
+    records: Sequence[Mapping[str, Any]] | None = None,
+) -> ScoredFile:
     """Reads a .jsonl, .csv or .tsv file of examples whose lines may have `scores`, from metric to number or null.
 
     A CSV or TSV file has a column `scores.NAME` per metric. In JSONL several people may rate an aspect: the rating is
@@ -78,36 +83,44 @@ def read_scored(path: Path | str, scores: Mapping[str, Path | str | Sequence[Pat
 
     Args:
         path: the file.
-        scores: files with more scores by name, which `+exp=score` wrote for the same examples: one file, or several
-            with the same signature that have a part of the examples each (a system).
+        scores: files with more scores by name (`add_outputs`).
+        records: objects in memory with the keys of a line, in place of the file.
 
     Raises InputFaults with all faults as `file:line: what is wrong, what was found`.
     """
     path = Path(path)
     by_line: dict[int, ScoreRecord] = {}
-    located = located_examples(path, take=lambda line, record: _take(record, line, by_line))
+    located = tuple(iterate_examples(path, take=lambda line, record: _take(record, line, by_line), records=records))
     lines = tuple(line for line, _ in located)
     examples = tuple(example for _, example in located)
     found: dict[str, Scores] = {}
     for name in dict.fromkeys(name for line in lines for name in by_line[line].scores):
         column = [by_line[line].scores.get(name) for line in lines]
-        found[name] = _mark_missing(column, f"{name}|scores in {path.name}")
-    if scores:
-        ids, of = [example.id for example in examples], path
-        outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
-        for name, (values, signature) in zip(scores, outputs, strict=True):
-            for aspect, column in values.items():
-                full = name if len(values) == 1 else f"{name}/{aspect}"
-                if full in found:
-                    raise InputFaults(
-                        [fault(path, 0, f"a metric must have one score, but {full} is in scores.{name} too")]
-                    )
-                found[full] = _mark_missing(column, signature)
+        found[name] = mark_missing(column, f"{name}|scores in {path.name}")
     raters = _raters(path, {line: by_line[line].ratings for line in lines})
-    return ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters)
+    return add_outputs(ScoredFile(path.name, examples, found, path=path, lines=lines, raters=raters), scores or {})
 
 
-def _mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
+def add_outputs(file: ScoredFile, scores: Mapping[str, Outputs]) -> ScoredFile:
+    """The file with the scores, by name, of files that `+exp=score` wrote for the same examples.
+
+    A name has one file, or several with the same signature that have a part of the examples each (a system). Raises
+    InputFaults with all faults of these files.
+    """
+    ids, of = [example.id for example in file.examples], file.path
+    outputs = read_all([partial(_read_outputs, name, _paths(files), ids, of) for name, files in scores.items()])
+    found = dict(file.scores)
+    for name, (values, signature) in zip(scores, outputs, strict=True):
+        for aspect, column in values.items():
+            full = name if len(values) == 1 else f"{name}/{aspect}"
+            if full in found:
+                raise InputFaults([fault(of, 0, f"a metric must have one score, but {full} is in scores.{name} too")])
+            found[full] = mark_missing(column, signature)
+    return replace(file, scores=found)
+
+
+def mark_missing(values: Sequence[float | None] | NDArray[np.float64], signature: str) -> Scores:
+    """Scores that were given; a missing one is NaN with a reason."""
     column = np.asarray(values, dtype=np.float64)
     reasons = ["the file has no score" if missing else None for missing in np.isnan(column)]
     return Scores({"score": column}, signature, reasons)

@@ -15,8 +15,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(HERE.parent) if Path(entry).resolve() == HERE else entry for entry in sys.path]
 
+from core.configs import CONFIGS  # noqa: E402
 from core.faults import SettingFault, printable  # noqa: E402
-from experiments.runner.listing import CONFIGS, descriptions, group_options  # noqa: E402
+from experiments.runner.listing import descriptions, group_options  # noqa: E402
 from experiments.runner.redaction import redact  # noqa: E402
 from experiments.runner.terminal import open_streams  # noqa: E402
 

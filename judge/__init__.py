@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.example import Example as Example
+    from judge.inputs import read as read
+    from judge.metrics import load_metric as load_metric
 
 HOMES = {
     "Example": "core.example",
+    "load_metric": "judge.metrics",
+    "read": "judge.inputs",
 }
 __all__ = sorted(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -3,7 +3,6 @@
 An error message names the key, similar names, and the allowed ones.
 """
 
-import difflib
 import inspect
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +25,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
-from core.faults import SettingFault
-from experiments.runner.listing import CONFIGS, SCALES, group_options
+from core.configs import CONFIGS
+from core.faults import SettingFault, similar_names
+from experiments.runner.listing import SCALES, group_options
 from experiments.runner.trust import (
     BUILDING_PARTS,
     check_hydra_trusted,
@@ -341,7 +341,7 @@ def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()
 
 
 def _closest(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    close = similar_names(name, names)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 SCALES = ("tiny", "paper")  # the file names in configs/model/PAPER
 
 

@@ -27,8 +27,8 @@ from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf
 from omegaconf.resolvers import oc
 
+from core.configs import CONFIGS
 from core.faults import SettingFault
-from experiments.runner.listing import CONFIGS
 from experiments.runner.redaction import referenced
 
 BUILT, LOGGED = ("launcher", "sweeper", "callbacks"), ("job_logging", "hydra_logging")

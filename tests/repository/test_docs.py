@@ -7,8 +7,8 @@ from pkgutil import resolve_name
 
 import pytest
 
+from core.configs import CONFIGS
 from experiments.runner.configuration import compose_run, expand_sweep
-from experiments.runner.listing import CONFIGS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")))

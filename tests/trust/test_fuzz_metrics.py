@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from core.configs import CONFIGS
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
-from experiments.runner.listing import CONFIGS
 
 CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.configs import CONFIGS
 from core.example import Example
-from experiments.runner.listing import CONFIGS
 
 NAMES = sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
 WORDS = ["the", "cat", "sat", "rains", "hello", "Où", "中文", "xyz", "(no)", "42", "fine", "day."]

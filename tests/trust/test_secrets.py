@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from core.configs import CONFIGS
 from core.faults import SettingFault
 from experiments.run import main
 from experiments.runner.configuration import compose_run, compose_settings
-from experiments.runner.listing import CONFIGS
 from experiments.runner.trust import check_trusted, names_in
 
 SCORE = ("+exp=score", "metric=theirs", "data.path=in.jsonl", "output=out.jsonl", "logger=none")

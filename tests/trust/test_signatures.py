@@ -24,12 +24,12 @@ from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
 from cdm.infilling import Pair
+from core.configs import CONFIGS
 from core.example import Example
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
-from experiments.runner.listing import CONFIGS
 from mars.metric import MARS
 from models.causal import CausalLM
 from models.encoders import Encoder, WordVectors

@@ -10,11 +10,12 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from core.configs import CONFIGS
 from core.faults import SettingFault
 from experiments.contracts import Outcome
 from experiments.runner.configuration import check_targets, complete_experiment, compose_run, expand_sweep
 from experiments.runner.execution import name_recipe
-from experiments.runner.listing import CONFIGS, descriptions, group_options
+from experiments.runner.listing import descriptions, group_options
 
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from baselines.word_count import WordCount
+from core.configs import CONFIGS
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Scores
@@ -18,7 +19,7 @@ from data.corpus import RatedSet
 from data.damage import DAMAGES, EDITS
 from experiments.contracts import Run
 from experiments.runner.configuration import compose_run
-from experiments.runner.listing import CONFIGS, group_options
+from experiments.runner.listing import group_options
 from experiments.tools.audit import damage_table, note_weaknesses
 from experiments.tools.metric_audit import (
     MetricAudit,

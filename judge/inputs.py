@@ -1,0 +1,161 @@
+"""What the verbs of `judge` take as input: a file, texts, rows, examples or the texts of several systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from core.example import Example
+from core.faults import InputFaults, SettingFault, fault, format_value, printable
+from core.scores import Scores
+from data.files import FORMS
+from data.records import check_id
+from data.scored import Outputs, ScoredFile, add_outputs, mark_missing, read_scored
+from meta_eval.scored_set import ScoredSet
+
+Texts = Iterable[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
+Source = Path | str | ScoredSet | Texts | Mapping[str, Mapping[str, str]]
+References = Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]
+GIVEN = Path("examples")  # names examples in memory in messages
+
+
+def read(
+    source: Source,
+    scores: Mapping[str, Outputs | ArrayLike | Scores] | None = None,
+    references: References | None = None,
+) -> ScoredSet:
+    """The examples of a source with the scores that are known already.
+
+    Args:
+        source: a file (.jsonl, .csv, .tsv, .parquet), a list of texts, of rows with the keys of a line (`text`,
+            `references`, `context`, `system`, `group`, `ratings`, `scores`) or of Examples, a mapping
+            {system: {input: text}}, or a ScoredSet, which is returned as it is.
+        scores: by metric, a number per example (in the order of the source), or the file (or files) that score wrote.
+        references: of each text one or a list of them, in the order of the texts; or a mapping from the input (`group`,
+            else `id`).
+
+    Raises SettingFault for another source; InputFaults with all faults of the examples as `file:line: what is wrong,
+    what was found`. The lines of examples in memory are counted from 1.
+
+    >>> found = read({"a": {"q1": "Yes.", "q2": "No."}, "b": {"q1": "Maybe."}}, references={"q1": "Yes.", "q2": "No!"})
+    >>> [(e.system, e.group, e.text, e.references) for e in found.examples][1:]
+    [('a', 'q2', 'No.', ('No!',)), ('b', 'q1', 'Maybe.', ('Yes.',))]
+    """
+    if isinstance(source, ScoredSet):
+        if scores or references is not None:
+            raise SettingFault("a ScoredSet has its scores and references; give neither beside it")
+        return source
+    given = dict(scores or {})
+    files: dict[str, Any] = {name: each for name, each in given.items() if _are_files(each)}
+    if isinstance(source, str | Path):
+        if references is not None:
+            raise SettingFault("the references of a file stand in its lines; give none beside it")
+        found = read_scored(_check_path(source), files)
+    else:
+        rows = _list_rows(source)
+        if rows and all(isinstance(row, Example) for row in rows):
+            found = add_outputs(_number_examples(_add_references(rows, references)), files)
+        else:
+            found = read_scored(GIVEN, files, _add_references(rows, references))
+    numbers = {name: _to_scores(name, each, len(found)) for name, each in given.items() if name not in files}
+    if twice := [name for name in numbers if name in found.scores]:
+        raise SettingFault(f"a metric must have one score, but {twice[0]} is in the examples too")
+    return replace(found, scores={**found.scores, **numbers}) if numbers else found
+
+
+def _check_path(source: str | Path) -> Path:
+    path = Path(source)
+    if isinstance(source, str) and not source.lower().removesuffix(".gz").endswith(FORMS) and not path.is_file():
+        rule = f"a text must be in a list, and the name of a file must end in one of {', '.join(FORMS)}"
+        raise SettingFault(f"{rule}, but got the string {format_value(source)}: pass [{format_value(source)}]")
+    return path
+
+
+def _list_rows(source: Texts | Mapping[str, Mapping[str, str]]) -> list[Any]:
+    """The examples as they are, and everything else as rows."""
+    if isinstance(source, Mapping):
+        return [
+            {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
+            for system, texts in source.items()
+            for group, text in _check_texts(str(system), texts).items()
+        ]
+    if not isinstance(source, Iterable):
+        raise SettingFault(f"texts must be in a list, but got {printable(repr(source))}")
+    rows = list(source)
+    kinds = {Example: "Examples", Mapping: "rows", str: "texts"}
+    found = {name for row in rows for name in [next((n for k, n in kinds.items() if isinstance(row, k)), None)]}
+    if len(found) > 1 or None in found:
+        other = next((row for row in rows if not isinstance(row, tuple(kinds))), None)
+        got = f"a {type(other).__name__}" if None in found else " and ".join(sorted(filter(None, found)))
+        raise SettingFault(f"a list must hold texts, rows or Examples, but this one holds {got}")
+    return [{"id": str(i), "text": row} for i, row in enumerate(rows, 1)] if found == {"texts"} else rows
+
+
+def _check_texts(system: str, texts: object) -> Mapping[str, str]:
+    if not isinstance(texts, Mapping):
+        rule = "systems are aligned by input, never by position: a system needs a mapping {input: text}"
+        raise SettingFault(f"{rule}, but {system} has a {type(texts).__name__}")
+    return texts
+
+
+def _add_references(rows: list[Any], references: References | None) -> list[Any]:
+    """The rows or Examples with their references."""
+    if references is None:
+        return rows
+    if isinstance(references, str):
+        raise SettingFault(f"references must be a list with those of each text, but got {format_value(references)}")
+    if not isinstance(references, Mapping):
+        if any(_get(row, "system") for row in rows):
+            raise SettingFault("systems are aligned by input, never by position: pass references={input: references}")
+        if len(references) != len(rows):
+            raise SettingFault(f"references must have those of each of {len(rows)} texts, but has {len(references)}")
+        listed = list(references)
+    else:
+        names = [_get(row, "group") or _get(row, "id") for row in rows]
+        if lacking := [name for name in names if name not in references]:
+            raise SettingFault(
+                f"references must have each input, but {len(lacking)} are missing, such as {format_value(lacking[0])}"
+            )
+        listed = [references[name] for name in names]
+    several = [[each] if isinstance(each, str) else list(each) for each in listed]
+    return [
+        replace(row, references=tuple(each)) if isinstance(row, Example) else {**row, "references": each}
+        for row, each in zip(rows, several, strict=True)
+    ]
+
+
+def _get(row: Example | Mapping[str, Any], name: str) -> Any:
+    return getattr(row, name) if isinstance(row, Example) else row.get(name)
+
+
+def _number_examples(examples: Sequence[Example]) -> ScoredFile:
+    lines, first = range(1, len(examples) + 1), dict[str, int]()
+    repeated = [
+        fault(GIVEN, line, problem)
+        for line, example in zip(lines, examples, strict=True)
+        for problem in check_id(example.id, line, first)
+    ]
+    if repeated:
+        raise InputFaults(repeated)
+    return ScoredFile(GIVEN.name, tuple(examples), {}, path=GIVEN, lines=tuple(lines), raters={})
+
+
+def _are_files(scores: object) -> bool:
+    if isinstance(scores, list | tuple):
+        return bool(scores) and all(isinstance(each, str | Path) for each in scores)
+    return isinstance(scores, str | Path)
+
+
+def _to_scores(name: str, given: Any, n: int) -> Scores:
+    """Scores of a number per example; None and NaN are missing."""
+    try:
+        scores = given if isinstance(given, Scores) else mark_missing(given, f"{name}|given scores")
+    except (TypeError, ValueError) as error:
+        raise SettingFault(f"scores of {name} must be numbers: {error}") from None
+    if len(scores) != n:
+        raise SettingFault(f"scores of {name} must have a number for each of {n} examples, but have {len(scores)}")
+    return scores

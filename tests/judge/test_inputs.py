@@ -1,0 +1,102 @@
+"""What the verbs take as input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.example import Example
+from core.faults import InputFaults, SettingFault
+from data.scored import ScoredFile
+from judge.inputs import read
+
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "text": "one", "group": "q1", "references": ["uno"], "ratings": {"x": [1, 3]}, "scores": {"m": 0.5}},
+    {"id": "b", "text": "two", "group": "q2", "references": ["dos"], "ratings": {"x": [2, None]}},
+]
+
+
+def test_texts_rows_examples_and_a_file_are_the_same_set(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    for source in (tmp_path / "in.jsonl", str(tmp_path / "in.jsonl"), ROWS, iter(ROWS)):
+        found = read(source)
+        assert isinstance(found, ScoredFile)
+        assert [(e.id, e.text, e.group, e.references) for e in found.examples] == [
+            ("a", "one", "q1", ("uno",)),
+            ("b", "two", "q2", ("dos",)),
+        ]
+        assert found.ratings("x").tolist() == [2, 2]
+        np.testing.assert_array_equal(found.raters["x"], [[1, 2], [3, np.nan]])
+        np.testing.assert_array_equal(found.values("m", ""), [0.5, np.nan])
+        assert found.lines == (1, 2)
+    assert read(found) is found
+    assert read(found.examples).examples == found.examples
+    plain = read([row["text"] for row in ROWS], references=["uno", ["dos"]])
+    assert [(e.id, e.text, e.references) for e in plain.examples] == [("1", "one", ("uno",)), ("2", "two", ("dos",))]
+
+
+@pytest.mark.parametrize("kind", ["rows", "examples"])
+def test_references_are_found_by_input(kind: str) -> None:
+    source: Any = [{"id": "a", "text": "one", "group": "q2"}, {"id": "q1", "text": "two"}]
+    source = source if kind == "rows" else [Example(**row) for row in source]
+    found = read(source, references={"q1": "first", "q2": ["second", "other"]})
+    assert [example.references for example in found.examples] == [("second", "other"), ("first",)]
+
+
+def test_texts_of_systems_are_aligned_by_input() -> None:
+    texts = {"s": {"q1": "one", "q2": "two"}, "t": {"q2": "deux", "q1": "un"}}
+    found = read(texts, references={"q2": "dos", "q1": "uno"})
+    assert [(e.system, e.group, e.text, e.references[0]) for e in found.examples] == [
+        ("s", "q1", "one", "uno"), ("s", "q2", "two", "dos"), ("t", "q2", "deux", "dos"), ("t", "q1", "un", "uno")
+    ]  # fmt: skip
+    assert len({example.id for example in found.examples}) == 4
+
+
+def test_scores_are_numbers_or_files(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text('{"id": "2", "scores": {"quality": 0.75}}\n{"id": "1", "scores": {"quality": null}}\n')
+    found = read(["one", "two"], scores={"mine": np.array([1, np.nan]), "list": [1, None], "file": out})
+    for name, numbers in {"mine": [1, np.nan], "list": [1, np.nan], "file": [np.nan, 0.75]}.items():
+        np.testing.assert_array_equal(found.values(name, ""), numbers)
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "said"),
+    [
+        ("Hello", {}, 'a text must be in a list, and the name'),
+        (3, {}, "texts must be in a list, but got 3"),
+        (["a", {"text": "b"}], {}, "must hold texts, rows or Examples, but this one holds rows and texts"),
+        (["a", None], {}, "this one holds a NoneType"),
+        ({"s": ["a", "b"]}, {}, "never by position: a system needs a mapping {input: text}, but s has a list"),
+        (["a", "b"], {"references": "c"}, "must be a list with those of each text"),
+        (["a", "b"], {"references": ["c"]}, "those of each of 2 texts, but has 1"),
+        ([{"text": "a", "system": "s"}], {"references": ["c"]}, "never by position"),
+        ([{"id": "a", "text": "a"}], {"references": {"b": "c"}}, '1 are missing, such as "a"'),
+        (["a"], {"scores": {"m": [1, 2]}}, "a number for each of 1 examples, but have 2"),
+        (["a"], {"scores": {"m": ["x"]}}, "must end in one of"),
+        (ROWS, {"scores": {"m": [1, 2]}}, "a metric must have one score, but m is in the examples too"),
+        ("in.jsonl", {"references": ["c"]}, "references of a file stand in its lines"),
+    ],
+)  # fmt: skip
+def test_another_input_is_refused_in_words(source: Any, given: dict[str, Any], said: str) -> None:
+    with pytest.raises((SettingFault, InputFaults)) as fault:
+        read(source, **given)
+    assert said in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "faults"),
+    [
+        ([], ["examples:0: at least one example is needed, found none"]),
+        (["a", " ", "c", ""], [f'examples:{i}: an example needs "text" or "turns" that say something' for i in (2, 4)]),
+        ([{"text": "a", "contxt": "b"}], ["examples:1: keys must be among", '(did you mean "context"?)']),
+        ([{"id": "x", "text": "a"}, {"id": "x", "text": "b"}], ["examples:2: ids must be unique"]),
+        ([Example("x", "a"), Example("x", "b")], ["examples:2: ids must be unique"]),
+    ],
+)
+def test_all_faults_of_examples_in_memory_are_listed(source: Any, faults: list[str]) -> None:
+    with pytest.raises(InputFaults) as found:
+        read(source)
+    assert all(each in str(found.value) for each in faults)

@@ -1,0 +1,181 @@
+"""Metrics by name without Hydra, and plain functions as metrics."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from baselines.bleu import Bleu
+from core.configs import CONFIGS
+from core.example import Example
+from core.faults import SettingFault
+from judge.metrics import FunctionMetric, build, complete_settings, load_metric, metric_names, read_config
+
+TEXTS = [Example("a", "one two"), Example("b", "three")]
+
+
+def count_letters(examples: Sequence[Example], letter: str = "e") -> list[int]:
+    return [example.text.count(letter) for example in examples]
+
+
+def leaves(config: Any) -> Any:
+    """The configuration with None for each reference to a run."""
+    if isinstance(config, dict):
+        return {key: leaves(value) for key, value in config.items()}
+    return None if isinstance(config, str) and "${" in config else config
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_settings_are_those_that_hydra_reads(name: str) -> None:
+    with initialize_config_dir(str(CONFIGS / "metric"), version_base="1.3"):
+        assert read_config(name) == leaves(OmegaConf.to_container(compose(name)))
+
+
+def test_objects_are_built_as_hydra_builds_them() -> None:
+    config = {
+        "_target_": "builtins.dict",
+        "inner": {"_target_": "baselines.bleu.Bleu", "order": 2},
+        "several": [{"_target_": "baselines.bleu.Bleu", "lowercase": True}, 3],
+        "plain": {"a": None},
+    }
+    assert build(config) == instantiate(config) == {
+        "inner": Bleu(order=2), "several": [Bleu(lowercase=True), 3], "plain": {"a": None}
+    }  # fmt: skip
+
+
+def test_settings_of_inner_objects_change_one_by_one() -> None:
+    config = complete_settings("mars", read_config("mars"), {"q": 0.5, "masking": {"noun": 1.5}})
+    assert config["q"] == 0.5
+    assert config["masking"] == {**read_config("mars")["masking"], "noun": 1.5}
+    assert config["kept"] is None
+    assert read_config("mars")["masking"]["noun"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("cdm", {}, "did you mean cdm_discriminative or cdm_generative?"),
+        ("blue", {}, "did you mean bleu"),
+        ("bleu", {"ordre": 2}, "ordre is not a setting of bleu (did you mean order?); allowed: lowercase, order, "),
+        ("word_count", {"n": 2}, "n is not a setting of word_count; allowed: it has none"),
+        ("mars", {"masking": {"nuon": 2}}, "nuon is not a setting of mars.masking (did you mean noun?)"),
+        ("bleu", {"order": 0}, "order must be greater than or equal to 1, but is 0"),
+        ("cdm_generative", {}, "cdm_generative needs folder: pass folder=VALUE"),
+        (Bleu(), {"order": 2}, "takes no settings, but got order"),
+        (Bleu, {}, "is a name, a metric or a function, but got <class"),
+        (3, {}, "is a name, a metric or a function, but got 3"),
+    ],
+)
+def test_a_wrong_name_or_setting_is_told_with_the_known_ones(name: Any, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingFault) as fault:
+        load_metric(name, **settings)
+    assert said in str(fault.value)
+
+
+def test_a_metric_is_returned_as_it_is() -> None:
+    metric = Bleu(order=3)
+    assert load_metric(metric) is metric
+    assert load_metric("bleu", order=3) == metric
+
+
+def test_metrics_without_models_import_neither_torch_nor_hydra() -> None:
+    program = (
+        "import sys, judge; judge.load_metric('bleu'); judge.read(['a'], references=['b']);"
+        "print([name for name in ('torch', 'hydra', 'omegaconf', 'transformers') if name in sys.modules])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=CONFIGS.parent
+    )
+    assert found.stdout == "[]\n"
+
+
+def test_a_function_is_a_metric_with_its_settings_in_the_signature() -> None:
+    metric = load_metric(count_letters, letter="o")
+    assert metric.score(TEXTS).values["score"].tolist() == [2, 0]
+    assert metric.requires == ()
+    name, setting, source, _ = metric.signature.split("|")
+    assert name == f"{__name__}.count_letters"
+    assert setting == "settings.letter=o"
+    other = load_metric(count_letters).signature
+    assert source in other
+    assert metric.signature != other
+
+
+def test_the_signature_changes_with_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    signatures = set()
+    for module, number in (("first_metric", 1), ("second_metric", 1), ("third_metric", 2)):
+        (tmp_path / f"{module}.py").write_text(f"def f(examples):\n    return [{number}] * len(examples)\n")
+        metric = FunctionMetric.from_name(f"{module}.f")
+        assert metric.score(TEXTS).values["score"].tolist() == [number, number]
+        signatures.add(metric.signature.partition("|")[2])
+    assert len(signatures) == 2
+
+
+def test_nan_and_infinity_are_missing_with_a_reason() -> None:
+    def halves(examples: Sequence[Example]) -> dict[str, list[float]]:
+        return {"a": [1.0, np.nan], "b": [np.inf, np.nan]}
+
+    found = load_metric(halves).score(TEXTS)
+    np.testing.assert_array_equal(found.values["a"], [1, np.nan])
+    np.testing.assert_array_equal(found.values["b"], [np.nan, np.nan])
+    first, second = map(str, found.reasons)
+    assert first.endswith("halves returned inf for b")
+    assert "returned nan for a; " in second
+    assert second.endswith("returned nan for b")
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([1.0], "an array of shape (2,), but returned the shape (1,)"),
+        ([[1.0], [2.0]], "but returned the shape (2, 1)"),
+        (["good", "bad"], "must return numbers, but returned ['good', 'bad']"),
+        (None, "but returned"),
+        ({}, "returned an empty mapping"),
+    ],
+)
+def test_a_wrong_result_is_told_in_words(returned: Any, said: str) -> None:
+    def wrong(examples: Sequence[Example]) -> Any:
+        return returned
+
+    with pytest.raises(SettingFault) as fault:
+        load_metric(wrong).score(TEXTS)
+    assert said in str(fault.value)
+    assert "wrong" in str(fault.value)
+
+
+def test_a_failing_function_is_named_with_its_error() -> None:
+    def divide(examples: Sequence[Example]) -> list[float]:
+        return [1 / 0]
+
+    with pytest.raises(RuntimeError, match=r"divide failed: ZeroDivisionError: division by zero"):
+        load_metric(divide).score(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module.f", "No module named 'no_such_module'"),
+        ("core.example.nothing", "nothing"),
+        ("core.example.UNSPACED", "must be a function"),
+        ("len", "must be MODULE.FUNCTION"),
+        ("builtins.len", "cannot be read"),
+    ],
+)
+def test_a_function_that_cannot_be_a_metric_is_refused(name: str, said: str) -> None:
+    with pytest.raises(SettingFault) as fault:
+        load_metric("function", name=name)
+    assert said in str(fault.value)
+
+
+def test_the_function_takes_its_settings() -> None:
+    with pytest.raises(SettingFault, match="unexpected keyword argument 'n'"):
+        load_metric(count_letters, n=2)
