@@ -118,27 +118,13 @@ def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resamplin
     n, is_drawn = len(layout.inputs), [unit in drawn for unit in counts]
     parts = resample(statistic, list(counts.values()), is_drawn, n, resampling.resamples, resampling.seed)
     values, units = np.concatenate(list(parts)), min(counts[unit] for unit in drawn)
-
-    def leave_out() -> Floats:
-        return _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
-
-    return estimate_resampled(value, values, units, resampling, leave_out), values[~np.isnan(values)]
-
-
-def estimate_resampled(
-    value: float, values: Floats, units: int, resampling: Resampling, leave_out: Callable[[], Floats]
-) -> Estimate:
-    """A value with the percentile or BCa interval of its `values` on resamples of `units` units.
-
-    `leave_out` gives the values without each unit in turn, which BCa needs.
-    """
     estimate, values = estimate_from(value, values, resampling.confidence, units), values[~np.isnan(values)]
     if resampling.interval != "bca" or math.isnan(estimate.low):
-        return estimate
-    left_out = leave_out()
+        return estimate, values
+    left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
     low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], expand(resampling.confidence, units))
     reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
-    return Estimate(value, low, high, reason)
+    return Estimate(value, low, high, reason), values
 
 
 def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
@@ -256,15 +242,10 @@ def _jackknife_estimate(
     if count < FEWEST_UNITS:
         return Estimate(value, math.nan, math.nan, explain_few(over, count))
     left_out = _jackknife(statistic, counts, over, max(1, BATCH // len(layout.inputs)))
-    return estimate_left_out(value, left_out, over, confidence)
-
-
-def estimate_left_out(value: float, left_out: Floats, over: str, confidence: float) -> Estimate:
-    """A value with its jackknife interval, from the values without each unit in turn, of shape (units,)."""
     if np.isnan(left_out).any():
         return Estimate(value, math.nan, math.nan, f"not defined without some of the {over}: too little variation")
-    count = len(left_out)
-    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt((count - 1) * float(left_out.var()))
+    error = math.sqrt((count - 1) * float(left_out.var()))
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * error
     return Estimate(value, value - half, value + half)
 
 
