@@ -16,7 +16,7 @@ correlation within a system: at 30 inputs of 8 systems and a rho of .97, percent
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -101,30 +101,78 @@ def grouped_estimate(
     return grouped_bootstrap(of, present, settings)[0]
 
 
-def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
-    """The value of a statistic with its interval, and its values on the resamples on which it is defined.
+@dataclass(frozen=True)
+class Draws:
+    """A statistic on all examples and on resamples; the draws of two statistics with one layout can be subtracted.
 
-    If the share of resamples on which it is undefined exceeds 1 - confidence, the interval is NaN with that reason.
+    Attributes:
+        value: on all examples; NaN if it is undefined.
+        values: on each resample, of shape (resamples,); NaN where it is undefined. Empty for too few units.
+        left_out: without each unit, for BCa intervals only.
+        units: the number of drawn units; of two kinds the smaller one.
+        resampling: the settings.
+        reason: why there are no resamples, else None.
     """
-    counts, value = layout.counts, _value(statistic, layout)
-    drawn = ("systems", "inputs") if resampling.over == "both" else (resampling.over,)
-    nothing = np.empty(0)
-    if math.isnan(value):
-        return Estimate.undefined(UNDEFINED), nothing
-    for unit in drawn:
-        if counts[unit] < FEWEST_UNITS:
-            return Estimate(value, math.nan, math.nan, explain_few(unit, counts[unit])), nothing
 
+    value: float
+    values: Floats
+    left_out: Floats
+    units: int
+    resampling: Resampling
+    reason: str | None = None
+
+    def __sub__(self, other: "Draws") -> "Draws":
+        value, nothing = self.value - other.value, np.empty(0)
+        if math.isnan(value):
+            return replace(self, value=value, values=nothing, left_out=nothing)
+        return replace(
+            self, value=value, values=self.values - other.values, left_out=self.left_out - other.left_out
+        )
+
+    @property
+    def defined(self) -> Floats:
+        """The values on the resamples on which the statistic is defined."""
+        return self.values[~np.isnan(self.values)]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The value with its interval.
+
+        If the share of resamples on which the statistic is undefined exceeds 1 - confidence, the interval is NaN.
+        """
+        if math.isnan(self.value):
+            return Estimate.undefined(UNDEFINED)
+        if self.reason is not None:
+            return Estimate(self.value, math.nan, math.nan, self.reason)
+        confidence = self.resampling.confidence
+        estimate = estimate_from(self.value, self.values, confidence, self.units)
+        if self.resampling.interval != "bca" or math.isnan(estimate.low):
+            return estimate
+        left_out = self.left_out[~np.isnan(self.left_out)]
+        low, high = bca_interval(self.value, self.defined, left_out, expand(confidence, self.units))
+        reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
+        return Estimate(self.value, low, high, reason)
+
+
+def draw_grouped(statistic: Weighted, layout: Layout, resampling: Resampling) -> Draws:
+    """The value of a statistic, and its values on resamples. The same settings draw the same units of a layout."""
+    counts, value, nothing = layout.counts, _value(statistic, layout), np.empty(0)
+    drawn = ("systems", "inputs") if resampling.over == "both" else (resampling.over,)
+    units = min(counts[unit] for unit in drawn)
+    few = [explain_few(unit, counts[unit]) for unit in drawn if counts[unit] < FEWEST_UNITS]
+    if math.isnan(value) or few:
+        return Draws(value, nothing, nothing, units, resampling, few[0] if few else None)
     n, is_drawn = len(layout.inputs), [unit in drawn for unit in counts]
     parts = resample(statistic, list(counts.values()), is_drawn, n, resampling.resamples, resampling.seed)
-    values, units = np.concatenate(list(parts)), min(counts[unit] for unit in drawn)
-    estimate, values = estimate_from(value, values, resampling.confidence, units), values[~np.isnan(values)]
-    if resampling.interval != "bca" or math.isnan(estimate.low):
-        return estimate, values
-    left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n))
-    low, high = bca_interval(value, values, left_out[~np.isnan(left_out)], expand(resampling.confidence, units))
-    reason = "BCa is not defined: all resamples lie on one side of the value" if math.isnan(low) else None
-    return Estimate(value, low, high, reason), values
+    with_jackknife = resampling.interval == "bca"
+    left_out = _jackknife(statistic, counts, resampling.over, max(1, BATCH // n)) if with_jackknife else nothing
+    return Draws(value, np.concatenate(list(parts)), left_out, units, resampling)
+
+
+def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
+    """The value of a statistic with its interval, and its values on the resamples on which it is defined."""
+    drawn = draw_grouped(statistic, layout, resampling)
+    return drawn.estimate, drawn.defined
 
 
 def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
