@@ -125,9 +125,7 @@ class Draws:
         value, nothing = self.value - other.value, np.empty(0)
         if math.isnan(value):
             return replace(self, value=value, values=nothing, left_out=nothing)
-        return replace(
-            self, value=value, values=self.values - other.values, left_out=self.left_out - other.left_out
-        )
+        return replace(self, value=value, values=self.values - other.values, left_out=self.left_out - other.left_out)
 
     @property
     def defined(self) -> Floats:
@@ -290,10 +288,15 @@ def _jackknife_estimate(
     if count < FEWEST_UNITS:
         return Estimate(value, math.nan, math.nan, explain_few(over, count))
     left_out = _jackknife(statistic, counts, over, max(1, BATCH // len(layout.inputs)))
+    return estimate_left_out(value, left_out, confidence, over)
+
+
+def estimate_left_out(value: float, left_out: Floats, confidence: float, over: Drawn = "inputs") -> Estimate:
+    """A value with its jackknife interval, from the values without each unit in turn, of shape (units,)."""
     if np.isnan(left_out).any():
         return Estimate(value, math.nan, math.nan, f"not defined without some of the {over}: too little variation")
-    error = math.sqrt((count - 1) * float(left_out.var()))
-    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * error
+    count = len(left_out)
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt((count - 1) * float(left_out.var()))
     return Estimate(value, value - half, value + half)
 
 

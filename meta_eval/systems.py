@@ -17,18 +17,17 @@ from itertools import permutations as list_orders
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
-from meta_eval.bootstrap import BATCH, Estimate, Floats, explain_few, resample, to_columns
-from meta_eval.correlation import CORRELATIONS, pairwise_accuracy
+from meta_eval.bootstrap import BATCH, Estimate, Floats, estimate_from, explain_few, resample, to_columns
 from meta_eval.cues import Cues, difference_beyond_cues
 from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
     FEWEST_UNITS,
+    Draws,
     Resampling,
     bootstrap_p_value,
     estimate_left_out,
-    estimate_resampled,
-    grouped_estimate,
     mean_interval,
     share_interval,
 )
@@ -187,33 +186,24 @@ def compare_pairs(
         )
         found |= {i: replace(each, missing=int((~at).sum())) for i, each in zip(together, compared, strict=True)}
     adjusted = holm([found[i].randomisation_p for i in range(len(gaps))])
-    return {
-        pair: replace(found[i], holm=float(adjusted[i])) for i, pair in enumerate(combinations(systems, 2))
-    }
+    return {pair: replace(found[i], holm=float(adjusted[i])) for i, pair in enumerate(combinations(systems, 2))}
 
 
-def add_beyond_cues(grid: Grid, compared: Mapping[str, Pairs], cues: Cues, resampling: Resampling) -> dict[str, Pairs]:
-    """The comparisons with the part of each difference that cheap cues do not explain.
+def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues, confidence: float = 0.95) -> Pairs:
+    """The comparisons by one column of the grid, with the part of each difference that cheap cues do not explain.
 
-    Args:
-        grid: of the comparisons.
-        compared: by metric.
-        cues: of the examples that the grid was laid from.
-        resampling: of the intervals.
+    `cues` are those of the examples that the grid was laid from.
     """
-    columns, cells = grid.columns, cues.values[grid.places]
-    numbers = {name: i for i, name in enumerate(grid.systems)}
-    found = {name: dict(pairs) for name, pairs in compared.items()}
-    for a, b in combinations(grid.systems, 2):
-        i, j = numbers[a], numbers[b]
-        gaps = {name: values[i] - values[j] for name, values in columns.items()}
-        names = cues.names
-        beyond = difference_beyond_cues(
-            gaps, Cues(names, cells[i]), Cues(names, cells[j]), resamples=resampling.resamples, seed=resampling.seed
-        )
-        for name, each in beyond.items():
-            found[name][a, b] = replace(found[name][a, b], beyond_cues=each)
-    return dict(found)
+    values = dict(zip(grid.systems, grid.columns[name], strict=True))
+    cells = dict(zip(grid.systems, cues.values[grid.places], strict=True))
+
+    def measure(a: str, b: str) -> Estimate:
+        gap = values[a] - values[b]
+        kept = ~np.isnan(gap)
+        first, second = (Cues(cues.names, cells[system][kept]) for system in (a, b))
+        return difference_beyond_cues(gap[kept], first, second, confidence=confidence)
+
+    return {(a, b): replace(each, beyond_cues=measure(a, b)) for (a, b), each in pairs.items()}
 
 
 def rank_systems(
@@ -240,33 +230,64 @@ def rank_systems(
 
 def compare_orders(grid: Grid, metric: str, aspect: str, resampling: Resampling | None = None) -> SystemAgreement:
     """How far a metric orders the systems as the ratings of an aspect do."""
+    settings = resampling or Resampling()
     scores, ratings = grid.scores[metric], grid.ratings[aspect]
     complete = ~np.isnan(scores + ratings).any(axis=0)
-    k, n = len(grid.systems), int(complete.sum())
-    systems, inputs = np.divmod(np.arange(k * n), max(n, 1))
-    layout, found = Layout(systems, inputs), {}
-    statistics = {"kendall": CORRELATIONS["kendall"], "spearman": CORRELATIONS["spearman"]}
-    for name, statistic in {**statistics, "accuracy": pairwise_accuracy}.items():
-        x, y = scores[:, complete].ravel(), ratings[:, complete].ravel()
-        found[name] = grouped_estimate(statistic, x, y, layout, grouping="system_means", resampling=resampling)
-    is_defined = not math.isnan(found["kendall"].value)
-    means = [each[:, complete].mean(axis=1) for each in (scores, ratings)] if is_defined else []
-    chance = orders_by_chance(*means, seed=(resampling or Resampling()).seed) if is_defined else math.nan
-    return SystemAgreement(metric, aspect, k, n, **found, by_chance=chance)
+    scores, ratings = scores[:, complete], ratings[:, complete]
+    k, n = scores.shape
+    if k < 3 or n == 0:
+        rule = "an order needs at least 3 systems and an input where all are scored and rated"
+        none = Estimate.undefined(f"{rule}, but there are {k} and {n}")
+        return SystemAgreement(metric, aspect, k, n, none, none, none, math.nan)
+
+    def agree(weights: Floats) -> Floats:
+        return compare_means(weights @ scores.T, weights @ ratings.T)
+
+    values, found = agree(np.ones((1, n)))[0], []
+    draws = (
+        [*resample(agree, [n], [True], max(k * k, n), settings.resamples, settings.seed)] if n >= FEWEST_UNITS else []
+    )
+    for i, value in enumerate(values):
+        if math.isnan(value):
+            found.append(Estimate.undefined("all means are equal"))
+        elif not draws:
+            found.append(Estimate(float(value), math.nan, math.nan, explain_few("inputs", n)))
+        else:
+            found.append(estimate_from(float(value), np.concatenate(draws)[:, i], settings.confidence, n))
+    chance = orders_by_chance(scores.sum(axis=1), ratings.sum(axis=1), settings.seed)
+    return SystemAgreement(metric, aspect, k, n, *found, by_chance=chance)
+
+
+def compare_means(x: Floats, y: Floats) -> Floats:
+    """Kendall's tau-b, Spearman's rho and pairwise accuracy of each row of x with that of y, of shape (rows, 3).
+
+    Both have the shape (rows, systems). Accuracy counts a tie as right where both tie. NaN for equal values.
+    """
+    first, second = np.triu_indices(x.shape[1], 1)
+    of_x, of_y = (np.sign(each[:, first] - each[:, second]) for each in (x, y))
+    untied = np.sqrt((of_x != 0).sum(axis=1) * (of_y != 0).sum(axis=1))
+    ranks = [rankdata(each, axis=1) - (x.shape[1] + 1) / 2 for each in (x, y)]
+    spread = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
+    found = [
+        np.divide(products.sum(axis=1), scale, out=np.full(len(x), np.nan), where=untied > 0)
+        for products, scale in ((of_x * of_y, untied), (ranks[0] * ranks[1], spread))
+    ]
+    accuracy = np.where(untied > 0, (of_x == of_y).mean(axis=1), np.nan)
+    return np.stack([*found, accuracy], axis=-1)
 
 
 def orders_by_chance(x: Floats, y: Floats, seed: int = 0) -> float:
-    """The share of orders of y whose concordance with x is at least the observed one; both of shape (k,).
+    """The share of orders of y, of shape (k,), whose Kendall with x is at least the observed one; NaN for equal values.
 
     Up to `MOST_ORDERED` systems all orders count; of more, (b + 1)/(m + 1) of `ORDERS` drawn ones.
     """
-    k = len(x)
-    of_x, of_y = (np.sign(np.subtract.outer(each, each)) for each in (x, y))
-    rng = np.random.default_rng(seed)
-    is_exact = k <= MOST_ORDERED
-    orders = np.array([*list_orders(range(k))]) if is_exact else rng.permuted(np.tile(np.arange(k), (ORDERS, 1)), axis=1)
-    concordance = np.einsum("ij,rij->r", of_x, of_y[orders[:, :, None], orders[:, None, :]])
-    as_high = int((concordance >= (of_x * of_y).sum()).sum())
+    k, is_exact = len(x), len(x) <= MOST_ORDERED
+    every = [*list_orders(range(k))] if is_exact else np.tile(np.arange(k), (ORDERS, 1))
+    orders = np.array(every) if is_exact else np.random.default_rng(seed).permuted(every, axis=1)
+    observed = compare_means(x[None], y[None])[0, 0]
+    if math.isnan(observed):
+        return math.nan
+    as_high = int((compare_means(np.broadcast_to(x, orders.shape), y[orders])[:, 0] >= observed - 1e-9).sum())
     return as_high / len(orders) if is_exact else (as_high + 1) / (ORDERS + 1)
 
 
@@ -302,29 +323,41 @@ def _share_inputs(gaps: Floats) -> dict[bytes, list[int]]:
     return found
 
 
-def _compare_gaps(
-    gaps: Floats, layout: Layout, resampling: Resampling, permutations: int
-) -> list[SystemComparison]:
+def _compare_gaps(gaps: Floats, layout: Layout, resampling: Resampling, permutations: int) -> list[SystemComparison]:
     """The comparison of each pair from its differences, of shape (n, pairs)."""
     n = len(gaps)
-    counts = np.stack([(gaps > 0).sum(axis=0), (gaps == 0).sum(axis=0), (gaps < 0).sum(axis=0)], axis=-1).tolist()
+    wins, ties, losses = ([int(count) for count in at.sum(axis=0)] for at in (gaps > 0, gaps == 0, gaps < 0))
     if n < 2:
         reason = f"a comparison needs at least 2 inputs that both systems have a score for, but there are {n}"
         none = Estimate.undefined(reason)
-        return [SystemComparison(n, 0, none, none, none, *each, math.nan, math.nan, reason=reason) for each in counts]
-    sums = np.stack([np.bincount(layout.inputs, gap) for gap in gaps.T], axis=-1)
+        nothing = SystemComparison(n, 0, none, none, none, 0, 0, 0, math.nan, math.nan, reason=reason)
+        return [replace(nothing, wins=w, ties=t, losses=x) for w, t, x in zip(wins, ties, losses, strict=True)]
+    sums = _sum_by_input(gaps, layout)
     p_values = randomisation_p(sums, permutations, resampling.seed)
     differences = _estimate_means(gaps, layout, resampling)
-    found = []
-    for gap, numbers, p, (difference, bootstrap_p) in zip(gaps.T, counts, p_values, differences, strict=True):
-        win_rate = share_interval((np.sign(gap) + 1) / 2, layout, resampling.confidence)
-        effect = _standardise_mean(gap, layout, resampling.confidence)
-        found.append(
-            SystemComparison(
-                n, 0, difference, effect, win_rate, *numbers, float(p), bootstrap_p, reason=difference.reason
-            )
+    return [
+        SystemComparison(
+            n,
+            0,
+            difference,
+            effect=_standardise_mean(gap, layout, resampling.confidence),
+            win_rate=share_interval((np.sign(gap) + 1) / 2, layout, resampling.confidence),
+            wins=wins[i],
+            ties=ties[i],
+            losses=losses[i],
+            randomisation_p=float(p),
+            bootstrap_p=bootstrap_p,
+            reason=difference.reason,
         )
-    return found
+        for i, (gap, p, (difference, bootstrap_p)) in enumerate(zip(gaps.T, p_values, differences, strict=True))
+    ]
+
+
+def _sum_by_input(values: Floats, layout: Layout) -> Floats:
+    """Sums of `values`, of shape (n, columns), by input."""
+    sums = np.zeros((layout.input_count, values.shape[1]))
+    np.add.at(sums, layout.inputs, values)
+    return sums
 
 
 def _estimate_means(values: Floats, layout: Layout, resampling: Resampling) -> list[tuple[Estimate, float]]:
@@ -337,7 +370,7 @@ def _estimate_means(values: Floats, layout: Layout, resampling: Resampling) -> l
     if number < FEWEST_UNITS or not spread.any():
         return [(mean_interval(column, layout, confidence), math.nan) for column in values.T]
     sizes = np.bincount(layout.inputs).astype(np.float64)
-    sums = np.stack([np.bincount(layout.inputs, column) for column in values.T], axis=-1)
+    sums = _sum_by_input(values, layout)
     draws = resample(
         lambda weights: (weights @ sums) / (weights @ sizes)[:, None],
         [number], [True], max(sums.shape), resampling.resamples, resampling.seed,
@@ -348,9 +381,8 @@ def _estimate_means(values: Floats, layout: Layout, resampling: Resampling) -> l
         if not spread[j]:
             found.append((mean_interval(column, layout, confidence), math.nan))
             continue
-        of, without = means[:, j], left_out[:, j]
-        estimate = estimate_resampled(float(column.mean()), of, number, resampling, lambda without=without: without)
-        found.append((estimate, bootstrap_p_value(of, number)))
+        drawn = Draws(float(column.mean()), means[:, j], left_out[:, j], number, resampling)
+        found.append((drawn.estimate, bootstrap_p_value(drawn.values, number)))
     return found
 
 
@@ -367,4 +399,4 @@ def _standardise_mean(gap: Floats, layout: Layout, confidence: float) -> Estimat
     variance = (squares.sum() - squares - total**2 / left) / (left - 1)
     known = variance > 1e-24 * squares.max()
     spread = np.sqrt(np.where(known, variance, np.nan))
-    return estimate_left_out(value, (mean + total / left) / spread, "inputs", confidence)
+    return estimate_left_out(value, (mean + total / left) / spread, confidence)
