@@ -143,7 +143,7 @@ def lay_grid(scored: ScoredSet) -> Grid:
         inputs,
         {name: layout.to_grid(scored.values(name, "")) for name in scored.scores},
         {aspect: layout.to_grid(scored.ratings(aspect)) for aspect in scored.aspects},
-        np.nan_to_num(layout.to_grid(np.arange(len(scored))), nan=-1).astype(np.intp),
+        np.nan_to_num(layout.to_grid(np.arange(len(scored), dtype=np.float64)), nan=-1).astype(np.intp),
     )
 
 
@@ -192,7 +192,7 @@ def compare_pairs(
 def add_beyond_cues(pairs: Pairs, grid: Grid, name: str, cues: Cues, confidence: float = 0.95) -> Pairs:
     """The comparisons by one column of the grid, with the part of each difference that cheap cues do not explain.
 
-    `cues` are those of the examples that the grid was laid from.
+    `cues` are those of the examples that the grid was laid from, as `add_normal_scores` gives them.
     """
     values = dict(zip(grid.systems, grid.columns[name], strict=True))
     cells = dict(zip(grid.systems, cues.values[grid.places], strict=True))
