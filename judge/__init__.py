@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from core.example import Example as Example
+    from judge.comparing import compare as compare
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
 
 HOMES = {
     "Example": "core.example",
+    "compare": "judge.comparing",
     "load_metric": "judge.metrics",
     "read": "judge.inputs",
 }
