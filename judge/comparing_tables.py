@@ -54,10 +54,11 @@ def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> 
         f"{join_names(above)} {'score' if len(above) > 1 else 'scores'} above {join_names(below)}"
         for below, above in beaten.items()
     ]
-    shown = "; ".join(parts[:MOST_NAMED])
-    if len(parts) > MOST_NAMED:
-        return f"{shown}; and so on down the clusters."
     is_complete = sum(len(below) * len(above) for below, above in beaten.items()) == len(pairs)
+    if len(parts) > MOST_NAMED:
+        more = "every system scores above all below it" if is_complete else "and so on down the clusters"
+        return f"{more if is_complete else '; '.join([*parts[:MOST_NAMED], more])}."
+    shown = "; ".join(parts)
     return f"{shown}." if is_complete else f"{shown}; the tests do not separate the others."
 
 
