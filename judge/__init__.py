@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from core.example import Example as Example
     from judge.agreeing import agree as agree
     from judge.auditing import audit as audit
+    from judge.comparing import compare as compare
     from judge.inputs import read as read
     from judge.metrics import load_metric as load_metric
     from judge.preferring import prefer as prefer
@@ -21,6 +22,7 @@ HOMES = {
     "Example": "core.example",
     "agree": "judge.agreeing",
     "audit": "judge.auditing",
+    "compare": "judge.comparing",
     "load_metric": "judge.metrics",
     "prefer": "judge.preferring",
     "read": "judge.inputs",

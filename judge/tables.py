@@ -38,12 +38,14 @@ class Table:
         rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
             which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.
         pages: the column whose cells are paths of pages, relative to the run folder; "" for none.
+        finding: what the table shows, in words; stands above it.
     """
 
     title: str
     caption: str
     rows: Sequence[Mapping[str, Any]]
     pages: str = ""
+    finding: str = ""
 
 
 def tabulate(
@@ -137,5 +139,6 @@ def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
         lines = [f"<th>{escape(name)}</th>" for name in names]
         body = ["".join(f"<td>{escape(format_cell(row[name]))}</td>" for name in names) for row in table.rows]
         rows = "".join(f"<tr>{line}</tr>" for line in ["".join(lines), *body])
-        parts.append(f"<h4>{escape(table.title)}</h4><table>{rows}</table><p>{escape(table.caption)}</p>")
+        finding = f"<p>{escape(printable(table.finding))}</p>" if table.finding else ""
+        parts.append(f"<h4>{escape(table.title)}</h4>{finding}<table>{rows}</table><p>{escape(table.caption)}</p>")
     return "".join([*parts, *(f"<p>{escape(note)}</p>" for note in notes)])

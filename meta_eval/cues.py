@@ -15,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from core.example import UNSPACED, Example
-from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, number_groups
+from meta_eval.bootstrap import FEWEST_UNITS, Estimate, Floats, bootstrap, explain_few, number_groups
 from meta_eval.correlation import explain_undefined, weigh_ranks
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -26,6 +26,7 @@ NGRAM = 3  # words of a repeated or copied span
 SENTENCE_END = re.compile(r"[.!?。！？…]+")
 FOLDS = 10  # of the cross-fitted prediction by cues
 TEXTS_PER_CUE = 8  # that a fit of cues needs
+INPUTS_PER_COLUMN = 4  # that a fit of differences needs for each cue, and for its normal scores
 TEXTS_PER_SQUARE = 20  # for each cue; with fewer texts, squares cost more power than they remove bias
 TOLERANCE = 1e-9  # of a variance; below it nothing is left
 BLOCK = 2_000_000  # numbers held at once: 16 MB
@@ -244,6 +245,53 @@ def agreement_beyond_cues(
     fixed = Estimate.undefined("the cues fix the scores or the ratings")
     nothing = {metric for together in columns.values() for metric in together if np.isnan(found[metric].value)}
     return {metric: fixed if metric in nothing else found[metric] for metric in scores}
+
+
+def difference_beyond_cues(differences: ArrayLike, first: Cues, second: Cues, *, confidence: float = 0.95) -> Estimate:
+    """The part of the mean difference between two systems that cheap cues do not explain, in units of the scores.
+
+    It is the intercept of a linear regression, over inputs, of the differences of scores on the differences of cues:
+    the difference between texts with equal cues.
+
+    The interval over inputs is Student's t on the variance HC2 (MacKinnon & White 1985), which holds where the spread
+    depends on the cues. Simulated for differences that come from cues alone, along lines and curves (32 to 1000 inputs,
+    3 to 14 cues with their normal scores), it covers 0 in 94 to 96 %.
+
+    NaN with a reason where there are fewer than `INPUTS_PER_COLUMN` inputs for each cue, or where a cue differs by the
+    same amount at every input; no interval below `FEWEST_UNITS` inputs.
+
+    Args:
+        differences: of the scores of the first system minus those of the second, of shape (inputs,), finite.
+        first, second: cues of the texts of each system, in the order of the inputs, as `add_normal_scores` gives them.
+        confidence: of the interval.
+    """
+    y, gaps = np.asarray(differences, dtype=np.float64), first.values - second.values
+    gaps = gaps[:, (gaps != 0).any(axis=0)]
+    needed = max(INPUTS_PER_COLUMN * gaps.shape[1], 2)
+    if len(gaps) < needed:
+        reason = f"{gaps.shape[1]} cues (with normal scores) need at least {needed} inputs, but there are {len(gaps)}"
+        return Estimate.undefined(reason)
+    if (np.ptp(gaps, axis=0) == 0).any():
+        return Estimate.undefined("a cheap cue differs by the same amount at every input")
+    x = np.column_stack([np.ones(len(y)), gaps / np.sqrt((gaps**2).mean(axis=0))])
+    values, vectors = np.linalg.eigh(x.T @ x)
+    kept = values > TOLERANCE * values[-1]  # cues may repeat one another
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    slopes = inverse @ (x.T @ y)
+    intercept, n, freedom = float(slopes[0]), len(y), len(y) - int(kept.sum())
+    if n < FEWEST_UNITS:
+        return Estimate(intercept, np.nan, np.nan, explain_few("inputs", n))
+    left = np.maximum(1 - ((x @ inverse) * x).sum(axis=1), TOLERANCE)  # 1 minus the leverage of each input
+    variance = float(((x @ inverse[0]) ** 2 * (y - x @ slopes) ** 2 / left).sum())
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * float(np.sqrt(variance))
+    return Estimate(intercept, intercept - half, intercept + half)
+
+
+def add_normal_scores(cues: Cues) -> Cues:
+    """The cues, then their normal scores among all texts, so that a regression may follow a cue along a curve."""
+    ones = np.ones((1, len(cues.values)))
+    scores = np.column_stack([_normal_scores(column, ones)[0] for column in cues.values.T])
+    return cues.join(Cues(tuple(f"normal score of {name}" for name in cues.names), scores))
 
 
 def explain_no_fit(cues: Floats) -> str | None:

@@ -303,10 +303,15 @@ def _jackknife_estimate(
     if count < FEWEST_UNITS:
         return Estimate(value, math.nan, math.nan, explain_few(over, count))
     left_out = _jackknife(statistic, counts, over, max(1, BATCH // len(layout.inputs)))
+    return estimate_left_out(value, left_out, confidence, over)
+
+
+def estimate_left_out(value: float, left_out: Floats, confidence: float, over: Drawn = "inputs") -> Estimate:
+    """A value with its jackknife interval, from the values without each unit in turn, of shape (units,)."""
     if np.isnan(left_out).any():
         return Estimate(value, math.nan, math.nan, f"not defined without some of the {over}: too little variation")
-    error = math.sqrt((count - 1) * float(left_out.var()))
-    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * error
+    count = len(left_out)
+    half = float(stdtrit(count - 1, (1 + confidence) / 2)) * math.sqrt((count - 1) * float(left_out.var()))
     return Estimate(value, value - half, value + half)
 
 

@@ -1,24 +1,22 @@
-"""Compare: two files of outputs for the same inputs, with the table of `+exp=compare`."""
+"""Compare: two files of outputs for the same inputs, with the tables of `+exp=compare`."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
 from core.faults import ExampleFaults, InputFaults, fault
 from core.scores import Metric
 from data.corpus import Located
 from data.files import located_examples
-from experiments.tools.compare import compare_pairs, comparison_table, lay_grid
-from judge.tables import Table
+from judge.comparing import SystemsCompared, compare_scored
+from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
 Outputs: TypeAlias = tuple[Path, Located]  # of one system: their file, and each with its line
 
 
-def compare_files(first: Path, second: Path, metric: Metric, most: int) -> Table:
-    """Scores both files and compares them input by input: a row for each aspect, with the means of both.
+def compare_files(first: Path, second: Path, metric: Metric, most: int) -> SystemsCompared:
+    """Scores both files and compares them input by input and aspect by aspect.
 
     Two outputs belong together if they have the same group, or, in files without groups, the same place. Both files are
     scored in one call: some metrics count words in all that they score.
@@ -44,12 +42,7 @@ def compare_files(first: Path, second: Path, metric: Metric, most: int) -> Table
         for (_, example), group in zip(outputs, groups, strict=True)
     )
     aspects = {aspect: replace(scores, values={aspect: values}) for aspect, values in scores.values.items()}
-    grid = lay_grid(ScoredSet("systems", examples, aspects))
-    table, rows = comparison_table(compare_pairs(grid)), []
-    for row in table.rows:
-        means = map(float, np.nanmean(grid.scores[row["metric"]], axis=1))
-        rows.append({**row, **{f"mean of {name}": mean for name, mean in zip(names, means, strict=True)}})
-    return replace(table, rows=rows)
+    return compare_scored(ScoredSet("systems", examples, aspects), Resampling(), corpus=())
 
 
 def read_outputs(path: Path, most: int) -> Outputs:

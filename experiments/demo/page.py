@@ -15,8 +15,9 @@ from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.judging import check_length, choose_usual_metrics, judge, make_example
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.steering import SideBySide, SteeringRequest, write_side_by_side
-from experiments.demo.views import highlight, show_candidates, show_comparison, show_judgements
+from experiments.demo.views import highlight, show_candidates, show_judgements
 from experiments.steering.tables import SHADES
+from judge.tables import to_html
 
 SIDES = ("guided", "unguided")
 STYLE = Path(__file__).with_name("page.css")
@@ -209,6 +210,7 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
         with show_refusals():
             if first is None or second is None:
                 raise SettingFault("a comparison needs two files")
-            return show_comparison(compare_files(Path(first), Path(second), models.metrics[metric], settings.outputs))
+            found = compare_files(Path(first), Path(second), models.metrics[metric], settings.outputs)
+            return to_html(found.tables, found.notes)
 
     button.click(on_compare, [first, second, metric], shown)

@@ -9,7 +9,6 @@ from jinja2 import Environment, StrictUndefined
 from experiments.demo.judging import Judgement
 from experiments.demo.steering import SideBySide
 from experiments.steering.tables import name_shade
-from judge.tables import Table, format_cell
 from oumg.generation import WrittenToken
 
 SHOWN = 16  # candidates in the table of a token
@@ -69,9 +68,3 @@ def mix(share: float) -> str:
     """
     end = ABOVE if share > 0 else BELOW
     return f"rgb({', '.join(str(round(255 + (colour - 255) * abs(share))) for colour in end)})"
-
-
-def show_comparison(found: Table) -> str:
-    """The comparison of two files, aspect by aspect."""
-    rows = [{name.replace("_", " "): format_cell(cell) for name, cell in row.items()} for row in found.rows]
-    return _pieces.comparison(found.caption, rows)  # pyright: ignore[reportAttributeAccessIssue]

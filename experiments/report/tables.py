@@ -117,7 +117,8 @@ def terminal_tables(tables: Sequence[Table], width: int) -> Iterator[TerminalTab
     for table in tables:
         names = [name for name in shown_columns(table.rows) if name != "reason"]
         fitting = fitting_columns(names, table.rows, width)
-        shown = terminal_table(fitting, [[row[name] for name in fitting] for row in table.rows], table.title)
+        title = "\n".join(filter(None, [table.title, table.finding]))
+        shown = terminal_table(fitting, [[row[name] for name in fitting] for row in table.rows], title)
         below = [f"–: {reason}" for reason in dict.fromkeys(row.get("reason") for row in table.rows) if reason]
         if more := [name for name in names if name not in fitting]:
             below.append(f"on the page: {', '.join(more)}")

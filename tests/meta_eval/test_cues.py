@@ -1,22 +1,24 @@
 """Cheap cues: exact values, a slow oracle, and simulations of metrics that only count."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from scipy.stats import norm, rankdata
+from scipy.stats import norm, rankdata, t
 
 from core.example import Example
-from meta_eval.bootstrap import Estimate
+from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.correlation import spearman
 from meta_eval.cues import (
     Cues,
+    add_normal_scores,
     agreement_beyond_cues,
     combine_cues,
     correlate_beyond,
     count_cues,
     dialogue_cues,
+    difference_beyond_cues,
     source_cues,
     text_cues,
 )
@@ -169,3 +171,68 @@ def partial_of_drawn(x: np.ndarray, y: np.ndarray, cues: np.ndarray, weights: np
     design = np.column_stack([np.ones(len(drawn)), z, *([z**2] if len(x) >= 60 else [])])
     residuals = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (normal(x), normal(y))]
     return float(np.asarray(np.corrcoef(np.stack(residuals)))[0, 1])
+
+
+def test_what_cues_do_not_explain_of_a_difference() -> None:
+    """Differences of .3 and twice the difference of a cue: .3 is beyond it, exactly."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 40, 2)) + np.array([[[1.0, 0.0]], [[0.0, 0.0]]])
+    names = ("words", "marks")
+    exact = 0.3 + 2 * (first - second)[:, 0]
+    found = difference_beyond_cues(exact, Cues(names, first), Cues(names, second))
+    assert (found.value, found.low, found.high) == pytest.approx((0.3, 0.3, 0.3))
+    doubled = [Cues((*names, "words again"), values[:, [0, 1, 0]]) for values in (first, second)]
+    noise = exact + rng.normal(size=40)
+    once, twice = (
+        difference_beyond_cues(noise, *pair) for pair in ((Cues(names, first), Cues(names, second)), doubled)
+    )
+    assert (twice.value, twice.low, twice.high) == pytest.approx((once.value, once.low, once.high))
+
+
+def test_the_interval_beyond_cues_is_hc2() -> None:
+    """Against the formula of MacKinnon & White: the variance of the intercept by hand."""
+    rng = np.random.default_rng(1)
+    gaps, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    found = difference_beyond_cues(y, Cues(tuple("abc"), gaps), Cues(tuple("abc"), np.zeros((50, 3))))
+    x = np.column_stack([np.ones(50), gaps])
+    inverse = np.linalg.inv(x.T @ x)
+    errors = y - x @ inverse @ x.T @ y
+    leverage = np.diag(x @ inverse @ x.T)
+    covariance = inverse @ (x.T * (errors**2 / (1 - leverage))) @ x @ inverse
+    half = t.ppf(0.975, 46) * np.sqrt(covariance[0, 0])
+    assert (found.value, found.high - found.value) == pytest.approx(((inverse @ x.T @ y)[0], half))
+
+
+def test_differences_that_cues_cannot_be_told_from() -> None:
+    values, gap = np.arange(40.0)[:, None], np.arange(40.0)
+    longer = difference_beyond_cues(gap, Cues(("words",), values + 5), Cues(("words",), values))
+    assert longer.reason == "a cheap cue differs by the same amount at every input"
+    few = difference_beyond_cues(gap[:3], Cues(("words",), values[:3]), Cues(("words",), values[2::-1]))
+    assert few.reason == "1 cues (with normal scores) need at least 4 inputs, but there are 3"
+    same = difference_beyond_cues(gap, Cues(("words",), values), Cues(("words",), values))
+    assert same.value == pytest.approx(gap.mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("inputs", "number"), [(32, 4), (112, 14), (500, 8)])
+@pytest.mark.parametrize("shape", [lambda words: words / 20, lambda words: np.minimum(words, 25) / 10])
+def test_intervals_beyond_cues_cover(inputs: int, number: int, shape: Callable[[Floats], Floats]) -> None:
+    """A system that writes more, and a metric that follows length along a line or up to 25 words; .3 is beyond it."""
+    rng, rounds, covered, part = np.random.default_rng(0), 1500, 0, []
+    names = tuple(map(str, range(number)))
+    for _ in range(rounds):
+        base = rng.normal(size=inputs)
+        texts = []
+        for longer in (0.2, 0.0):
+            words = np.round(np.exp(3 + 0.3 * base + 0.25 * rng.normal(size=inputs) + longer))
+            others = 0.8 * rng.normal(size=(inputs, number - 1)) + (0.3 * np.log(words) + 0.5 * base)[:, None]
+            texts.append(np.column_stack([words, others]))
+        cues = add_normal_scores(Cues(names, np.vstack(texts)))
+        first, second = (Cues(cues.names, half) for half in np.split(cues.values, 2))
+        gap = shape(texts[0][:, 0]) - shape(texts[1][:, 0]) + 0.5 * rng.standard_t(5, inputs)
+        found = difference_beyond_cues(gap + 0.3, first, second)
+        covered += found.low <= 0.3 <= found.high
+        part.append(found.value)
+    print(f"beyond cues, {inputs} inputs, {number} cues: {covered / rounds}")
+    assert 0.93 <= covered / rounds <= 0.97
+    assert np.mean(part) == pytest.approx(0.3, abs=0.02)

@@ -8,8 +8,19 @@ import pytest
 from scipy import stats
 
 from meta_eval.bootstrap import expand
-from meta_eval.intervals import Resampling
-from meta_eval.systems import compare_systems, randomisation_p
+from meta_eval.grouping import lay_out
+from meta_eval.intervals import Resampling, jackknife_interval, standardised_mean
+from meta_eval.significance import holm
+from meta_eval.systems import (
+    Grid,
+    compare_means,
+    compare_orders,
+    compare_pairs,
+    compare_systems,
+    orders_by_chance,
+    randomisation_p,
+    rank_systems,
+)
 
 NAN = math.nan
 
@@ -136,3 +147,80 @@ def test_faults():
         compare_systems([1, 1e308], [1, -1e308])
     with pytest.raises(ValueError, match="permutations must be at least 1"):
         compare_systems([1, 2], [1, 3], permutations=0)
+
+
+def test_pairs_together_are_pairs_alone():
+    """Shared draws, missing scores that differ from pair to pair, BCa intervals."""
+    values = np.random.default_rng(4).normal(size=(4, 40)) + 0.5 * np.arange(4)[:, None]
+    values[1, 3] = values[2, [5, 7]] = NAN
+    settings = {"resampling": Resampling(interval="bca", resamples=99), "permutations": 99}
+    found = compare_pairs("abcd", values, **settings)
+    adjusted = holm([each.randomisation_p for each in found.values()])
+    for (a, b), p in zip(found, adjusted, strict=True):
+        alone = compare_systems(values["abcd".index(a)], values["abcd".index(b)], **settings)
+        together = found[a, b]
+        assert (together.holm, together.n, together.missing) == (p, alone.n, alone.missing)
+        assert (together.wins, together.randomisation_p) == (alone.wins, alone.randomisation_p)
+        assert together.bootstrap_p == pytest.approx(alone.bootstrap_p)
+        for name in ("difference", "effect", "win_rate"):
+            one, other = getattr(alone, name), getattr(together, name)
+            assert (other.value, other.low, other.high) == pytest.approx((one.value, one.low, one.high))
+
+
+def test_the_effect_has_the_interval_of_the_jackknife():
+    gap = np.random.default_rng(5).normal(size=60) + 0.2
+    groups = [i // 2 for i in range(60)]
+    found = compare_systems(gap, np.zeros(60), groups=groups).effect
+    oracle = jackknife_interval(lambda w: standardised_mean(gap, gap, w), lay_out(60, inputs=groups), 0.95)
+    assert (found.value, found.low, found.high) == pytest.approx((oracle.value, oracle.low, oracle.high))
+
+
+def test_ranks_and_clusters():
+    """c is far above a and b, which differ by chance; the mean is over the inputs that all have a score for."""
+    values = np.random.default_rng(6).normal(size=(3, 40)) + np.array([[0.0], [0.0], [3.0]])
+    values[0, 0] = NAN
+    pairs = compare_pairs("abc", values, permutations=999)
+    ranked = rank_systems("abc", values, pairs)
+    assert (ranked[0].system, ranked[0].cluster, ranked[0].n) == ("c", 1, 39)
+    assert {each.cluster for each in ranked[1:]} == {2}
+    assert ranked[0].mean.value == pytest.approx(values[2, 1:].mean())
+    assert ranked[0].mean.low < 3.0 < ranked[0].mean.high
+    values[1, :] = NAN
+    nothing = rank_systems("abc", values, compare_pairs("abc", values, permutations=9))
+    assert [(each.system, each.cluster) for each in nothing] == [("a", 0), ("b", 0), ("c", 0)]
+    assert nothing[0].mean.reason == "no input has a score of every system"
+
+
+def test_agreement_of_means_is_scipys():
+    rng = np.random.default_rng(7)
+    x, y = np.round(2 * rng.normal(size=(2, 30, 6)))
+    for row, a, b in zip(compare_means(x, y), x, y, strict=True):
+        gaps = [(a[i] - a[j], b[i] - b[j]) for i in range(6) for j in range(i)]
+        accuracy = np.mean([np.sign(u) == np.sign(v) for u, v in gaps])
+        expected = (stats.kendalltau(a, b)[0], stats.spearmanr(a, b)[0], accuracy)
+        assert row == pytest.approx(expected)
+
+
+def test_orders_by_chance():
+    """Of 3! = 6 orders one agrees fully, and three have a Kendall of at least 1/3."""
+    x = np.arange(3.0)
+    assert orders_by_chance(x, x) == 1 / 6
+    assert orders_by_chance(x, np.array([0.0, 2.0, 1.0])) == 3 / 6
+    assert math.isnan(orders_by_chance(x, np.zeros(3)))
+    assert orders_by_chance(np.arange(9.0), np.arange(9.0)) == pytest.approx(1 / 10_001)
+
+
+def test_orders_of_systems():
+    rng = np.random.default_rng(8)
+    ratings = rng.normal(size=(4, 50)) + np.arange(4)[:, None]
+    ratings[0, 0] = NAN
+    places = np.arange(200).reshape(4, 50)
+    grid = Grid(
+        tuple("abcd"), tuple(map(str, range(50))), {"m": 2 * ratings, "same": 0 * ratings}, {"q": ratings}, places
+    )
+    found = compare_orders(grid, "m", "q", Resampling(resamples=50))
+    assert (found.systems, found.inputs, found.by_chance) == (4, 49, 1 / 24)
+    assert (found.kendall.value, found.spearman.low, found.accuracy.high) == (1.0, 1.0, 1.0)
+    assert compare_orders(grid, "same", "q").kendall.reason == "all means are equal"
+    two = Grid(tuple("ab"), grid.inputs, {"m": ratings[:2]}, {"q": ratings[:2]}, places[:2])
+    assert "at least 3 systems" in (compare_orders(two, "m", "q").kendall.reason or "")

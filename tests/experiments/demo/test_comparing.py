@@ -7,7 +7,6 @@ import pytest
 from baselines.word_count import WordCount
 from core.faults import InputFaults
 from experiments.demo.comparing import compare_files
-from experiments.demo.views import show_comparison
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -19,13 +18,9 @@ def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> No
     first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "y"}')
     second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "y"}', '{"text": "a", "group": "x"}')
     found = compare_files(first, second, WordCount(), most=5)
-    (row,) = found.rows
-    assert (row["system_a"], row["system_b"], row["mean of one"], row["mean of two"]) == ("one", "two", 2.0, 1.0)
-    assert (row["n"], row["wins"], row["ties"], row["losses"]) == (2, 1, 1, 0)
-    assert row["difference"].value == 1.0
-    html = show_comparison(found)
-    assert '<th scope="row">mean of one</th><td>2.000</td>' in html
-    assert "Positive where system_a scores higher" in html
+    assert [(each.system, each.mean.value) for each in found.means["quality"]] == [("one", 2.0), ("two", 1.0)]
+    pair = found.pairs["quality"]["one", "two"]
+    assert (pair.n, pair.wins, pair.ties, pair.losses, pair.difference.value) == (2, 1, 1, 0, 1.0)
 
 
 def test_without_groups_the_place_decides_and_equal_names_are_told_apart(tmp_path: Path) -> None:
@@ -33,8 +28,7 @@ def test_without_groups_the_place_decides_and_equal_names_are_told_apart(tmp_pat
     first = write(tmp_path / "a.csv", "text", "one two", "one")
     second = write(tmp_path / "other" / "a.csv", "text", "one", "one two three")
     found = compare_files(first, second, WordCount(), most=5)
-    (row,) = found.rows
-    assert (row["system_a"], row["system_b"], row["difference"].value) == ("a", "a (second)", -0.5)
+    assert found.pairs["quality"]["a", "a (second)"].difference.value == -0.5
 
 
 @pytest.mark.parametrize(

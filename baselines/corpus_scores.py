@@ -1,0 +1,83 @@
+"""Corpus BLEU, chrF and TER of systems through sacrebleu, with its paired bootstrap against the first system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
+
+from core.example import UNSPACED
+from meta_eval.bootstrap import Estimate
+
+CorpusName = Literal["bleu", "chrf", "ter"]
+
+
+@dataclass(frozen=True)
+class CorpusScores:
+    """A corpus score of every system, on sacrebleu's scale from 0 to 100 (TER may exceed it, and is lower for better).
+
+    Attributes:
+        scores: by system, with sacrebleu's bootstrap interval, which is centred on the mean of the resamples.
+        p_values: by system, of its paired bootstrap against the first one, which has none.
+        signature: sacrebleu's.
+    """
+
+    scores: Mapping[str, Estimate]
+    p_values: Mapping[str, float]
+    signature: str
+
+
+def score_corpora(
+    texts: Mapping[str, Sequence[str]],
+    references: Sequence[Sequence[str]],
+    metrics: Sequence[CorpusName] = ("bleu", "chrf", "ter"),
+    resamples: int = 1000,
+) -> dict[str, CorpusScores]:
+    """The corpus scores of systems by metric, all computed by sacrebleu.
+
+    Chinese and other texts without blanks have sacrebleu's tokenizer `zh` for BLEU and TER's support of Asian scripts.
+
+    Args:
+        texts: by system, in the order of the inputs; the first system is sacrebleu's baseline.
+        references: of each input, one or more.
+        metrics: which ones.
+        resamples: of the bootstrap.
+    """
+    letters = [letter for several in references for text in several for letter in text if letter.isalpha()]
+    unspaced = sum(UNSPACED.match(letter) is not None for letter in letters) > len(letters) / 2
+    made: dict[str, Metric] = {
+        "bleu": BLEU(tokenize="zh" if unspaced else "13a"),
+        "chrf": CHRF(),
+        "ter": TER(normalized=unspaced, asian_support=unspaced),
+    }
+    # sacrebleu takes the first references of all inputs, then the second ones; None where an input has fewer
+    most = max(map(len, references), default=0)
+    streams = [[several[i] if i < len(several) else None for several in references] for i in range(most)]
+    test = PairedTest(
+        [*texts.items()],
+        {metric: made[metric] for metric in metrics},
+        streams,  # pyright: ignore[reportArgumentType]
+        test_type="bs",
+        n_samples=resamples,
+    )
+    signatures, found = test()
+    results: dict[str, Any] = {name: each for name, each in found.items() if name != "System"}
+    scored: dict[str, CorpusScores] = {}
+    for metric, (name, each) in zip(metrics, results.items(), strict=True):
+        rows = dict(zip(texts, each, strict=True))
+        scored[metric] = CorpusScores(
+            {
+                s: Estimate(float(row.score), float(row.mean - row.ci), float(row.mean + row.ci))
+                for s, row in rows.items()
+            },
+            {s: math.nan if row.p_value is None else float(row.p_value) for s, row in rows.items()},
+            str(signatures[name]),
+        )
+    return scored

@@ -1,0 +1,345 @@
+"""Systems on the same inputs, compared by any metric, by people and by cheap cues (`judge.compare`, `+exp=compare`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baselines.corpus_scores import CorpusName, CorpusScores, score_corpora
+from core.example import Example
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault, format_value
+from core.scores import Metric
+from data.scored import Outputs, ScoredFile
+from judge.comparing_tables import (
+    agreement_table,
+    corpus_table,
+    example_table,
+    mean_table,
+    pair_table,
+    powered_table,
+    win_table,
+)
+from judge.inputs import References, Source, read
+from judge.metrics import MetricFunction, load_metric
+from judge.tables import Table, to_html
+from meta_eval.cues import add_normal_scores
+from meta_eval.intervals import Resampling
+from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_win_rate
+from meta_eval.scored_set import ScoredSet
+from meta_eval.systems import (
+    Grid,
+    Pairs,
+    SystemAgreement,
+    SystemMean,
+    add_beyond_cues,
+    compare_orders,
+    compare_pairs,
+    lay_grid,
+    rank_systems,
+)
+
+FEW_TEXTS = 5000  # up to here corpus scores are computed without being asked for
+LARGEST = 3  # inputs won and inputs lost that are shown
+LONGEST = 300  # characters of a shown text
+CORPUS: tuple[CorpusName, ...] = ("bleu", "chrf", "ter")
+
+
+@dataclass(frozen=True)
+class InputDifference:
+    """An input on which two systems differ much, with both texts.
+
+    Attributes:
+        better: the system that scores higher on it.
+        difference: the score of the first text minus that of the second.
+    """
+
+    metric: str
+    better: str
+    input: str
+    difference: float
+    systems: tuple[str, str]
+    texts: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SystemsCompared:
+    """Systems on the same inputs. Ratings of people are one more metric, `human ASPECT`.
+
+    Attributes:
+        signature: one line with systems, settings and metrics.
+        means: of every system by metric, best first.
+        pairs: of systems by metric.
+        orders: how far each metric orders the systems as people do; empty without ratings.
+        corpus: corpus scores by name; empty without references.
+        largest: the inputs with the largest differences between the best system and the next.
+        powered_means: by aspect and metric, the mean rating of each system, for aspects that are rated in part.
+        powered_wins: the same for how often people rate the first system of a pair higher.
+        level: of significance.
+        notes: warnings.
+    """
+
+    signature: str
+    means: Mapping[str, Sequence[SystemMean]]
+    pairs: Mapping[str, Pairs]
+    orders: Sequence[SystemAgreement]
+    corpus: Mapping[str, CorpusScores]
+    largest: Sequence[InputDifference]
+    powered_means: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]
+    powered_wins: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]
+    level: float
+    notes: tuple[str, ...]
+
+    @property
+    def tables(self) -> list[Table]:
+        """Means, agreement with people, corpus scores, pairs, largest differences, and human means from few ratings."""
+        tables = [
+            mean_table(self.means, self.pairs, self.level),
+            agreement_table(self.orders),
+            corpus_table(self.corpus),
+            pair_table(self.means, self.pairs),
+            example_table(self.largest, self.means, self.pairs),
+            powered_table(self.powered_means),
+            win_table(self.powered_wins),
+        ]
+        return [table for table in tables if table.rows]
+
+    def _repr_html_(self) -> str:
+        return to_html(self.tables, self.notes)
+
+
+def compare(
+    source: Source | Mapping[str, Sequence[str]],
+    metrics: str | Metric | MetricFunction | Sequence[str | Metric | MetricFunction] = (),
+    *,
+    scores: Mapping[str, Outputs] | None = None,
+    references: References | None = None,
+    cues: bool = True,
+    corpus: Sequence[CorpusName] | None = None,
+    resamples: int = 1000,
+    permutations: int = 10_000,
+    level: float = 0.05,
+    seed: int = 0,
+) -> SystemsCompared:
+    """Compares systems on the same inputs by metrics, by their ratings and by scores that they have already.
+
+    Args:
+        source: as `read` takes it, where each text names its system and its input (`group`); or the texts of each
+            system as lists of one length, whose line i answers input i.
+        metrics: names of metrics, metrics or functions, to run.
+        scores: as `read` takes them.
+        references: of each input, in the order of the lists, or by input.
+        cues: whether cheap cues are held against the differences.
+        corpus: sacrebleu's corpus scores; by default all of a few texts with references.
+        resamples: of the intervals.
+        permutations: of the tests.
+        level: of significance.
+        seed: of resamples and permutations.
+
+    Raises InputFaults unless every system has one text for every input, and SettingFault for wrong settings.
+
+    >>> found = compare({"a": ["A cat sat.", "Yes."], "b": ["A cat.", "No."]}, "word_count")
+    >>> [(each.system, each.mean.value) for each in found.means["word_count"]]
+    [('a', 2.0), ('b', 1.5)]
+    """
+    texts, known = number_inputs(source, references)
+    scored = read(texts, scores, known)
+    several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
+    named = {name_metric(metric): load_metric(metric) for metric in several}
+    check_comparable(scored)
+    found = dict(scored.scores)
+    for name, metric in named.items():
+        try:
+            found[name] = metric.score(scored.examples)
+        except ExampleFaults as faults:
+            raise InputFaults(fault(*locate(scored, i), what) for i, what in faults.at) from None
+    if not found and not scored.aspects:
+        raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
+    resampling = Resampling(resamples=resamples, seed=seed)
+    return compare_scored(
+        replace(scored, scores=found), resampling, permutations=permutations, level=level, cues=cues, corpus=corpus
+    )
+
+
+def number_inputs(source: Any, references: References | None) -> tuple[Any, References | None]:
+    """Lists of texts of several systems as mappings from the number of the line, and so the references."""
+    if not isinstance(source, Mapping) or any(isinstance(texts, Mapping | str) for texts in source.values()):
+        return source, references
+    lengths = {str(system): len(texts) for system, texts in source.items()}
+    listed = None if references is None or isinstance(references, Mapping) else list(references)
+    if listed is not None:
+        lengths["references"] = len(listed)
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise SettingFault(f"lists of texts must have one length, since line i of each answers input i, but {found}")
+    numbered = {system: {str(i): text for i, text in enumerate(texts, 1)} for system, texts in source.items()}
+    return numbered, references if listed is None else {str(i): each for i, each in enumerate(listed, 1)}
+
+
+def name_metric(metric: str | Metric | MetricFunction) -> str:
+    """The name of a metric in tables."""
+    if isinstance(metric, str):
+        return metric
+    return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
+
+
+def compare_scored(
+    scored: ScoredSet,
+    resampling: Resampling,
+    *,
+    permutations: int = 10_000,
+    level: float = 0.05,
+    cues: bool = True,
+    corpus: Sequence[CorpusName] | None = None,
+) -> SystemsCompared:
+    """Compares the systems of a set whose texts name their systems and inputs; settings as in `compare`."""
+    scored = scored.split_aspects()
+    grid = lay_grid(scored)
+    partly = [aspect for aspect, values in grid.ratings.items() if np.isnan(values).any()]
+    features = add_normal_scores(scored.cues) if cues else None
+    means: dict[str, Sequence[SystemMean]] = {}
+    pairs: dict[str, Pairs] = {}
+    for name, values in grid.columns.items():
+        found = compare_pairs(grid.systems, values, resampling, permutations)
+        means[name] = rank_systems(grid.systems, values, found, level, resampling)
+        pairs[name] = add_beyond_cues(found, grid, name, features, resampling.confidence) if features else found
+    powered = [(aspect, name) for aspect in partly for name in grid.scores]
+    corpora = list_corpora(grid, scored.examples, corpus)
+    line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}"
+    line += f"|interval={resampling.interval}|confidence={resampling.confidence:g}|resamples={resampling.resamples}"
+    line += f"|seed={resampling.seed}|permutations={permutations}|cues={'linear' if cues else 'none'}"
+    signatures = {name: each.signature for name, each in scored.scores.items()}
+    signatures |= {f"corpus {name}": each.signature for name, each in corpora.items()}
+    return SystemsCompared(
+        signature="|".join([line, *(f"{name}: {each}" for name, each in signatures.items())]),
+        means=means,
+        pairs=pairs,
+        orders=[compare_orders(grid, name, aspect, resampling) for aspect in grid.ratings for name in grid.scores]
+        if len(grid.systems) > 2
+        else [],
+        corpus=corpora,
+        largest=[each for name in grid.columns for each in find_largest(grid, scored.examples, name, means[name])],
+        powered_means={(aspect, name): estimate_means(grid, aspect, name) for aspect, name in powered},
+        powered_wins={(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in powered},
+        level=level,
+        notes=tuple(note_limits(grid, partly, scored.examples, corpora, corpus)),
+    )
+
+
+def list_corpora(
+    grid: Grid, examples: Sequence[Example], wanted: Sequence[CorpusName] | None
+) -> dict[str, CorpusScores]:
+    """The wanted corpus scores, or all of them for a few texts that all have references."""
+    has_references = all(example.references for example in examples)
+    if wanted and not has_references:
+        raise SettingFault("corpus scores need references of every text, but some have none")
+    if wanted is None:
+        wanted = CORPUS if has_references and len(examples) <= FEW_TEXTS else ()
+    if not wanted:
+        return {}
+    texts = {name: [examples[i].full_text for i in row] for name, row in zip(grid.systems, grid.places, strict=True)}
+    return dict(score_corpora(texts, [examples[i].references for i in grid.places[0]], wanted))
+
+
+def find_largest(
+    grid: Grid, examples: Sequence[Example], name: str, ranked: Sequence[SystemMean]
+) -> Iterator[InputDifference]:
+    """The inputs that the best system wins, then those that it loses, by the largest differences from the next one."""
+    a, b = (grid.systems.index(each.system) for each in ranked[:2])
+    gaps = grid.columns[name][a] - grid.columns[name][b]
+    for sign, better in ((1, a), (-1, b)):
+        order = [i for i in np.argsort(-sign * gaps, kind="stable") if sign * gaps[i] > 0]
+        for i in order[:LARGEST]:
+            texts = tuple(examples[grid.places[s, i]].full_text for s in (a, b))
+            first, second = (text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in texts)
+            systems = grid.systems[a], grid.systems[b]
+            yield InputDifference(name, grid.systems[better], grid.inputs[i], float(gaps[i]), systems, (first, second))
+
+
+def note_limits(
+    grid: Grid,
+    partly: Sequence[str],
+    examples: Sequence[Example],
+    corpora: Mapping[str, CorpusScores],
+    wanted: Sequence[CorpusName] | None,
+) -> Iterator[str]:
+    """What the tables do not show, and what they rest on."""
+    for aspect in partly:
+        yield f"{aspect} is rated in part: human means rest on the rated part being a random sample of all outputs"
+    if grid.ratings and len(grid.systems) < 3:
+        yield "two systems have one order: whether a metric orders systems as people do needs at least 3 of them"
+    if not corpora and wanted is None and all(example.references for example in examples):
+        yield f"corpus BLEU, chrF and TER of more than {FEW_TEXTS} texts take minutes: ask with corpus=[bleu,chrf,ter]"
+
+
+def estimate_means(grid: Grid, aspect: str, name: str) -> dict[str, PoweredEstimate]:
+    """The mean rating of each system from its rated part and all its scores."""
+    return {
+        system: powered_mean(grid.ratings[aspect][i], grid.scores[name][i]) for i, system in enumerate(grid.systems)
+    }
+
+
+def estimate_win_rates(grid: Grid, aspect: str, name: str) -> dict[tuple[str, str], PoweredEstimate]:
+    """How often people rate the first system of a pair higher, from the inputs where both are rated."""
+    found = {}
+    for i, j in combinations(range(len(grid.systems)), 2):
+        preferences = (np.sign(grid.ratings[aspect][i] - grid.ratings[aspect][j]) + 1) / 2
+        gaps = grid.scores[name][i] - grid.scores[name][j]
+        found[grid.systems[i], grid.systems[j]] = powered_win_rate(preferences, gaps)
+    return found
+
+
+def check_comparable(scored: ScoredSet) -> None:
+    """Raises InputFaults unless each system has exactly one output for every input, and all outputs for an input have
+    the same context, prefix, label and references.
+    """
+    faults: list[str] = []
+    first: dict[tuple[str, str], int] = {}
+    for i, example in enumerate(scored.examples):
+        for name in ("system", "group"):
+            if getattr(example, name) is None:
+                faults.append(fault(*locate(scored, i), f'"{name}" is needed here, found null'))
+        key = (example.system or "", example.group or "")
+        if all(key) and first.setdefault(key, i) != i:
+            what = (
+                f"a system must have one output per input, but {format_value(key[0])} also has one for "
+                f"{format_value(key[1])} in line {locate(scored, first[key])[1]}"
+            )
+            faults.append(fault(*locate(scored, i), what))
+    if not faults:
+        path, _ = locate(scored, 0)
+        systems, groups = (list(dict.fromkeys(names)) for names in zip(*first, strict=True))
+        if len(systems) < 2:
+            faults.append(fault(path, 0, f"a comparison needs at least 2 systems, found {', '.join(systems)}"))
+        answered = {group: i for (_, group), i in reversed(first.items())}
+        for group in groups:
+            if lacking := [system for system in systems if (system, group) not in first]:
+                rule = (
+                    f"all systems must answer the same inputs, but {format_value(group)} has no output of {lacking[0]}"
+                )
+                faults.append(fault(*locate(scored, answered[group]), rule))
+        faults += [fault(*locate(scored, i), difference) for i, difference in find_unlike_inputs(scored)]
+    if faults:
+        raise InputFaults(faults)
+
+
+def find_unlike_inputs(scored: ScoredSet) -> Iterator[tuple[int, str]]:
+    """The examples whose input differs from that of the first one of their group, and how it differs."""
+    first: dict[str | None, int] = {}
+    for i, example in enumerate(scored.examples):
+        earlier = first.setdefault(example.group, i)
+        for name in ("context", "prefix", "label", "references"):
+            here, there = getattr(example, name), getattr(scored.examples[earlier], name)
+            if here != there:
+                found = f"{format_value(here)} here and {format_value(there)} in line {locate(scored, earlier)[1]}"
+                rule = "all systems must answer the same input"
+                yield i, f"{rule}, but {name} of {format_value(example.group)} is {found}"
+
+
+def locate(scored: ScoredSet, i: int) -> tuple[Path | str, int]:
+    """The file and line of an example; in memory the name of the set and the place, counted from 1."""
+    return (scored.path, scored.lines[i]) if isinstance(scored, ScoredFile) else (scored.name, i + 1)

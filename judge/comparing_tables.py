@@ -1,0 +1,238 @@
+"""Tables of compared systems, each with what it shows in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from judge.tables import Table, collect_reasons, format_cell, format_number
+from meta_eval.bootstrap import Estimate
+from meta_eval.intervals import FEWEST_UNITS
+from meta_eval.prediction_powered import FEWEST_PREFERENCES, PoweredEstimate
+from meta_eval.systems import MOST_ENUMERATED, UNCOUNTED, Pairs, SystemAgreement, SystemComparison, SystemMean
+
+if TYPE_CHECKING:
+    from baselines.corpus_scores import CorpusScores
+    from judge.comparing import InputDifference
+
+MOST_NAMED = 4  # systems, or groups of them, that a sentence names
+CHANCE = 0.05  # orders that agree by chance more often than this show nothing
+
+
+def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float) -> Table:
+    """The means of all systems by metric, best first."""
+    rows: list[dict[str, Any]] = [
+        {"metric": metric, "system": each.system, "cluster": str(each.cluster or "–"), "mean": each.mean, "n": each.n}
+        | {"reason": each.mean.reason or ""}
+        for metric, ranked in means.items()
+        for each in ranked
+    ]
+    caption = (
+        "Means over the n inputs for which every system has a score, with 95 % intervals over inputs; best first. The "
+        "tests do not separate systems of one cluster. A new one begins if every system above differs from every "
+        f"system below at {level:g} (randomisation by input, Holm over all pairs). human: ratings by people."
+    )
+    said = [f"{metric}: {describe_order(ranked, pairs[metric], level)}" for metric, ranked in means.items()]
+    return Table("Systems, best first", caption, rows, " ".join(said))
+
+
+def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> str:
+    """Which systems the tests separate, as a sentence."""
+    p_values = {frozenset(pair): each.holm for pair, each in pairs.items()}
+    names = [each.system for each in ranked]
+    if ranked[0].n == 0:
+        return "no input has a score of every system."
+    beaten: dict[tuple[str, ...], list[str]] = {}
+    for i, name in enumerate(names):
+        below = tuple(other for other in names[i + 1 :] if p_values[frozenset((name, other))] < level)
+        if below:
+            beaten.setdefault(below, []).append(name)
+    if not beaten:
+        return f"the tests do not separate {'the two' if len(names) == 2 else 'any'} systems."
+    parts = [
+        f"{join_names(above)} {'score' if len(above) > 1 else 'scores'} above {join_names(below)}"
+        for below, above in beaten.items()
+    ]
+    is_complete = sum(len(below) * len(above) for below, above in beaten.items()) == len(pairs)
+    if len(parts) > MOST_NAMED:
+        more = "every system scores above all below it" if is_complete else "and so on down the clusters"
+        return f"{more if is_complete else '; '.join([*parts[:MOST_NAMED], more])}."
+    shown = "; ".join(parts)
+    return f"{shown}." if is_complete else f"{shown}; the tests do not separate the others."
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names in a sentence, of many the first ones.
+
+    >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names("abcdefg")
+    ('a', 'a, b and c', 'a, b, c and 4 others')
+    """
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} others"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def agreement_table(orders: Sequence[SystemAgreement]) -> Table:
+    """How far metrics order the systems as people do."""
+    rows: list[dict[str, Any]] = [
+        {"metric": each.metric, "aspect": each.aspect, "systems": each.systems, "kendall": each.kendall}
+        | {"by_chance": each.by_chance, "spearman": each.spearman, "accuracy": each.accuracy, "inputs": each.inputs}
+        | {"reason": "; ".join(dict.fromkeys(e.reason for e in (each.kendall, each.spearman) if e.reason))}
+        for each in orders
+    ]
+    caption = (
+        "Agreement of the systems' mean scores with their mean ratings, over the inputs where all are scored and "
+        "rated. kendall is tau-b; accuracy is the share of pairs of systems in the same order. Intervals are over "
+        "inputs: they hold for these systems only. by_chance: the share of all orders of the systems whose Kendall is "
+        "at least as high; with few systems, high agreement is often chance."
+    )
+    said = [describe_agreement(each) for each in orders if not math.isnan(each.kendall.value)]
+    return Table("Do metrics order the systems as people do?", caption, rows, " ".join(said))
+
+
+def describe_agreement(found: SystemAgreement) -> str:
+    """How far a metric orders the systems as people do, as a sentence."""
+    shown = (
+        f"{found.metric} orders {found.accuracy.value:.0%} of the pairs of {found.systems} systems as {found.aspect}"
+    )
+    if found.by_chance < CHANCE:
+        return f"{shown} does."
+    return f"{shown} does; {found.by_chance:.0%} of random orders agree as well, so this shows nothing yet."
+
+
+def corpus_table(corpus: Mapping[str, CorpusScores]) -> Table:
+    """The corpus scores of all systems, the best BLEU (or other first score) first."""
+    if not corpus:
+        return Table("Corpus scores", "", [])
+    (name, first), *_ = corpus.items()
+    sign = 1 if name == "ter" else -1
+    rows: list[dict[str, Any]] = []
+    for system in sorted(first.scores, key=lambda system: sign * first.scores[system].value):
+        row: dict[str, Any] = {"system": system}
+        for metric, each in corpus.items():
+            row |= {metric: each.scores[system], f"{metric}_p": each.p_values[system]}
+        rows.append(row)
+    baseline = next(iter(first.scores))
+    caption = (
+        "sacrebleu's corpus scores, 0 to 100: BLEU and chrF higher, TER lower is better, with the interval of its "
+        f"bootstrap. _p: its paired bootstrap against {baseline}, the first system of the file (not adjusted for "
+        f"several systems). Signatures: {'; '.join(f'{metric} {each.signature}' for metric, each in corpus.items())}."
+    )
+    best: dict[str, list[str]] = {}
+    for metric, each in corpus.items():
+        choose = min if metric == "ter" else max
+        best.setdefault(choose(each.scores, key=lambda system: each.scores[system].value), []).append(metric)
+    said = "; ".join(f"{system} has the best {join_names(metrics)}" for system, metrics in best.items())
+    return Table("Corpus scores", caption, rows, f"{said}.")
+
+
+def pair_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs]) -> Table:
+    """The table of all pairs of systems by metric."""
+    has_cues = any(each.beyond_cues is not UNCOUNTED for found in pairs.values() for each in found.values())
+    rows: list[dict[str, Any]] = []
+    for metric, found in pairs.items():
+        for (a, b), each in found.items():
+            row: dict[str, Any] = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
+            row |= {"p_value": each.randomisation_p, "holm": each.holm}
+            row |= {"beyond_cues": each.beyond_cues} if has_cues else {}
+            row |= {"wins": each.wins, "ties": each.ties, "losses": each.losses, "win_rate": each.win_rate}
+            row |= {"effect": each.effect, "bootstrap_p": each.bootstrap_p, "n": each.n, "missing": each.missing}
+            rows.append(row | {"reason": collect_reasons(row)})
+    caption = (
+        "Positive where system_a scores higher. p_value: randomisation, two-sided, exact up to "
+        f"{MOST_ENUMERATED} inputs; holm adjusts it for all pairs under a metric. "
+        + (
+            "beyond_cues: the part of the difference that cheap cues (length, repetition, overlap) do not explain, by "
+            "regression over inputs. "
+            if has_cues
+            else ""
+        )
+        + "win_rate counts ties half and has Tango's score interval (Wilson's where nothing ties). effect: mean "
+        "difference over its standard deviation, with a jackknife interval. "
+        f"Below {FEWEST_UNITS} inputs the difference has Student's t interval, and the interval of effect and "
+        "bootstrap_p are left out."
+    )
+    said = [describe_difference(metric, means[metric], found) for metric, found in pairs.items()]
+    return Table("Systems on the same inputs", caption, rows, " ".join(said))
+
+
+def find_pair(ranked: Sequence[SystemMean], pairs: Pairs) -> tuple[str, str, SystemComparison, int]:
+    """The best system and the next, their comparison, and -1 where it has the next one first."""
+    a, b = (each.system for each in ranked[:2])
+    return (a, b, pairs[a, b], 1) if (a, b) in pairs else (a, b, pairs[b, a], -1)
+
+
+def describe_difference(metric: str, ranked: Sequence[SystemMean], pairs: Pairs) -> str:
+    """How far the best system is above the next, and how far with equal cheap cues, as a sentence."""
+    a, b, found, sign = find_pair(ranked, pairs)
+    beyond, difference = found.beyond_cues, sign * found.difference.value
+    if math.isnan(difference):
+        return f"{metric}: {found.reason}."
+    start = f"{metric}: {a} scores {format_number(difference)} above {b}"
+    if math.isnan(beyond.low):
+        return f"{start}."
+    if beyond.low <= 0 <= beyond.high:
+        return f"{start}; cheap cues may explain all of it."
+    ends = (beyond.low, beyond.high) if sign > 0 else (-beyond.high, -beyond.low)
+    shown = Estimate(sign * beyond.value, *ends)
+    return f"{start}; with equal cheap cues it is {format_cell(shown)}."
+
+
+def example_table(
+    largest: Sequence[InputDifference], means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs]
+) -> Table:
+    """The inputs with the largest differences between the best system and the next, with the texts."""
+    rows = [
+        {"metric": each.metric, "input": each.input, "better": each.better, "difference": each.difference}
+        | {"best": f"{each.systems[0]}: {each.texts[0]}", "next": f"{each.systems[1]}: {each.texts[1]}"}
+        for each in largest
+    ]
+    said = []
+    for metric, ranked in means.items():
+        a, b, found, sign = find_pair(ranked, pairs[metric])
+        won, lost = (found.wins, found.losses)[::sign]
+        said.append(f"{metric}: {a} wins {won} inputs against {b}, loses {lost} and ties {found.ties}.")
+    caption = "The inputs on which the best system by a metric wins, then loses, most against the next one."
+    return Table("Largest differences", caption, rows, " ".join(said))
+
+
+def powered_table(found: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]) -> Table:
+    """The table of human means from few ratings."""
+    rows = [
+        {"aspect": aspect, "metric": name, "system": system} | show_powered(each, "mean")
+        for (aspect, name), systems in found.items()
+        for system, each in systems.items()
+    ]
+    caption = (
+        "Prediction-powered mean rating (PPI++) beside that of the ratings alone, with 95 % t intervals, which are "
+        "approximate for few or skewed ratings. saved: the ratings that the metric's scores replaced."
+    )
+    return Table("Human means from few ratings", caption, rows)
+
+
+def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]) -> Table:
+    """The table of human win rates from few ratings."""
+    rows = [
+        {"aspect": aspect, "metric": name, "system_a": a, "system_b": b} | show_powered(each, "win_rate")
+        for (aspect, name), pairs in found.items()
+        for (a, b), each in pairs.items()
+    ]
+    caption = (
+        "Prediction-powered share of inputs where people rate system_a higher, ties counted half, beside that of the "
+        "ratings alone. Score intervals at 95 % (Wilson's where nothing ties); the prediction-powered one takes as "
+        f"many preferences as its estimate is worth, and needs {FEWEST_PREFERENCES}."
+    )
+    return Table("Human win rates from few ratings", caption, rows)
+
+
+def show_powered(each: PoweredEstimate, what: str) -> dict[str, Any]:
+    """The cells of a prediction-powered estimate."""
+    return {
+        "rated": each.rated,
+        "unrated": each.unrated,
+        what: each.estimate,
+        f"{what}_by_ratings": each.classical,
+        "saved": each.saved,
+        "reason": each.estimate.reason or "",
+    }
