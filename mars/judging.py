@@ -14,13 +14,12 @@ from torch import Tensor
 
 from mars.slots import Reading, join, read_alone, read_on
 from models.causal import CausalLM
-from models.model import token_log_probabilities
+from models.model import Vocabulary, token_log_probabilities
 
 TIE = 1e-3
 """Perplexities closer than this share of themselves, and logits closer than this, count as equal."""
 DOUBT = 5e-4
 """Another batch may decide a comparison this close to `TIE` differently; rounding errors of float32 are smaller."""
-LOGITS = 2**25  # computed at a time
 
 
 def perplexity(log_probabilities: Sequence[float]) -> float:
@@ -73,8 +72,7 @@ def score_tokens(
     embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
 ) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
-    most = max(1, LOGITS // len(embeddings))
-    return token_log_probabilities(lambda states: states @ embeddings.T, hidden, tokens, most=most).tolist()
+    return token_log_probabilities(Vocabulary(embeddings), hidden, tokens).tolist()
 
 
 def gather_following_states(

@@ -30,7 +30,7 @@ class Seq2SeqLM(ConditionalLM):
         return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
 
     @torch.inference_mode()
-    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
+    def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """The decoder's last hidden states; equal sources are encoded once."""
         pad_id = self.model.config.pad_token_id
         unique, copies = distinct_rows([source for source, _ in pairs])
@@ -44,7 +44,7 @@ class Seq2SeqLM(ConditionalLM):
             decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
             use_cache=False,
         )
-        return [row[given : len(target) + 1].clone() for row, (_, target) in zip(hidden, pairs, strict=True)]
+        return [row[n : len(target) + 1].clone() for row, n, (_, target) in zip(hidden, given, pairs, strict=True)]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Targets of one source count alike, so that they stay side by side."""
