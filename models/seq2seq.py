@@ -31,9 +31,9 @@ class Seq2SeqLM(ConditionalLM):
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
-        """The decoder's last hidden states; equal sources are encoded once."""
+        """The decoder's last hidden states; equal sources are encoded once. Instead of no source it reads padding."""
         pad_id = self.model.config.pad_token_id
-        unique, copies = distinct_rows([source for source, _ in pairs])
+        unique, copies = distinct_rows([source or (pad_id,) for source, _ in pairs])
         inputs = pad_with_mask(unique, pad_id, self.device)
         encoded = self.model.get_encoder()(**inputs)
         start = self.model.config.decoder_start_token_id
@@ -51,7 +51,7 @@ class Seq2SeqLM(ConditionalLM):
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
-        return batches_of_pairs([(len(source), longest[source]) for source, _ in pairs], token_budget)
+        return batches_of_pairs([(max(1, len(source)), longest[source]) for source, _ in pairs], token_budget)
 
     def dummy_inputs(self) -> dict[str, Any]:
         """One encoded token and the decoder's start."""

@@ -42,14 +42,14 @@ def lm(request: pytest.FixtureRequest) -> ConditionalLM:
 @pytest.fixture(scope="module")
 def pairs(lm: ConditionalLM) -> list[Pair]:
     rng = np.random.default_rng(0)
-    first = 1 if isinstance(lm, Seq2SeqLM) else 0  # only a causal model starts without a source
-    lengths = rng.integers([first, 0], 30, size=(25, 2))
+    lengths = rng.integers(0, 30, size=(25, 2))
     made: list[Pair] = [(rng.integers(3, 250, a).tolist(), rng.integers(3, 250, b).tolist()) for a, b in lengths]
     return [
         *made,
         *((made[0][0], word) for word in WORDS),
         ([9], [5, 6]),
         ([7, 8], []),
+        ([], [6, 5]),
     ]  # a source with several targets
 
 
@@ -60,7 +60,7 @@ def one_at_a_time(lm: ConditionalLM, source: list[int], target: list[int]) -> np
             source = source or [1]
             logits = lm.model.eval()(input_ids=torch.tensor([[*source, *target]])).logits[0, len(source) - 1 :]
         else:
-            start = lm.model.config.decoder_start_token_id
+            start, source = lm.model.config.decoder_start_token_id, source or [lm.model.config.pad_token_id]
             given = torch.tensor([[start, *target]])
             logits = lm.model.eval()(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0]
     return logits.log_softmax(-1)[range(len(target)), target].numpy()
