@@ -125,7 +125,8 @@ def main() -> None:
         device="cpu",
     )
     texts = builtin_reviews(train=1, held_out=1, rated=chosen.rows + -chosen.rows % 8).rated[0].examples[: chosen.rows]
-    trained = train_tokenizer([row.full_text for row in texts], 4000, additional=(PEGASUS.mask,), sentinels=())
+    read = [row.full_text for row in texts] + [" ".join(PROMPTS.words)] * 20  # each label word is one token
+    trained = train_tokenizer(read, 4000, additional=(PEGASUS.mask,), sentinels=())
     given = AutoTokenizer.from_pretrained(chosen.tokenizer) if chosen.tokenizer else trained
     for name in chosen.models:
         model = build_random(name).to(chosen.device)

@@ -226,10 +226,9 @@ class ConditionalLM(LanguageModel, ABC):
         readings = [(source, written) for source, several in places.items() for written in several]
         owners = [indices for several in places.values() for indices in several.values()]
         unscored = [min(first[i] for i in indices) for indices in owners]
-        most = max(1, logit_budget // self.model.config.vocab_size)
         if not readings:
             return found
-        vocabulary = self.vocabulary()
+        vocabulary, most = self.vocabulary(), max(1, logit_budget // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
         read: list[int] = []
         states: list[Tensor] = []
@@ -243,9 +242,8 @@ class ConditionalLM(LanguageModel, ABC):
             if batch is not batches[-1] and sum(map(len, states)) < most:
                 continue
             ends = np.cumsum([len(each) for each in states]).tolist()
-            scored = [
-                (i, range(end - len(found[i]), end)) for k, end in zip(read, ends, strict=True) for i in owners[k]
-            ]
+            of_pairs = [(i, end) for k, end in zip(read, ends, strict=True) for i in owners[k]]
+            scored = [(i, range(end - len(found[i]), end)) for i, end in of_pairs]
             rows = [row for _, own in scored for row in own]
             tokens = [token for i, _ in scored for token in pairs[i][1][first[i] :]]
             values = iter(token_log_probabilities(vocabulary, torch.cat(states), tokens, rows).cpu().numpy())
