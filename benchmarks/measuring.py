@@ -2,9 +2,11 @@
 
 import argparse
 import os
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -53,6 +55,31 @@ def measure(
     start = read_clock()
     found = work()
     return Measured(found, (read_clock() - start) / parts)
+
+
+def reset_peak(device: str = "cpu") -> None:
+    """From now on `read_peak` counts anew (Linux, or a GPU)."""
+    if device == "cpu":
+        Path("/proc/self/clear_refs").write_text("5")
+    else:
+        torch.cuda.reset_peak_memory_stats()
+
+
+def read_peak(device: str = "cpu") -> float:
+    """The most memory that this process held since `reset_peak`, model and libraries included; of a GPU, its own."""
+    if device != "cpu":
+        return float(torch.cuda.max_memory_allocated())
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return 1024 * float(status["VmHWM"].split()[0])
+
+
+def show_range(values: Sequence[float], shape: str = ".2f") -> str:
+    """The median, and in brackets the lowest and the highest.
+
+    >>> show_range([3, 1, 2])
+    '2.00 [1.00, 3.00]'
+    """
+    return f"{statistics.median(values):{shape}} [{min(values):{shape}}, {max(values):{shape}}]"
 
 
 def measure_products() -> float:

@@ -69,6 +69,7 @@ PAPER: dict[str, PretrainedConfig] = {
 }
 OTHERS: dict[str, PretrainedConfig] = {
     "small PEGASUS": bart(PegasusConfig, 96103, 4, width=256, heads=4),
+    "PEGASUS-large, one layer of 16": bart(PegasusConfig, 96103 // 16, 1),  # the vocabulary has its share of the whole
     "small GPT-2": gpt2(256, 4, 4),
     "GPT-2 shape, 1 B": gpt2(1536, 16, 33),
 }

@@ -12,12 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mars.planning import DOUBT, TIE, project
+from mars.planning import DOUBT, TIE
 from mars.slots import Reading, join, read_alone, read_on
 from models.causal import CausalLM
-from models.model import token_log_probabilities
+from models.model import Vocabulary, token_log_probabilities
 
-LOGITS = 2**25  # computed at a time
 
 
 def perplexity(log_probabilities: Sequence[float]) -> float:
@@ -70,8 +69,7 @@ def score_tokens(
     embeddings: Float[Tensor, "vocabulary dim"], hidden: Float[Tensor, "tokens dim"], tokens: Sequence[int]
 ) -> list[float]:
     """log P of each token from the hidden state that predicts it, in nats."""
-    most = max(1, LOGITS // len(embeddings))
-    return token_log_probabilities(lambda states: project(states, embeddings), hidden, tokens, most=most).tolist()
+    return token_log_probabilities(Vocabulary(embeddings), hidden, tokens).tolist()
 
 
 def gather_following_states(

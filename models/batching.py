@@ -45,26 +45,39 @@ def batches_by_budget(
 
 
 def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
-    """Indices of pairs of similar cost in batches; rows x (highest first cost + highest second cost) <= `budget`.
+    """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`.
 
-    Both sides of a batch are padded, so that neither side alone says what it takes. A pair that costs more than the
-    budget is a batch of its own. The most expensive pairs come first.
+    Both sides of a batch are padded, by at most an eighth of what each row costs on that side. A pair that costs more
+    than the budget is a batch of its own. Pairs of the highest first cost come first.
 
-    >>> batches_of_pairs([(2, 8), (8, 2), (2, 7), (1, 1)], budget=20)
-    [[1], [0, 2], [3]]
+    >>> batches_of_pairs([(2, 8), (8, 2), (2, 7), (9, 2)], budget=25)
+    [[3, 1], [0], [2]]
     """
     if budget < 1:
         raise ValueError(f"a budget must be at least 1, but is {budget}")
+    strips: list[list[int]] = []  # pairs of about the same first cost
+    for i in sorted(range(len(costs)), key=lambda i: -costs[i][0]):
+        if not strips or not is_near(costs[i][0], costs[strips[-1][0]][0]):
+            strips.append([])
+        strips[-1].append(i)
     batches: list[list[int]] = []
-    first, second = 0, 0  # the highest costs of the last batch
-    for i in sorted(range(len(costs)), key=lambda i: (-sum(costs[i]), -costs[i][0])):
-        first, second = max(first, costs[i][0]), max(second, costs[i][1])
-        if batches and (len(batches[-1]) + 1) * (first + second) <= budget:
-            batches[-1].append(i)
-        else:
-            batches.append([i])
-            first, second = costs[i]
+    for strip in strips:
+        first, last = costs[strip[0]][0], list[int]()
+        for i in sorted(strip, key=lambda i: -costs[i][1]):
+            second = costs[last[0]][1] if last else 0
+            if not last or not is_near(costs[i][1], second) or (len(last) + 1) * (first + second) > budget:
+                batches.append(last := [])
+            last.append(i)
     return batches
+
+
+def is_near(cost: int, highest: int) -> bool:
+    """Whether a row of this cost is padded by at most an eighth of it beside the highest cost.
+
+    >>> is_near(8, 9), is_near(7, 8)
+    (True, False)
+    """
+    return 8 * highest <= 9 * cost
 
 
 def shrink_until_it_fits(work: Callable[[int], T], size: int) -> T:

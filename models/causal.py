@@ -50,13 +50,13 @@ class CausalLM(ConditionalLM):
         return pad_with_mask([[*source, *target] for source, target in pairs], 0, self.device)
 
     @torch.inference_mode()
-    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
+    def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """The last hidden states; the model starts from its start token where there is no source."""
         started = [(source or (self.start,), target) for source, target in pairs]
         hidden = last_hidden_states(self.model, **self.inputs(started), use_cache=False)
         return [
-            row[len(source) - 1 + given : len(source) + len(target)].clone()
-            for row, (source, target) in zip(hidden, started, strict=True)
+            row[len(source) - 1 + n : len(source) + len(target)].clone()
+            for row, n, (source, target) in zip(hidden, given, started, strict=True)
         ]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:

@@ -347,7 +347,5 @@ class Infiller:
 
     def log_probabilities(self, infills: Sequence[Infill], token_budget: int) -> list[NDArray[np.float32]]:
         """log P of every token of each segment, given its source and the target tokens before it."""
-        given = min((infill.start for infill in infills), default=0)
         pairs = [(infill.source, infill.target[: infill.stop]) for infill in infills]
-        rows = self.lm.log_probabilities(pairs, given=given, token_budget=token_budget)
-        return [row[infill.start - given :] for row, infill in zip(rows, infills, strict=True)]
+        return self.lm.log_probabilities(pairs, given=[each.start for each in infills], token_budget=token_budget)

@@ -176,7 +176,7 @@ class ConditionalLM(LanguageModel, ABC):
         """Reads the sources; every target begins with the tokens `before`."""
 
     @abstractmethod
-    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
+    def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """The last hidden states after (source, target): for each target token from `given` on, and the one behind."""
 
     @abstractmethod
@@ -193,8 +193,27 @@ class ConditionalLM(LanguageModel, ABC):
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
+    @torch.inference_mode()
+    def vocabulary(self) -> "Vocabulary":
+        """The weights that make logits of last hidden states, as they are now.
+
+        Two states show what the model does beside the product: a bias is what it adds to the state 0, and a far state
+        tells whether it caps or scales the logits too.
+        """
+        weight = self.model.get_output_embeddings().weight
+        states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])
+        bias, far = self.project(states)
+        product = bias[:64] + states[1].float() @ weight[:64].float().T
+        plain = torch.allclose(far[:64], product, rtol=0, atol=1e-4 * float(product.abs().max()))
+        return Vocabulary(weight, bias) if plain else Vocabulary(weight, project=self.project)
+
     def log_probabilities(
-        self, pairs: Sequence[Pair], *, given: int = 0, token_budget: int = 16_384, logit_budget: int = 2**27
+        self,
+        pairs: Sequence[Pair],
+        *,
+        given: int | Sequence[int] = 0,
+        token_budget: int = 16_384,
+        logit_budget: int = 2**27,
     ) -> list[NDArray[np.float32]]:
         """log P(target token | source, target tokens before it) of every (source, target) pair, in nats.
 
@@ -204,60 +223,96 @@ class ConditionalLM(LanguageModel, ABC):
 
         Args:
             pairs: token ids. Nothing is cut: the caller fits pairs that are longer than the model reads.
-            given: how many of the first tokens of every target are read and not scored.
+            given: how many of the first tokens of every target, or of each, are read and not scored.
             token_budget: padded tokens in a batch; a longer pair is a batch by itself.
-            logit_budget: logits held at a time.
+            logit_budget: logits of the states that wait; `BLOCK` of them at most are held at a time.
 
         Returns one array per pair, in the order of the pairs, with a number for each scored token.
         """
         self.model.eval()
-        found = [np.zeros(max(0, len(target) - given), np.float32) for _, target in pairs]
+        first = [given] * len(pairs) if isinstance(given, int) else given
+        found = [np.zeros(max(0, len(target) - n), np.float32) for (_, target), n in zip(pairs, first, strict=True)]
         places: dict[tuple[int, ...], dict[tuple[int, ...], list[int]]] = {}  # source -> what is written -> pairs
         for i, (source, target) in enumerate(pairs):
-            if len(target) > given:
+            if len(found[i]):
                 places.setdefault(tuple(source), {}).setdefault(tuple(target[:-1]), []).append(i)
         readings = [(source, written) for source, several in places.items() for written in several]
         owners = [indices for several in places.values() for indices in several.values()]
-        most = max(1, logit_budget // self.model.config.vocab_size)
+        unscored = [min(first[i] for i in indices) for indices in owners]
+        if not readings:
+            return found
+        vocabulary, most = self.vocabulary(), max(1, logit_budget // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
         read: list[int] = []
         states: list[Tensor] = []
+
+        def predict(rows: list[int]) -> list[Tensor]:
+            return self.predict([readings[i] for i in rows], [unscored[i] for i in rows])
+
         for batch in tqdm(batches, desc="log-probabilities", delay=3, leave=False, disable=None):
-            states += halve_when_out_of_memory(lambda rows: self.predict([readings[i] for i in rows], given), batch)
+            states += halve_when_out_of_memory(predict, batch)
             read += batch
             if batch is not batches[-1] and sum(map(len, states)) < most:
                 continue
             ends = np.cumsum([len(each) for each in states]).tolist()
-            scored = [
-                (i, range(end - len(found[i]), end)) for k, end in zip(read, ends, strict=True) for i in owners[k]
-            ]
+            of_pairs = [(i, end) for k, end in zip(read, ends, strict=True) for i in owners[k]]
+            scored = [(i, range(end - len(found[i]), end)) for i, end in of_pairs]
             rows = [row for _, own in scored for row in own]
-            tokens = [token for i, _ in scored for token in pairs[i][1][given:]]
-            values = iter(token_log_probabilities(self.project, torch.cat(states), tokens, rows, most).cpu().numpy())
+            tokens = [token for i, _ in scored for token in pairs[i][1][first[i] :]]
+            values = iter(token_log_probabilities(vocabulary, torch.cat(states), tokens, rows).cpu().numpy())
             for i, own in scored:
                 found[i] = np.fromiter(values, np.float32, count=len(own))
             read, states = [], []
         return found
 
 
+BLOCK = 2**20  # logits held at a time: 4 MB, which the caches of a processor hold
+ROWS = 1024  # states multiplied at a time
+CAPPED = 2**27  # logits of a model that caps them, held at a time
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How last hidden states become logits, in float32: `states @ weight.T + bias`.
+
+    Attributes:
+        weight, bias: of the output layer, with what the model adds to its logits.
+        project: all logits of some states, of a model that caps or scales them; None for the plain product.
+    """
+
+    weight: Float[Tensor, "vocabulary dim"]
+    bias: Float[Tensor, " vocabulary"] | None = None
+    project: Callable[[Tensor], Tensor] | None = None
+
+    def multiply(self, states: Float[Tensor, "states dim"]) -> Iterator[Float[Tensor, "states tokens"]]:
+        """The logits, at most `BLOCK` at a time, for one range of tokens after another; each overwrites the last."""
+        if self.project is not None:
+            yield self.project(states)
+            return
+        width = max(1, BLOCK // len(states))
+        states, buffer = states.float(), torch.empty(len(states) * width, device=states.device)
+        for first in range(0, len(self.weight), width):
+            weight = self.weight[first : first + width].float()
+            logits = torch.mm(states, weight.T, out=buffer[: len(states) * len(weight)].view(-1, len(weight)))
+            yield logits if self.bias is None else logits.add_(self.bias[first : first + width])
+
+
 @torch.inference_mode()
 def token_log_probabilities(
-    project: Callable[[Tensor], Tensor],
+    vocabulary: Vocabulary,
     states: Float[Tensor, "states dim"],
     tokens: Sequence[int],
     rows: Sequence[int] | None = None,
-    most: int = 2**12,
 ) -> Float[Tensor, " tokens"]:
-    """log softmax(project(states)) at the tokens, in nats: the one place where scored states meet the vocabulary.
+    """log softmax of the states' logits at the tokens, in nats: the one place where scored states meet the vocabulary.
 
     Args:
-        project: the logits of states.
+        vocabulary: makes logits of states.
         states: last hidden states.
         tokens: what is scored.
         rows: for each token, the state that predicts it; None: one token for each state.
-        most: states projected at a time.
 
-    >>> token_log_probabilities(lambda states: states, torch.zeros(1, 4), [2]).exp().tolist()
+    >>> token_log_probabilities(Vocabulary(torch.eye(4)), torch.zeros(1, 4), [2]).exp().tolist()
     [0.25]
     """
     wanted = torch.tensor(list(tokens), dtype=torch.long, device=states.device)
@@ -265,12 +320,18 @@ def token_log_probabilities(
     found = torch.zeros(len(wanted), device=states.device)
 
     def score(block: list[int]) -> list[int]:
-        logits = project(states[block[0] : block[-1] + 1])
         here = (of >= block[0]) & (of <= block[-1])
-        at = of[here] - block[0]
-        found[here] = (logits[at, wanted[here]] - logits.logsumexp(-1)[at]).float()
+        at, token = of[here] - block[0], wanted[here]
+        chosen, totals = torch.zeros(len(token), device=states.device), list[Tensor]()
+        for logits in vocabulary.multiply(states[block[0] : block[-1] + 1]):
+            inside = (token >= 0) & (token < logits.shape[1])
+            chosen[inside] = logits[at[inside], token[inside]]
+            totals.append(logits.logsumexp(-1))
+            token = token - logits.shape[1]  # counted from the next range of tokens
+        found[here] = chosen - torch.stack(totals).logsumexp(0)[at]
         return block
 
+    most = ROWS if vocabulary.project is None else max(1, CAPPED // len(vocabulary.weight))
     for first in range(0, len(states), most):
         halve_when_out_of_memory(score, list(range(first, min(first + most, len(states)))))
     return found

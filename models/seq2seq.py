@@ -30,10 +30,10 @@ class Seq2SeqLM(ConditionalLM):
         return Seq2SeqReader(self.model, encoded, mask, start.expand(len(sources), -1))
 
     @torch.inference_mode()
-    def predict(self, pairs: Sequence[Pair], given: int) -> list[Float[Tensor, "tokens dim"]]:
-        """The decoder's last hidden states; equal sources are encoded once."""
+    def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
+        """The decoder's last hidden states; equal sources are encoded once. Instead of no source it reads padding."""
         pad_id = self.model.config.pad_token_id
-        unique, copies = distinct_rows([source for source, _ in pairs])
+        unique, copies = distinct_rows([source or (pad_id,) for source, _ in pairs])
         inputs = pad_with_mask(unique, pad_id, self.device)
         encoded = self.model.get_encoder()(**inputs)
         start = self.model.config.decoder_start_token_id
@@ -44,14 +44,14 @@ class Seq2SeqLM(ConditionalLM):
             decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
             use_cache=False,
         )
-        return [row[given : len(target) + 1].clone() for row, (_, target) in zip(hidden, pairs, strict=True)]
+        return [row[n : len(target) + 1].clone() for row, n, (_, target) in zip(hidden, given, pairs, strict=True)]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """Targets of one source count alike, so that they stay side by side."""
         longest: dict[Sequence[int], int] = {}
         for source, target in pairs:
             longest[source] = max(longest.get(source, 0), len(target) + 1)
-        return batches_of_pairs([(len(source), longest[source]) for source, _ in pairs], token_budget)
+        return batches_of_pairs([(max(1, len(source)), longest[source]) for source, _ in pairs], token_budget)
 
     def dummy_inputs(self) -> dict[str, Any]:
         """One encoded token and the decoder's start."""

@@ -1,17 +1,19 @@
 """Log-probabilities of given tokens, of every kind of model, against one unpadded pair at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import Gemma2Config, Gemma2ForCausalLM
 
+from models import model
 from models.causal import CausalLM
-from models.model import ConditionalLM, token_log_probabilities
+from models.model import ConditionalLM, Vocabulary, token_log_probabilities
 from models.seq2seq import Seq2SeqLM
-from models.tiny import TinyGPT2, TinyT5
+from models.tiny import TinyGPT2, TinyT5, initialise_model
 from models.windows import Pair
 from tests.toy_models import refuse_large_batches, toy_bart
 
@@ -40,14 +42,14 @@ def lm(request: pytest.FixtureRequest) -> ConditionalLM:
 @pytest.fixture(scope="module")
 def pairs(lm: ConditionalLM) -> list[Pair]:
     rng = np.random.default_rng(0)
-    first = 1 if isinstance(lm, Seq2SeqLM) else 0  # only a causal model starts without a source
-    lengths = rng.integers([first, 0], 30, size=(25, 2))
+    lengths = rng.integers(0, 30, size=(25, 2))
     made: list[Pair] = [(rng.integers(3, 250, a).tolist(), rng.integers(3, 250, b).tolist()) for a, b in lengths]
     return [
         *made,
         *((made[0][0], word) for word in WORDS),
         ([9], [5, 6]),
         ([7, 8], []),
+        ([], [6, 5]),
     ]  # a source with several targets
 
 
@@ -58,7 +60,7 @@ def one_at_a_time(lm: ConditionalLM, source: list[int], target: list[int]) -> np
             source = source or [1]
             logits = lm.model.eval()(input_ids=torch.tensor([[*source, *target]])).logits[0, len(source) - 1 :]
         else:
-            start = lm.model.config.decoder_start_token_id
+            start, source = lm.model.config.decoder_start_token_id, source or [lm.model.config.pad_token_id]
             given = torch.tensor([[start, *target]])
             logits = lm.model.eval()(input_ids=torch.tensor([source]), decoder_input_ids=given).logits[0]
     return logits.log_softmax(-1)[range(len(target)), target].numpy()
@@ -98,14 +100,58 @@ def test_order_and_padding_side_do_not_matter(lm: ConditionalLM, pairs: list[Pai
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-def test_logits_stay_within_their_budget_and_none_is_computed_twice(
+def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collects the number of logits that are held at a time."""
+    seen: list[int] = []
+    multiply = Vocabulary.multiply
+
+    def recorded(self: Vocabulary, states: torch.Tensor) -> Iterator[torch.Tensor]:
+        for logits in multiply(self, states):
+            seen.append(logits.numel())
+            yield logits
+
+    monkeypatch.setattr(Vocabulary, "multiply", recorded)
+    return seen
+
+
+def test_logits_stay_within_their_block_and_none_is_computed_twice(
     lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = record(lm, monkeypatch, lambda _, output: output.logits.numel())
+    sizes = record_logits(monkeypatch)
+    monkeypatch.setattr(model, "BLOCK", 700)
     vocabulary = lm.model.config.vocab_size
     lm.log_probabilities([([i], [5, 6, 7]) for i in range(20, 40)], given=1, logit_budget=7 * vocabulary)
-    assert max(sizes) == 7 * vocabulary
+    assert 350 < max(sizes) <= 700
     assert sum(sizes) == 20 * 2 * vocabulary
+
+
+def test_only_scored_positions_meet_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair says how many of its tokens are given; pairs that are read once may differ in it."""
+    targets, given = [[5, 6, 7, 8, 9], [4, 5, 6], [5, 6, 7, 8, 10]], [3, 0, 4]
+    whole = lm.log_probabilities([([20], target) for target in targets])
+    sizes = record_logits(monkeypatch)
+    found = lm.log_probabilities([([20], target) for target in targets], given=given)
+    assert sum(sizes) == (2 + 3) * lm.model.config.vocab_size
+    for row, full, n in zip(found, whole, given, strict=True):
+        np.testing.assert_allclose(row, full[n:], atol=1e-5)
+
+
+@pytest.mark.parametrize("cap", [None, 0.5])
+def test_a_model_that_caps_its_logits(cap: float | None) -> None:
+    """Its logits are not a plain product; without a cap they are."""
+    sizes: Any = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8}
+    config = Gemma2Config(
+        vocab_size=300,
+        hidden_size=16,
+        intermediate_size=32,
+        final_logit_softcapping=cap,
+        initializer_range=0.5,
+        **sizes,
+    )
+    capped = CausalLM(initialise_model(Gemma2ForCausalLM, config, seed=0).eval(), build("gpt2").tokenizer)
+    assert (capped.vocabulary().project is None) == (cap is None)
+    found = capped.log_probabilities([([5, 6], [7, 8, 9])])[0]
+    np.testing.assert_allclose(found, one_at_a_time(capped, [5, 6], [7, 8, 9]), atol=1e-5)
 
 
 @pytest.mark.parametrize("token_budget", [60, 200])
@@ -116,7 +162,7 @@ def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.Monk
 
     def count(inputs: dict[str, Any], _: Any) -> int:
         if "attention_mask" not in inputs:
-            return 0  # the output layer reads states
+            return 0  # the output layer reads two states
         each, read = inputs["attention_mask"].shape
         return each * (read + (inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 0))
 
@@ -128,9 +174,10 @@ def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.Monk
 def test_many_small_batches_share_a_product_with_the_vocabulary(
     lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    products = record(lm, monkeypatch, lambda _, output: output.logits.numel() > 0)
+    products = record_logits(monkeypatch)
+    passes = record(lm, monkeypatch, lambda inputs, output: len(output.logits))
     lm.log_probabilities([([i], [5]) for i in range(20, 40)], token_budget=4)
-    assert (sum(products), len(products) > 5) == (1, True)
+    assert (len(products), len(passes) > 5) == (1, True)
 
 
 def test_targets_that_differ_at_their_end_are_read_once(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,14 +204,14 @@ def test_what_does_not_fit_into_memory_is_halved(
     lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = lm.log_probabilities(pairs)
-    project = type(lm).project
+    multiply = Vocabulary.multiply
 
-    def crowded(self: ConditionalLM, states: torch.Tensor) -> torch.Tensor:
+    def crowded(self: Vocabulary, states: torch.Tensor) -> Iterator[torch.Tensor]:
         if len(states) > 9:
             raise torch.OutOfMemoryError
-        return project(self, states)
+        return multiply(self, states)
 
-    monkeypatch.setattr(type(lm), "project", crowded)
+    monkeypatch.setattr(Vocabulary, "multiply", crowded)
     read = lm.model.get_encoder() if isinstance(lm, Seq2SeqLM) else lm.model
     monkeypatch.setattr(read, "forward", refuse_large_batches(read.forward, rows=3))
     for a, b in zip(lm.log_probabilities(pairs), expected, strict=True):
@@ -209,8 +256,9 @@ def test_without_a_start_token_a_context_is_needed() -> None:
     assert len(silent.log_probabilities([([4], [5])])[0]) == 1
 
 
-def test_several_tokens_of_one_state_by_hand() -> None:
+def test_several_tokens_of_one_state_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     states = torch.tensor([[0.0, 0.0], [np.log(3.0), 0.0]])
-    for most in (1, 2):
-        found = token_log_probabilities(lambda each: each, states, [0, 0, 1, 1], rows=[0, 1, 1, 0], most=most)
+    for width in (1, 2):
+        monkeypatch.setattr(model, "BLOCK", 2 * width)
+        found = token_log_probabilities(Vocabulary(torch.eye(2)), states, [0, 0, 1, 1], rows=[0, 1, 1, 0])
         np.testing.assert_allclose(found.exp(), [0.5, 0.75, 0.25, 0.5], rtol=1e-6)
