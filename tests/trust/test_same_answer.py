@@ -36,18 +36,18 @@ def takes(name: str, example: Example) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_batches_padding_order_and_company_change_no_score(name: str, toys) -> None:
+def test_batches_padding_order_and_company_change_no_score(name: str, make_toy) -> None:
     rng = random.Random(name)
     drawn = [draw_example(str(i), rng) for i in range(7)]
     examples = [*drawn, *(example for example in LACKING if takes(name, example))]
-    metric = toys[name](4096, "right")
+    metric = make_toy(name)
     first = metric.score(examples)
     assert metric.signature == first.signature
     assert all(np.isfinite(values[: len(drawn)]).all() for values in first.values.values())
     assert any(len(set(values[: len(drawn)].round(6))) > 2 for values in first.values.values())  # the texts matter
     place = {example.id: i for i, example in enumerate(examples)}
     for budget, side in [(1, "right"), (90, "left"), (4096, "left")]:
-        metric = toys[name](budget, side)
+        metric = make_toy(name, budget, side)
         several = [rng.sample(examples, len(examples)), rng.sample(drawn, 3), *([one] for one in drawn[:2])]
         for chosen in several:
             found = metric.score(chosen)
@@ -60,11 +60,11 @@ def test_batches_padding_order_and_company_change_no_score(name: str, toys) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_id_a_system_or_a_rating_changes_no_score(name: str, toys) -> None:
+def test_an_id_a_system_or_a_rating_changes_no_score(name: str, make_toy) -> None:
     rng = random.Random(name)
     drawn = [draw_example(str(i), rng) for i in range(3)]
     renamed = [replace(e, id=f"x{e.id}", system="s", group="g", ratings={"a": 1.0}) for e in drawn]
-    plain, other = (toys[name](4096, "right").score(examples) for examples in (drawn, renamed))
+    plain, other = (make_toy(name).score(examples) for examples in (drawn, renamed))
     assert plain.signature == other.signature
     for aspect, values in plain.values.items():
         np.testing.assert_array_equal(values, other.values[aspect])  # made and scored again: the same bits
