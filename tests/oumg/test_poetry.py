@@ -1,6 +1,5 @@
 """The choice of G2: exact ranks, renormalised; forced marks stay; what is not possible is refused."""
 
-
 import pytest
 import torch
 from transformers import TopKLogitsWarper
