@@ -1,13 +1,20 @@
 """The tiny models of `make models`, smaller still."""
 
 import os
+import signal
+import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from experiments.run import main
+from tests.experiments.conftest import RUN
 from tests.experiments.steering.conftest import guide, lm
 
 __all__ = ["guide", "lm"]  # fixtures of guided decoding
@@ -28,3 +35,30 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
         assert main(["+exp=models", f"outputs={folder}", *SMALL.split()]) == 0
     return folder / "tiny"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextmanager
+def serve_demo(folder: Path, *settings: str, end: signal.Signals = signal.SIGINT, **more: str) -> Iterator[str]:
+    """The address of the page of `+exp=demo`, with more variables; the signal ends the command without a complaint."""
+    port = free_port()
+    command, address = [sys.executable, str(RUN), "+exp=demo", f"demo.port={port}"], f"http://127.0.0.1:{port}"
+    with (folder / "log").open("w") as log:
+        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+        running = subprocess.Popen(
+            [*command, *settings], cwd=folder, env={**os.environ, **more}, stdout=log, stderr=subprocess.STDOUT
+        )
+        signal.signal(signal.SIGINT, heeded)
+    until = time.monotonic() + 300
+    while f"the page is at {address}" not in (folder / "log").read_text() and time.monotonic() < until:
+        assert running.poll() is None, (folder / "log").read_text()
+        time.sleep(0.2)
+    yield address
+    running.send_signal(end)
+    assert running.wait(60) == 0, (folder / "log").read_text()
+    assert "Traceback" not in (folder / "log").read_text()
