@@ -233,11 +233,6 @@ def test_files_without_common_inputs_are_reported_once() -> None:
         pair_texts(few, few, few, WHOLE)
 
 
-def test_wrong_terms_are_refused() -> None:
-    with pytest.raises(ValueError, match="test_fraction must be less than 1, but is 1"):
-        PairSettings("words", test_fraction=1)
-
-
 BUILD = partial(new_bilstm, tokens="words", embedding_dim=16, hidden_dim=16, dropout=0.1)
 TRAINING = TrainingSettings(epochs=6, learning_rate=1e-2, token_budget=1024)
 Compare = Callable[..., tuple[JudgedPairs, RelativeScores]]
