@@ -48,8 +48,8 @@ def texts(prefix: str, by_input: dict[str, list[str]]) -> list[Example]:
 def between(*by_input: dict[str, list[str]], settings: PairSettings = WHOLE, **more: Any) -> Comparison:
     """The pairs of human texts and the outputs of two systems, by input."""
     names = ("human", "g1", "g2")
-    sets = [TextSet.of(name, texts(name, of)) for name, of in zip(names, by_input, strict=True)]
-    return pair_texts(*sets, settings, **more)
+    human, first, second = (TextSet.of(name, texts(name, of)) for name, of in zip(names, by_input, strict=True))
+    return pair_texts(human, first, second, settings, **more)
 
 
 def pairs_of(comparison: Comparison) -> tuple[OutputPair, ...]:
@@ -179,7 +179,8 @@ def test_the_source_is_read_before_the_text_and_never_cut() -> None:
     first = [Example(n, text="red sea and stone and more") for n in source]  # it need not say it again
 
     def paired(*of: list[Example]) -> Comparison:
-        return pair_texts(*(TextSet.of(name, each) for name, each in zip("hab", of, strict=True)), with_source)
+        h, a, b = (TextSet.of(name, each) for name, each in zip("hab", of, strict=True))
+        return pair_texts(h, a, b, with_source)
 
     with_source = replace(MATCHED, source=True)
     found = paired(human, first, first)
