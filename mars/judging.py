@@ -18,7 +18,6 @@ from models.causal import CausalLM
 from models.model import Vocabulary, token_log_probabilities
 
 
-
 def perplexity(log_probabilities: Sequence[float]) -> float:
     """exp of the mean negative log-probability; lower is more fluent.
 

@@ -1,12 +1,14 @@
 """Small random models that the tests of several rooms share, and models that run out of memory."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
+from pytorch_lightning import Trainer
 from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, BertForSequenceClassification
 
 from baselines.bleurt import Bleurt
@@ -18,7 +20,17 @@ from models.seq2seq import Seq2SeqLM
 from models.tiny import TinyGPT2, TinyT5, initialise_model
 
 TEXTS = ["the cat sat on the mat.", "hello there, how are you?", "it rains and rains."]
+QUIET = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
 PIECES = ["the", "cat", "sat", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"), "."]
+
+
+def randomise(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> None:
+    """Random weights far from 0, so that mistakes show."""
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(seed)
+        for parameter in module.parameters():
+            parameter.normal_(std=scale)
+        module.eval()
 
 
 def toy_gpt(seed: int = 0, texts: Sequence[str] = TEXTS, side: str = "right") -> CausalLM:

@@ -16,10 +16,11 @@ def scores(**changes: Any) -> Scores:
 
 
 def test_counts():
-    made = scores(
-        values={"a": [1.0, NAN, 3.0], "b": [NAN, NAN, 1.0]}, reasons=("b: x", "y", None), dropped_tokens=[0, 5, 1]
-    )
+    values = {"a": [1.0, NAN, 3.0], "b": [NAN, NAN, 1.0]}
+    made = scores(values=values, reasons=("b: x", "y", None), dropped_tokens=[0, 5, 1])
     assert (len(made), made.unscored, made.truncated) == (3, 2, 2)
+    none = Scores({"a": np.zeros(0)}, "s")
+    assert (len(none), none.unscored, none.truncated) == (0, 0, 0)
 
 
 def test_values_become_float_arrays_and_the_rest_defaults_to_nothing():
@@ -28,11 +29,6 @@ def test_values_become_float_arrays_and_the_rest_defaults_to_nothing():
     assert made.reasons == (None, None)
     assert made.dropped_tokens == (0, 0)
     assert made.explanations == ()
-
-
-def test_no_examples_no_scores():
-    made = Scores({"a": np.zeros(0)}, "s")
-    assert (len(made), made.unscored, made.truncated) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(

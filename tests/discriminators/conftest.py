@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytorch_lightning import Trainer
 
 from discriminators.discriminator import new_bert, new_bilstm
 from discriminators.guides import new_causal_guide
@@ -49,9 +48,3 @@ def builds(toy_encoder: Path) -> dict[str, Callable[..., Any]]:
         "bert": partial(new_bert, encoder=str(toy_encoder)),
         "guide": partial(new_causal_guide, tokenizer=tokenizer, embedding_dim=16, hidden_dim=16, dropout=0.1),
     }
-
-
-@pytest.fixture(scope="session")
-def make_trainer() -> Callable[..., Trainer]:
-    """A quiet trainer on one CPU process."""
-    return partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)

@@ -1,20 +1,16 @@
 """Guides: the exact one beside a plain recomputation of every text, and that the causal one learns and steers."""
 
 import random
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
-from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
-    BertConfig,
-    BertModel,
-    BertTokenizer,
     GPT2Config,
     GPT2LMHeadModel,
     LogitsProcessorList,
@@ -32,7 +28,6 @@ from discriminators.guides import (
     TokenMismatchError,
     map_tokens,
     mask_prefix_ends,
-    new_causal_guide,
 )
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText, prefix_texts
@@ -44,22 +39,7 @@ from oumg.guidance import Guidance
 from oumg.poetry import generate_poems
 from oumg.songnet import SongNetPlan, character_tokenizer
 from oumg.unknown import count_unknown_tokens
-
-QUIET = partial(pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
-WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"]
-BUILD = partial(new_causal_guide, embedding_dim=16, hidden_dim=16, dropout=0.1, max_length=64)
-
-
-def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:
-    """Words in random order; those of class 1 say `yes` somewhere and those of class 0 `no`, in pairs of one group."""
-    generator = random.Random(seed)
-    texts = []
-    for i in range(count):
-        for label in (1, 0):
-            words = generator.choices(WORDS, k=generator.randint(3, 9))
-            words.insert(generator.randint(1, 3), "yes" if label else "no")
-            texts.append(LabelledText((" ".join(words),), label, f"g{i}"))
-    return texts
+from tests.toy_models import QUIET, randomise
 
 
 def test_prefixes_end_at_the_second_token_and_later() -> None:
@@ -80,18 +60,27 @@ def test_a_batch_has_the_logits_of_its_prefixes_at_their_places() -> None:
     assert training.labels.tolist() == [1] * 4 + [0] * 4 + [1] * 4
 
 
+def toy_texts(count: int = 60, seed: int = 0) -> list[LabelledText]:
+    """Words in random order; those of class 1 say `yes` somewhere and those of class 0 `no`, in pairs of one group."""
+    generator, texts = random.Random(seed), []
+    for i, label in ((i, label) for i in range(count) for label in (1, 0)):
+        words = generator.choices(
+            ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree"], k=generator.randint(3, 9)
+        )
+        words.insert(generator.randint(1, 3), "yes" if label else "no")
+        texts.append(LabelledText((" ".join(words),), label, f"g{i}"))
+    return texts
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[CausalGuide, Path]:
-    texts = toy_texts()
-    tokenizer = train_tokenizer([" ".join([*WORDS, "yes", "no"])] * 3, 300, sentinels=())
+def trained(builds: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[CausalGuide, Path]:
     folder = tmp_path_factory.mktemp("guide")
     settings = TrainingSettings(epochs=15, learning_rate=1e-2, token_budget=128, held_out=0.2)
-    return train_classifier(partial(BUILD, tokenizer=tokenizer), texts, folder, QUIET, settings), folder
+    return train_classifier(builds["guide"], toy_texts(), folder, QUIET, settings), folder
 
 
 def test_it_learns(trained: tuple[CausalGuide, Path]) -> None:
-    guide, _ = trained
-    texts = toy_texts(50, seed=1)
+    guide, texts = trained[0], toy_texts(50, seed=1)
     right = (guide.logits([t.segments[0] for t in texts]) > 0) == [t.label == 1 for t in texts]
     assert right.mean() > 0.95
     assert guide.logits(["", "yes"])[0] == 0
@@ -101,15 +90,8 @@ def test_it_steers_a_generator(trained: tuple[CausalGuide, Path]) -> None:
     guide, _ = trained
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        config = GPT2Config(
-            vocab_size=len(guide.tokenizer),
-            n_positions=32,
-            n_embd=16,
-            n_layer=1,
-            n_head=2,
-            pad_token_id=0,
-            eos_token_id=1,
-        )
+        shape: dict[str, Any] = {"n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
+        config = GPT2Config(vocab_size=len(guide.tokenizer), **shape, pad_token_id=0, eos_token_id=1)
         lm: Any = GPT2LMHeadModel(config).eval()
         prompts = torch.full((64, 1), 1)
 
@@ -138,10 +120,8 @@ def test_a_folder_holds_the_guide(trained: tuple[CausalGuide, Path]) -> None:
 
 
 def test_batches_change_no_logit(trained: tuple[CausalGuide, Path]) -> None:
-    guide, _ = trained
-    texts = [text.segments[0] for text in toy_texts(10)]
-    apart = [guide.logits([text])[0] for text in texts]
-    assert guide.logits(texts).tolist() == pytest.approx(apart, abs=1e-5)
+    guide, few = trained[0], [text.segments[0] for text in toy_texts(10)]
+    assert guide.logits(few).tolist() == pytest.approx([guide.logits([text])[0] for text in few], abs=1e-5)
 
 
 def test_text_that_spells_a_special_token_is_text(trained: tuple[CausalGuide, Path]) -> None:
@@ -158,35 +138,32 @@ def test_tokens_without_training_text_are_unknown(trained: tuple[CausalGuide, Pa
     assert guide.network.known[1]  # the end of a text is learned
 
 
-def test_faults_are_named(tmp_path: Path, trained: tuple[CausalGuide, Path]) -> None:
-    build = partial(BUILD, tokenizer=trained[0].tokenizer)
+def test_faults_are_named(tmp_path: Path, builds: dict[str, Any]) -> None:
     with pytest.raises(FileNotFoundError, match=r"a folder with guide.json, but .* has none"):
         CausalGuide.from_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="both classes must be among"):
-        train_classifier(build, [LabelledText(("a b",), 1, str(i)) for i in range(9)], tmp_path, QUIET)
     empty = [LabelledText(("",), i % 2, f"g{i // 2}") for i in range(8)]
     with pytest.raises(ValueError, match=r"a text of enough tokens \(2 for a guide\) on each side"):
-        train_classifier(build, empty, tmp_path / "empty", QUIET)
+        train_classifier(builds["guide"], empty, tmp_path / "empty", QUIET)
     assert not (tmp_path / "empty").exists()  # free for texts that are in order
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("guide.json", b"{", "Expecting"),
+        ("guide.json", "{", "Expecting"),
         (
             "guide.json",
-            b'{"vocabulary_size": 9, "embedding_dim": 9, "hidden_dim": 0, "dropout": 0.0}',
+            '{"vocabulary_size": 9, "embedding_dim": 9, "hidden_dim": 0, "dropout": 0.0}',
             "hidden_dim must",
         ),
-        ("model.safetensors", b"x", "SafetensorError"),
+        ("model.safetensors", "x", "SafetensorError"),
     ],
 )
 def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
-    tmp_path: Path, trained: tuple[CausalGuide, Path], name: str, content: bytes, message: str
+    tmp_path: Path, trained: tuple[CausalGuide, Path], name: str, content: str, message: str
 ) -> None:
     trained[0].save_pretrained(tmp_path)
-    (tmp_path / name).write_bytes(content)
+    (tmp_path / name).write_text(content)
     with pytest.raises(InputFaults, match=f"{name}:0: .*{message}"):
         CausalGuide.from_pretrained(tmp_path)
 
@@ -194,22 +171,13 @@ def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
 POEMS = ["春花秋月何时了，往事知多少。", "小楼昨夜又东风，故国不堪回首月明中。"]
 
 
-def randomise(discriminator: Discriminator) -> Discriminator:
-    """Random weights far from 0, so that mistakes show."""
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(0)
-        for parameter in discriminator.network.parameters():
-            parameter.normal_()
-        discriminator.network.eval()
-    return discriminator
-
-
 @pytest.fixture(scope="module")
 def judge() -> Discriminator:
     """It does not know 楼."""
-    return randomise(
-        new_bilstm([(p.replace("楼", ""),) for p in POEMS], "characters", min_count=1, embedding_dim=8, hidden_dim=6)
-    )
+    known = [(poem.replace("楼", ""),) for poem in POEMS]
+    made = new_bilstm(known, "characters", min_count=1, embedding_dim=8, hidden_dim=6)
+    randomise(made.network)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -224,14 +192,20 @@ def encoded(text: str) -> list[int]:
     return TOKENIZER(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
 
 
+def check_logits(found: torch.Tensor, judge: Discriminator, texts: Sequence[str]) -> None:
+    """Those of the judge, and 0 where it reads nothing."""
+    plain = [judge.logits([(text,)])[0][0] if text else 0.0 for text in texts]
+    torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+
+
 def test_candidates_equal_a_plain_recomputation(judge: Discriminator, guide: BiLSTMGuide) -> None:
     prefixes = [POEMS[0][:7], POEMS[1][:7]]
     state = guide.start(2)
     for t in range(7):
         chosen = torch.tensor([encoded("春花秋楼。")] * 2)
-        found = guide.candidates(state, chosen)
-        plain, _ = judge.logits([(prefix[:t] + c,) for prefix in prefixes for c in "春花秋楼。"])
-        torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+        check_logits(
+            guide.candidates(state, chosen), judge, [prefix[:t] + c for prefix in prefixes for c in "春花秋楼。"]
+        )
         state = guide.advance(state, torch.tensor([encoded(prefix[t])[0] for prefix in prefixes]))
     assert count_unknown_tokens(judge, prefixes) == 1  # 楼
 
@@ -247,8 +221,7 @@ def test_rows_of_unlike_length(judge: Discriminator, guide: BiLSTMGuide) -> None
     assert state.lengths.tolist() == [3, 3, 5]
     candidates = "了往事"
     found = guide.candidates(state, torch.tensor([encoded(candidates)] * 3))
-    plain, _ = judge.logits([(text + c,) for text in texts for c in candidates])
-    torch.testing.assert_close(found.flatten(), torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5)
+    check_logits(found, judge, [text + c for text in texts for c in candidates])
     turned = guide.candidates(state.select(torch.tensor([2, 0])), torch.tensor([encoded(candidates)] * 2))
     torch.testing.assert_close(turned, found[[2, 0]], atol=1e-6, rtol=1e-6)
 
@@ -260,10 +233,7 @@ def test_special_tokens_say_nothing(judge: Discriminator, guide: BiLSTMGuide) ->
     assert alone[0, :2].tolist() == [0, 0]
     state = guide.advance(guide.start(1), torch.tensor(encoded("春")))
     state = guide.advance(state, torch.tensor([end]))
-    plain, _ = judge.logits([("春",), ("春",), ("春花",)])
-    torch.testing.assert_close(
-        guide.candidates(state, chosen)[0], torch.tensor(plain, dtype=torch.float32), atol=1e-5, rtol=1e-5
-    )
+    check_logits(guide.candidates(state, chosen), judge, ["春", "春", "春花"])
 
 
 def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> None:
@@ -272,7 +242,8 @@ def test_it_reads_the_tokens_of_its_generator_or_none(judge: Discriminator) -> N
         TokenMismatchError, match=r"vocabulary has \d+ characters and the generator's \d+ tokens, such as .*bridge=True"
     ):
         map_tokens(judge.tokens, words)  # pyright: ignore[reportArgumentType]
-    own = randomise(new_token_bilstm([], words, embedding_dim=8, hidden_dim=6))
+    own = new_token_bilstm([], words, embedding_dim=8, hidden_dim=6)
+    randomise(own.network)
     found = map_tokens(own.tokens, words)  # pyright: ignore[reportArgumentType]
     assert found[:4].tolist() == [-1, -1, -1, 6]  # behind the three special tokens of the guide
     assert found[-1] == -1
@@ -291,9 +262,8 @@ def test_tokens_that_training_does_not_show_say_nothing_and_are_counted(tmp_path
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokens, unk_token="<unk>")
     texts = [LabelledText((("a !", "a a")[i % 2],), i % 2, f"g{i}") for i in range(40)]
     build = partial(new_token_bilstm, tokenizer=tokenizer, embedding_dim=4, hidden_dim=4)
-    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
     settings = TrainingSettings(epochs=2, learning_rate=1e-2, held_out=0.2)
-    train_classifier(build, texts, tmp_path, trainer, settings)
+    train_classifier(build, texts, tmp_path, QUIET, settings)
     judge = Discriminator.from_pretrained(tmp_path)
     known = judge.network.embedding.weight.any(dim=1)  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
     assert known[3:].tolist() == [True, True, False, False, False]
@@ -325,8 +295,7 @@ def test_it_learns_from_prefixes_and_guides_from_its_folder(tmp_path: Path) -> N
     ]
     data = prefix_texts(texts, lambda s: words(s)["input_ids"], partial(decode_tokens, words), most=3)  # pyright: ignore[reportArgumentType]
     build = partial(new_token_bilstm, tokenizer=words, embedding_dim=8, hidden_dim=8, dropout=0.0)
-    trainer = partial(Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False)
-    train_classifier(build, data, tmp_path, trainer, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
+    train_classifier(build, data, tmp_path, QUIET, TrainingSettings(epochs=30, learning_rate=2e-2, held_out=0.3))
     judge = Discriminator.from_pretrained(tmp_path)
     guided = Guidance(judge, words, 4.0, k=2, reads="text")
     yes, no = words(" yes no", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportGeneralTypeIssues]
@@ -347,17 +316,11 @@ def test_the_bridge_judges_text(judge: Discriminator) -> None:
     month, end = words("月", add_special_tokens=False)["input_ids"], words.eos_token_id
     assert len(month) == 1
     found = over.candidates(state, torch.tensor([[month[0], end], [month[0], end]]))
-    plain, _ = judge.logits([("春花楼月",), ("春花楼",), ("月",)])
-    torch.testing.assert_close(found.flatten(), torch.tensor([*plain, 0.0], dtype=torch.float32), atol=1e-5, rtol=1e-5)
+    check_logits(found, judge, ["春花楼月", "春花楼", "月", ""])
 
 
-def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(tmp_path: Path) -> None:
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "sat"]
-    (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    BertTokenizer(str(tmp_path / "vocab.txt"), model_max_length=16).save_pretrained(tmp_path)
-    shape: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    BertModel(BertConfig(vocab_size=len(tokens), max_position_embeddings=16, **shape)).save_pretrained(tmp_path)
-    judge = new_bert(encoder=str(tmp_path))
+def test_the_bridge_gives_0_to_what_the_judge_reads_nothing_of(saved_bert: Callable[..., Path]) -> None:
+    judge = new_bert(encoder=str(saved_bert(["cat", "sat"], dimension=8, layers=1, max_length=16)))
     words = train_tokenizer(["the cat sat"], 300, sentinels=())
     over = TextBridge(judge, words)
     half, cat = (words(text, add_special_tokens=False)["input_ids"][0] for text in ("月", "cat"))  # pyright: ignore[reportGeneralTypeIssues]

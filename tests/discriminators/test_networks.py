@@ -21,33 +21,28 @@ from discriminators.networks import (
 )
 from discriminators.vocabulary import EncoderTokens
 from models.encoders import load_encoder, mean_pool
+from tests.toy_models import randomise
 
 
 def masked(lengths: list[int], time: int) -> torch.Tensor:
     return torch.arange(time)[None, :] < torch.tensor(lengths)[:, None]
 
 
-def test_pooling_with_w_zero_is_the_mean_over_real_tokens():
-    hidden = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]]])
-    pooled, weights = attention_pool(hidden, masked([2], 3), torch.zeros(2))
-    torch.testing.assert_close(pooled, torch.tensor([[2.0, 4.0]]))
-    torch.testing.assert_close(weights, torch.tensor([[0.5, 0.5, 0.0]]))
+H = math.atanh(0.5)  # energies w^T tanh h = ln 3 * (1, 0), so the weights are 3/4 and 1/4
 
 
-def test_pooling_of_one_token_gives_it_the_weight_one():
-    hidden = torch.randn(1, 4, 3)
-    pooled, weights = attention_pool(hidden, masked([1], 4), torch.randn(3))
-    assert weights.tolist() == [[1.0, 0.0, 0.0, 0.0]]
-    torch.testing.assert_close(pooled, hidden[:, 0])
-
-
-def test_pooling_by_hand():
-    # energies w^T tanh h = ln 3 * (1, 0), so the weights are 3/4 and 1/4
-    h = math.atanh(0.5)
-    hidden = torch.tensor([[[h], [0.0]]])
-    pooled, weights = attention_pool(hidden, masked([2], 2), torch.tensor([2 * math.log(3.0)]))
-    torch.testing.assert_close(weights, torch.tensor([[0.75, 0.25]]))
-    torch.testing.assert_close(pooled, torch.tensor([[0.75 * h]]))
+@pytest.mark.parametrize(
+    ("hidden", "length", "w", "pooled", "weights"),
+    [
+        ([[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]], 2, [0.0, 0.0], [2.0, 4.0], [0.5, 0.5, 0.0]),
+        ([[1.0, -2.0], [3.0, 6.0], [5.0, 0.5]], 1, [0.3, -2.0], [1.0, -2.0], [1.0, 0.0, 0.0]),
+        ([[H], [0.0]], 2, [2 * math.log(3.0)], [0.75 * H], [0.75, 0.25]),
+    ],
+    ids=["w of 0 is the mean over real tokens", "one token has the weight 1", "by hand"],
+)
+def test_pooling(hidden: list[list[float]], length: int, w: list[float], pooled: list[float], weights: list[float]):
+    found = attention_pool(torch.tensor([hidden]), masked([length], len(hidden)), torch.tensor(w))
+    torch.testing.assert_close(found, (torch.tensor([pooled]), torch.tensor([weights])))
 
 
 @given(st.integers(1, 5), st.integers(0, 4), st.sampled_from([0.0, 1e4, float("inf"), float("nan")]))
@@ -165,14 +160,9 @@ def test_offline_encoder_knows_which_sentences_are_alike():
 
 
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
-    """Random weights far from 0, so that mistakes show."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = CausalLSTM(vocabulary, 8, 6).eval()
-        with torch.no_grad():
-            for parameter in network.parameters():
-                parameter.normal_()
-            network.w.mul_(w)
+    network = CausalLSTM(vocabulary, 8, 6)
+    randomise(network)
+    network.w.data.mul_(w)
     return network
 
 
@@ -205,20 +195,13 @@ def test_the_running_form_equals_full_pooling_at_every_position(w: float) -> Non
 def test_candidates_equal_advancing_with_each() -> None:
     network, tokens = toy_lstm(), ids(3, 5)
     state = read(network, tokens)
-    chosen = ids(3, 7)
+    chosen, kept = ids(3, 7), [value.clone() for value in state]
     found = network.candidates(state, chosen)
+    assert all(torch.equal(a, b) for a, b in zip(state, kept, strict=True))  # no state changes
     for i in range(7):
         longer = torch.cat([tokens, chosen[:, i : i + 1]], dim=1)
         plain = network(longer, torch.ones_like(longer, dtype=torch.bool))[:, -1]
         torch.testing.assert_close(found[:, i], plain, atol=1e-5, rtol=1e-5)
-
-
-def test_candidates_change_no_state() -> None:
-    network = toy_lstm()
-    state = read(network, ids(3, 5))
-    kept = [value.clone() for value in state]
-    network.candidates(state, ids(3, 7))
-    assert all(torch.equal(a, b) for a, b in zip(state, kept, strict=True))
 
 
 def test_a_row_that_does_not_read_stays_as_it_is() -> None:

@@ -40,18 +40,11 @@ def test_a_window_without_tokens_is_no_row():
 
 
 @pytest.mark.parametrize("truncation", ["error", "warn", "window"])
-def test_a_text_without_tokens_has_no_row_or_is_refused(truncation: Truncation):
+def test_a_text_without_tokens_has_no_row_where_it_may_be_skipped(truncation: Truncation):
     texts = [("a", ""), ("", " \n"), (), ("b",)]
     rows, dropped = read(texts, Letters(6), truncation, skip_empty=True)
     assert [(r.text, spelled(r)) for r in rows] == [(0, "<a||"), (3, "<b|")]
     assert dropped.tolist() == [0, 0, 0, 0]
-    with pytest.raises(ValueError, match="needs at least one token, but text 1 has none"):
-        read(texts, Letters(6), truncation)
-
-
-def test_error_names_the_text_and_its_length():
-    with pytest.raises(ValueError, match=r"fit into 6 tokens, but text 1 \('ab'\.\.\.\) has 5 and 2 special ones"):
-        read([("abcd",), ("ab", "cd")], Letters(6), "error")
 
 
 def test_warn_cuts_the_end_and_counts(caplog: pytest.LogCaptureFixture):
@@ -101,30 +94,19 @@ def test_windows_keep_every_token_that_is_not_counted(segments: list[list[int]],
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("texts", "max_length", "truncation", "message"),
     [
-        ([("a",), (" ", "\n")], "at least one token, but text 1"),
-        ([()], "at least one token, but text 0"),
-        (["abc"], "text 0 is a string"),
+        ([("a",), (" ", "\n")], 9, "window", "at least one token, but text 1 has none"),
+        ([()], 9, "window", "at least one token, but text 0"),
+        (["abc"], 9, "window", "text 0 is a string"),
+        ([("a",)], 9, "cut", "truncation must be 'error', 'warn' or 'window', but is 'cut'"),
+        ([("a",)], 2, "error", "max_length must leave room"),
+        ([("abcd",), ("ab", "cd")], 6, "error", r"into 6 tokens, but text 1 \('ab'\.\.\.\) has 5 and 2 special ones"),
     ],
 )
-def test_texts_that_cannot_be_read(texts: list, message: str):
+def test_texts_that_cannot_be_read(texts: list, max_length: int, truncation: Truncation, message: str):
     with pytest.raises(ValueError, match=message):
-        read(texts, Letters(9), "window")
-
-
-def test_unknown_truncation_and_no_room():
-    with pytest.raises(ValueError, match="truncation must be 'error', 'warn' or 'window', but is 'cut'"):
-        read([("a",)], Letters(9), "cut")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="max_length must leave room"):
-        Letters(2)
-
-
-def test_no_texts():
-    rows, dropped = read([], Letters(9), "error")
-    assert rows == []
-    assert dropped.dtype == np.int64
-    assert len(dropped) == 0
+        read(texts, Letters(max_length), truncation)
 
 
 def test_padding():

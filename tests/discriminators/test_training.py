@@ -33,14 +33,30 @@ from discriminators.training import (
     read_rows,
     train_classifier,
 )
+from tests.toy_models import QUIET
 
 KINDS = ["bilstm", "bert"]
 Builds = dict[str, Callable[..., Discriminator]]
 SETTINGS = TrainingSettings(epochs=4, learning_rate=1e-2, token_budget=512, held_out=0.2)
+Learn = Callable[..., Discriminator]
+Curve = Callable[..., list[dict[str, float]]]
 
 
-def weights(discriminator: Discriminator) -> dict[str, torch.Tensor]:
-    return dict(discriminator.network.state_dict())
+@pytest.fixture
+def learn(builds: Builds, toy_texts: list[LabelledText], tmp_path: Path) -> Learn:
+    """Trains a toy, or what `build` makes, on the toy texts unless others are given."""
+
+    def train(build: Any = "bilstm", folder: str = "d", trainer: Callable[..., Trainer] = QUIET, **changes: Any) -> Any:
+        data, made = changes.pop("data", toy_texts), builds[build] if isinstance(build, str) else build
+        return train_classifier(made, data, tmp_path / folder, trainer, **{"settings": SETTINGS, **changes})
+
+    return train
+
+
+@pytest.fixture
+def curve(tmp_path: Path) -> Curve:
+    """The points of a learning curve that a validation made."""
+    return lambda folder="d": [p for p in json.loads((tmp_path / folder / "curve.json").read_text()) if "val/loss" in p]
 
 
 def test_loss_of_zero_logits_is_n_ln_2():
@@ -55,15 +71,18 @@ def test_loss_by_hand():
     assert loss.item() == pytest.approx(math.log(4 / 3) + 0.5 * math.log(2))
 
 
-def test_settings_out_of_range():
-    with pytest.raises(SettingFault, match="epochs must be greater than or equal to 1, but is 0"):
-        TrainingSettings(epochs=0)
-    with pytest.raises(SettingFault, match="warm_up must be less than 1, but is 1"):
-        TrainingSettings(warm_up=1)
-    with pytest.raises(SettingFault, match="held_out must be less than 1, but is 1"):
-        TrainingSettings(held_out=1.5)
-    with pytest.raises(SettingFault, match="keep must be 'auc' or 'loss', but is 'accuracy'"):
-        TrainingSettings(keep="accuracy")  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epochs": 0}, "epochs must be greater than or equal to 1, but is 0"),
+        ({"warm_up": 1}, "warm_up must be less than 1, but is 1"),
+        ({"held_out": 1.5}, "held_out must be less than 1, but is 1"),
+        ({"keep": "accuracy"}, "keep must be 'auc' or 'loss', but is 'accuracy'"),
+    ],
+)
+def test_settings_out_of_range(wrong: dict[str, Any], message: str):
+    with pytest.raises(SettingFault, match=message):
+        TrainingSettings(**wrong)
 
 
 def test_batches_carry_labels_and_weights(builds: Builds, toy_texts: list[LabelledText]):
@@ -106,28 +125,21 @@ def test_the_epochs_between_validations_share_one_pass(parts: int):
     assert len(found) - len(whole) < parts
 
 
-def held_out_points(path: Path) -> list[dict[str, float]]:
-    """The points of a learning curve that a validation made."""
-    return [p for p in json.loads(path.read_text()) if "val/loss" in p]
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_learns(kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path):
+def test_learns(kind: str, learn: Learn, curve: Curve, toy_texts: list[LabelledText], tmp_path: Path):
     logger = CSVLogger(tmp_path, name="log")
-    trained = train_classifier(
-        builds[kind], toy_texts, tmp_path / "d", make_trainer, SETTINGS, loggers=[logger], seed=1
-    )
+    trained = learn(kind, loggers=[logger], seed=1)
     _, held_out = split_by_group(toy_texts, SETTINGS.held_out, seed=1)
     logits, _ = trained.logits([t.segments for t in held_out])
     labels = np.array([t.label for t in held_out])
     assert np.mean((logits > 0) == labels) > 0.9
-    curve = held_out_points(tmp_path / "d" / "curve.json")
-    assert len(curve) == 4  # one validation after each epoch
-    best = kept_point(curve, "auc")
+    points = curve()
+    assert len(points) == 4  # one validation after each epoch
+    best = kept_point(points, "auc")
     loss = np.mean(np.logaddexp(0, np.where(labels == 1, -logits, logits)))
     assert best["val/loss"] == pytest.approx(loss, abs=1e-5)  # the weights kept are those of the highest AUC
     assert best["val/auc"] > 0.95
-    assert best["val/loss"] < curve[0]["val/loss"] < np.log(2)
+    assert best["val/loss"] < points[0]["val/loss"] < np.log(2)
     kept = Discriminator.from_pretrained(tmp_path / "d")
     np.testing.assert_array_equal(kept.logits([t.segments for t in held_out])[0], logits)
     assert not (tmp_path / "d" / "checkpoints").exists()
@@ -144,58 +156,40 @@ class Scaled(MixedPrecision):
         return nullcontext()
 
 
-def test_scaled_gradients_are_clipped_as_they_are_without_a_scale(builds: Builds, toy_texts, make_trainer, tmp_path):
-    settings = replace(SETTINGS, epochs=1, gradient_clip=0.1)
-    found = [
-        train_classifier(partial(builds["bilstm"], dropout=0.0), toy_texts[:80], tmp_path / str(i), trainer, settings)
-        for i, trainer in enumerate((make_trainer, partial(make_trainer, plugins=[Scaled()])))
-    ]
+def test_scaled_gradients_are_clipped_as_they_are_without_a_scale(builds: Builds, toy_texts, learn: Learn):
+    settings = {"settings": replace(SETTINGS, epochs=1, gradient_clip=0.1), "data": toy_texts[:80]}
+    again = partial(learn, partial(builds["bilstm"], dropout=0.0), **settings)
+    found = again("plain"), again("scaled", partial(QUIET, plugins=[Scaled()]))
     for plain, scaled in zip(*(each.network.parameters() for each in found), strict=True):
         torch.testing.assert_close(scaled, plain, atol=1e-4, rtol=0)
 
 
-def test_the_same_texts_in_both_classes_teach_nothing(
-    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path
-):
-    twins = [LabelledText(t.segments, label, t.group) for t in toy_texts[:60] for label in (0, 1)]
-    train_classifier(builds["bilstm"], twins, tmp_path, make_trainer, SETTINGS)
-    curve = held_out_points(tmp_path / "curve.json")
-    assert all(abs(p["val/auc"] - 0.5) < 0.02 for p in curve)  # twins differ by rounding
-    assert [p["val/accuracy"] for p in curve] == [0.5] * 4
+def test_the_same_texts_in_both_classes_teach_nothing(learn: Learn, curve: Curve, toy_texts: list[LabelledText]):
+    learn(data=[LabelledText(t.segments, label, t.group) for t in toy_texts[:60] for label in (0, 1)])
+    assert all(abs(p["val/auc"] - 0.5) < 0.02 for p in curve())  # twins differ by rounding
+    assert [p["val/accuracy"] for p in curve()] == [0.5] * 4
 
 
-def test_labels_at_random_stay_near_chance(builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path):
-    generator = random.Random(3)
-    noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
-    settings = TrainingSettings(epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.5)
-    train_classifier(builds["bilstm"], noise, tmp_path, make_trainer, settings)
-    curve = held_out_points(tmp_path / "curve.json")
-    assert abs(curve[-1]["val/auc"] - 0.5) < 0.15
-
-
-def test_weights_of_the_highest_auc_are_kept(builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path):
-    """Labels at random are learned by heart: the held-out loss is lowest at first, the AUC wanders."""
+def test_weights_of_the_highest_auc_are_kept(learn: Learn, curve: Curve, toy_texts: list[LabelledText]):
+    """Labels at random are learned by heart: the held-out loss is lowest at first, the AUC wanders near chance."""
     generator = random.Random(3)
     noise = [LabelledText(t.segments, generator.randint(0, 1), t.group) for t in toy_texts]
     _, held_out = split_by_group(noise, 0.5, seed=0)
     found: dict[str, float] = {}
     for keep in ("loss", "auc"):
-        settings = TrainingSettings(epochs=6, learning_rate=2e-2, token_budget=512, held_out=0.5, keep=keep)
-        learned = train_classifier(builds["bilstm"], noise, tmp_path / keep, make_trainer, settings)
-        logits, _ = learned.logits([t.segments for t in held_out])
-        points = held_out_points(tmp_path / keep / "curve.json")
+        settings = replace(SETTINGS, epochs=6, learning_rate=2e-2, held_out=0.5, keep=keep)
+        logits, _ = learn(folder=keep, data=noise, settings=settings).logits([t.segments for t in held_out])
         found[keep] = float(roc_auc_score([t.label for t in held_out], logits))
-        assert found[keep] == pytest.approx(kept_point(points, keep)["val/auc"], abs=1e-6)
+        assert found[keep] == pytest.approx(kept_point(curve(keep), keep)["val/auc"], abs=1e-6)
+        assert all(abs(point["val/auc"] - 0.5) < 0.15 for point in curve(keep))
     assert found["auc"] > found["loss"] + 0.01
 
 
 def test_kept_point_by_hand():
     found = [(0.4, 0.7), (0.6, 0.8), (0.5, 0.801), (0.7, 0.802)]
-    points = [
-        {"step": i, "val/loss": loss, "val/order": order_by_auc(auc, loss)} for i, (loss, auc) in enumerate(found, 2)
-    ]
-    curve = [{"step": 1, "train/loss": 0.1}, *points]
-    assert [kept_point(curve, keep)["step"] for keep in ("loss", "auc")] == [2, 4]
+    points = [{"step": 1, "train/loss": 0.1}]
+    points += [{"step": i, "val/loss": a, "val/order": order_by_auc(b, a)} for i, (a, b) in enumerate(found, 2)]
+    assert [kept_point(points, keep)["step"] for keep in ("loss", "auc")] == [2, 4]
 
 
 class Kill(Callback):
@@ -209,63 +203,45 @@ class Kill(Callback):
             raise RuntimeError("killed")
 
 
-def killing(make_trainer: Callable[..., Trainer], epoch: int, callbacks, **arguments) -> Trainer:
-    return make_trainer(callbacks=[*callbacks, Kill(epoch)], **arguments)
+def killing(epoch: int, callbacks, **arguments) -> Trainer:
+    return QUIET(callbacks=[*callbacks, Kill(epoch)], **arguments)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "guide"])
-def test_killed_and_run_again_is_an_unbroken_run(
-    kind: str, builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
-):
-    settings = TrainingSettings(
-        epochs=2, learning_rate=1e-2, token_budget=512, held_out=0.2, validations_per_epoch=2, max_time="00:01:00:00"
-    )
-    train = partial(train_classifier, builds[kind], toy_texts, settings=settings)
-    unbroken = train(tmp_path / "a", make_trainer)
+def test_killed_and_run_again_is_an_unbroken_run(kind: str, learn: Learn, curve: Curve, tmp_path: Path):
+    again = partial(learn, kind, settings=replace(SETTINGS, epochs=2, validations_per_epoch=2, max_time="00:01:00:00"))
+    unbroken = again("a")
     for epoch in (0, 2, 3):
         with pytest.raises(RuntimeError, match="killed"):
-            train(tmp_path / "b", partial(killing, make_trainer, epoch))
+            again("b", partial(killing, epoch))
         torch.rand(5)  # the next run does not start from the same random state
-    resumed = train(tmp_path / "b", make_trainer)
-    for name, tensor in weights(unbroken).items():
-        torch.testing.assert_close(weights(resumed)[name], tensor, rtol=0, atol=1e-7)
+    resumed = again("b").network.state_dict()
+    for name, tensor in unbroken.network.state_dict().items():
+        torch.testing.assert_close(resumed[name], tensor, rtol=0, atol=1e-7)
     curves = [json.loads((tmp_path / f / "curve.json").read_text()) for f in "ab"]
     assert curves[0] == curves[1]
-    assert len(held_out_points(tmp_path / "a" / "curve.json")) == 4
+    assert len(curve("a")) == 4
 
 
-def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(
-    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
-):
-    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
+def test_a_folder_belongs_to_nothing_until_its_texts_are_in_order(learn: Learn, toy_texts: list[LabelledText]):
     with pytest.raises(ValueError, match="both classes must be among"):
-        train_classifier(builds["bilstm"], [t for t in toy_texts if t.label], tmp_path, make_trainer, settings)
-    blank = [replace(t, segments=(" ",)) for t in toy_texts]
+        learn(data=[t for t in toy_texts if t.label])
     with pytest.raises(ValueError, match="needs at least one token"):
-        train_classifier(builds["bilstm"], blank, tmp_path, make_trainer, settings)
-    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)  # the same folder, mended
+        learn(data=[replace(t, segments=(" ",)) for t in toy_texts])
+    learn(settings=replace(SETTINGS, epochs=1))  # the same folder, mended
 
 
-def test_training_does_not_disturb_the_random_state(
-    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
-):
-    settings = TrainingSettings(epochs=1, learning_rate=1e-2, token_budget=512, held_out=0.2)
+def test_training_does_not_disturb_the_random_state(learn: Learn):
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
+    learn(settings=replace(SETTINGS, epochs=1))
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_time_limit_stops_and_keeps_what_was_learned(
-    builds: Builds, toy_texts: list[LabelledText], make_trainer, tmp_path: Path
-):
-    settings = TrainingSettings(
-        epochs=10**4, max_time="00:00:00:02", token_budget=512, held_out=0.2, learning_rate=1e-2
-    )
-    trained = train_classifier(builds["bilstm"], toy_texts, tmp_path, make_trainer, settings)
-    curve = held_out_points(tmp_path / "curve.json")
-    assert 1 <= len(curve) < 1000
+def test_time_limit_stops_and_keeps_what_was_learned(learn: Learn, curve: Curve):
+    trained = learn(settings=replace(SETTINGS, epochs=10**4, max_time="00:00:00:02"))
+    assert 1 <= len(curve()) < 1000
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
 
 
@@ -289,22 +265,19 @@ def test_loss_and_metrics_of_several_labels_by_hand() -> None:
     assert (two["accuracy"], two["auc"]) == (0.5, 1.0)
 
 
-def test_one_classifier_learns_three_labels_and_keeps_their_names(make_trainer, tmp_path: Path):
+def test_one_classifier_learns_three_labels_and_keeps_their_names(learn: Learn, tmp_path: Path):
     build = partial(new_bilstm, tokens="words", min_count=1, embedding_dim=16, hidden_dim=16, labels=LABELS)
-    settings = TrainingSettings(epochs=8, learning_rate=1e-2, token_budget=128, held_out=0.2)
-    trained = train_classifier(build, TEXTS, tmp_path, make_trainer, settings)
-    again = Discriminator.from_pretrained(tmp_path)
+    trained = learn(build, data=TEXTS, settings=replace(SETTINGS, epochs=8, token_budget=128))
+    again = Discriminator.from_pretrained(tmp_path / "d")
     assert again.labels == LABELS
-    logits, _ = again.logits([("the cow a dog",), ("a team",), ("rice the soup",)])
-    assert logits.argmax(axis=1).tolist() == [0, 2, 1]
-    np.testing.assert_allclose(
-        logits, trained.logits([("the cow a dog",), ("a team",), ("rice the soup",)])[0], atol=1e-6
-    )
+    asked = [("the cow a dog",), ("a team",), ("rice the soup",)]
+    assert again.logits(asked)[0].argmax(axis=1).tolist() == [0, 2, 1]
+    np.testing.assert_allclose(again.logits(asked)[0], trained.logits(asked)[0], atol=1e-6)
 
 
-def test_a_label_without_a_logit_is_refused(make_trainer, tmp_path: Path):
+def test_a_label_without_a_logit_is_refused(learn: Learn):
     with pytest.raises(ValueError, match="a classifier of 2 classes learns labels below 2, but a text has 2"):
-        train_classifier(partial(new_bilstm, tokens="words", min_count=1), TEXTS, tmp_path, make_trainer)
+        learn(partial(new_bilstm, tokens="words", min_count=1), data=TEXTS)
 
 
 def refuse_above(discriminator: Discriminator, tokens: int, training: bool) -> Discriminator:
@@ -328,29 +301,18 @@ def test_judging_halves_a_batch(builds: Builds, toy_texts: list[LabelledText]) -
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_training_reads_a_batch_in_parts(
-    builds: Builds,
-    toy_texts: list[LabelledText],
-    make_trainer: Callable[..., Trainer],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_training_reads_a_batch_in_parts(builds: Builds, learn: Learn, caplog: pytest.LogCaptureFixture) -> None:
     def build(texts: Sequence[Segments]) -> Discriminator:
         return refuse_above(builds["bilstm"](texts), 200, training=True)
 
-    trained = train_classifier(build, toy_texts, tmp_path, make_trainer, replace(SETTINGS, epochs=2))
+    trained = learn(build, settings=replace(SETTINGS, epochs=2))
     assert trained.logits([("yes",)])[0] > trained.logits([("no",)])[0]
     assert "out of memory: from now on at most" in caplog.text
     assert "skipped" not in caplog.text
 
 
 def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_parts(
-    builds: Builds,
-    toy_texts: list[LabelledText],
-    make_trainer: Callable[..., Trainer],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    builds: Builds, toy_texts, learn: Learn, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
 
@@ -361,10 +323,10 @@ def test_a_batch_that_runs_out_of_memory_in_the_backward_pass_is_read_again_in_p
             raise torch.OutOfMemoryError("too large")
 
     backward = LightningModule.backward
-    build = partial(builds["bilstm"], dropout=0.0)
-    whole = train_classifier(build, toy_texts, tmp_path / "whole", make_trainer, replace(SETTINGS, epochs=2))
+    again = partial(learn, partial(builds["bilstm"], dropout=0.0), settings=replace(SETTINGS, epochs=2))
+    whole = again("whole")
     monkeypatch.setattr(LightningModule, "backward", fail_once)
-    found = train_classifier(build, toy_texts, tmp_path / "parts", make_trainer, replace(SETTINGS, epochs=2))
+    found = again("parts")
     texts = [text.segments for text in toy_texts[:9]]
     np.testing.assert_allclose(found.logits(texts)[0], whole.logits(texts)[0], atol=1e-3)
     assert "from now on at most" in caplog.text

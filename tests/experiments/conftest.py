@@ -7,9 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -32,18 +31,23 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         yield lambda *arguments: main([*ALLOWED, *arguments])
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a run ended: its exit code, and what it wrote to stderr."""
+class Ended(NamedTuple):
+    """How a run ended: its exit code, and what it wrote."""
 
     returncode: int
     stderr: str
+    stdout: str
 
 
 @pytest.fixture
 def run(run_here: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """`run_here`, with what it wrote to stderr."""
-    return lambda *arguments: Ended(run_here(*arguments), capsys.readouterr().err)
+    """`run_here`, with what it wrote."""
+
+    def run_and_read(*arguments: str) -> Ended:
+        code, printed = run_here(*arguments), capsys.readouterr()
+        return Ended(code, printed.err, printed.out)
+
+    return run_and_read
 
 
 @pytest.fixture
@@ -86,17 +90,6 @@ class PoemRuns:
         """The texts of every stage of written poems."""
         found = sorted((folder / "stages").glob("poems-*/poems.jsonl"))
         return [[poem.text for poem in read_examples(path)] for path in found]
-
-    def check_song_ci(self, run_here: Callable[..., int], data: Path, folder: Path, inputs: int, *command: str) -> None:
-        """Runs a command on a small part of the Song Ci: poems of one tune are one input, and every form is kept."""
-        few = ("data.held_out_fraction=0.95", f"inputs={inputs}", "model.checked=20")
-        where = ("data=songci", f"data.root={data}", f"outputs={folder}", f"run_dir={folder}/run")
-        assert run_here(*command, *few, *where) == 0
-        relative, forms = self.tables(folder / "run")
-        assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
-        assert all(row["form_kept"] == 1.0 for row in forms.values())
-        notes = json.loads((folder / "run/results.json").read_text("utf-8"))["notes"]
-        assert any("were not trained on" in note for note in notes)
 
 
 @pytest.fixture

@@ -21,49 +21,23 @@ from data.files import write_examples
 from tests.experiments.ctrl_eval.test_experiment import TOY as CTRL_EVAL
 from tests.experiments.mars.test_experiment import TOY as MARS
 from tests.experiments.steering.test_experiment import MODELS as GUIDED
+from tests.experiments.steering.test_experiment import SMALL as STEERED
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("goldens.json")
 SUMMARIES = f"data.path={ROOT}/examples/summaries.jsonl"
 LATER = {"timings", "seconds", "started", "command", "versions", "files"}  # differ from run to run
-NAMING = (
-    "metric",
-    "set",
-    "aspect",
-    "system",
-    "system_1",
-    "system_2",
-    "metric_1",
-    "metric_2",
-    "adversary",
-    "texts",
-    "reads",
-)
-NAMING += ("discriminator", "guide", "rule", "label", "setting", "damage", "edit", "property", "pairs")
+NAMING = "metric set aspect system system_1 system_2 metric_1 metric_2 adversary texts reads discriminator guide rule"
+NAMING = f"{NAMING} label setting damage edit property pairs".split()
 MEASURED = re.compile(r"overhead|seconds|gigabytes")  # columns and figures of times
 
-SMALL_CDM = (
-    "model.width.amateur=16",
-    "model.width.expert=32",
-    "model.negatives.dialogues=40",
-    "model.negatives.sampling.longest=12",
-    "+model.discriminators.bilstm.build.hidden_dim=16",
-    "~model.discriminators.bert",
-)
+SMALL_CDM = """
+model.width.amateur=16 model.width.expert=32 model.negatives.dialogues=40 model.negatives.sampling.longest=12
++model.discriminators.bilstm.build.hidden_dim=16 ~model.discriminators.bert
+"""
 BILSTM = ("model.judges.bilstm.training.epochs=1",)
 SMALL_BILSTM = (*BILSTM, "+model.judges.bilstm.build.embedding_dim=8", "+model.judges.bilstm.build.hidden_dim=8")
 OUMG = (*SMALL_BILSTM, "kinds=[bilstm]", "source=true", "seeds=[0,1]")
-STEERED = (
-    *GUIDED,
-    "model.judge.build.embedding_dim=8",
-    "model.judge.build.hidden_dim=8",
-    "model.judge.training.epochs=1",
-    "strengths=[0,4]",
-    "ks=[8]",
-    "sampling.inputs=3",
-    "sampling.new_tokens=6",
-    "sampling.batch_size=4",
-)
 POEMS = ("+size=poems", "data.train=600", "data.held_out=48")
 MARS_DATA = ("data.train=200", "data.held_out=20")
 DEVELOPMENT = ("data.rated=0", "development.rated=24")
@@ -72,18 +46,23 @@ RATINGS = ("metrics=[rouge_l,word_count]", SUMMARIES, "resamples=100", "permutat
 
 COMMANDS: dict[str, Sequence[str]] = {
     "audit": ("metric=rouge_l", SUMMARIES, "texts=10", "resamples=50"),
-    "cdm_commongen": (*SMALL_CDM, "data.train=150", "data.held_out=40", "data.rated=21"),
-    "cdm_dialogue": (*SMALL_CDM, "data.train=150", "data.held_out=40", "data.rated=20"),
+    "cdm_commongen": (*SMALL_CDM.split(), "data.train=150", "data.held_out=40", "data.rated=21"),
+    "cdm_dialogue": (*SMALL_CDM.split(), "data.train=150", "data.held_out=40", "data.rated=20"),
     "compare": RATINGS,
-    "ctrleval_sentiment": (*CTRL_EVAL, "model.bleurt=null", "model.bart=null"),
-    "ctrleval_topic": (*CTRL_EVAL, "model.bleurt=null", "model.bart=null"),
-    "guided_demo": (*GUIDED, "prompt=the food", "label=positive"),
+    "ctrleval_sentiment": (*CTRL_EVAL.split(), "model.bleurt=null", "model.bart=null"),
+    "ctrleval_topic": (*CTRL_EVAL.split(), "model.bleurt=null", "model.bart=null"),
+    "guided_demo": (*GUIDED.split(), "prompt=the food", "label=positive"),
     "guided_poetry": (*POEMS, "guide_k=6"),
-    "guided_sentiment": STEERED,
-    "guided_topic": STEERED,
+    "guided_sentiment": (*GUIDED.split(), *STEERED.split()),
+    "guided_topic": (*GUIDED.split(), *STEERED.split()),
     "idf": (f"corpus={ROOT}/examples/summaries.jsonl", "output=idf.json"),
-    "mars_planning": (*[setting for setting in MARS if "masked" not in setting], *MARS_DATA, *PLANNING, *DEVELOPMENT),
-    "mars_story": (*MARS, *MARS_DATA, "data.rated=24"),
+    "mars_planning": (
+        *[setting for setting in MARS.split() if "masked" not in setting],
+        *MARS_DATA,
+        *PLANNING,
+        *DEVELOPMENT,
+    ),
+    "mars_story": (*MARS.split(), *MARS_DATA, "data.rated=24"),
     "meta_eval": RATINGS,
     "oumg": ("data.human=human.jsonl", "data.g1=g1.jsonl", "data.g2=g2.jsonl", *OUMG),
     "oumg_poetry": (*POEMS, "g1_k=4", "g2_k=4"),

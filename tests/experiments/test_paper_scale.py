@@ -120,18 +120,11 @@ def some_lines(file: Path, folder: Path, number: int, longest: int = 10**6) -> P
     return folder
 
 
-CDM = (
-    "model.device=cpu",
-    "model.max_length=64",
-    "model.amateur.schedule.epochs=1",
-    "model.expert.schedule.epochs=1",
-    "model.negatives.dialogues=12",
-    "model.negatives.sampling.longest=6",
-    "model.discriminators.bert.training.epochs=1",
-    "model.pooler.dialogues=12",
-    "data.train=24",
-    "data.held_out=12",
-)
+CDM = """
+model.device=cpu model.max_length=64 model.amateur.schedule.epochs=1 model.expert.schedule.epochs=1
+model.negatives.dialogues=12 model.negatives.sampling.longest=6 model.discriminators.bert.training.epochs=1
+model.pooler.dialogues=12 data.train=24 data.held_out=12
+"""
 CDM_ROWS = {
     *(f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")),
     *("amateur_likelihood", "expert_likelihood", "word_count"),
@@ -139,16 +132,15 @@ CDM_ROWS = {
 
 
 def pair(models: Models, amateur: str, expert: str) -> tuple[str, ...]:
-    """The settings that name the models of CDM."""
+    """The settings of CDM, with those that name its models."""
     return (
-        f"model.amateur.model.name={models(amateur)}",
-        f"model.expert.model.name={models(expert)}",
-        f"model.discriminators.bert.build.encoder={models('RoBERTa-large')}",
+        *(f"model.amateur.model.name={models(amateur)}", f"model.expert.model.name={models(expert)}"),
+        *(f"model.discriminators.bert.build.encoder={models('RoBERTa-large')}", *CDM.split()),
     )
 
 
 def test_cdm_on_dialogues(models: Models, results: Results, tmp_path: Path) -> None:
-    found = results("cdm_dialogue", *pair(models, "T5-small", "T5-large"), *CDM, "data.rated=12")
+    found = results("cdm_dialogue", *pair(models, "T5-small", "T5-large"), "data.rated=12")
     assert agreement(found) == {*CDM_ROWS, "cdm_generative_bert", "cdm_generative_bert_and_classifier"} | {
         f"{rule}_bert" for rule in ("mesgar", "vakulenko", "deam_like")
     }
@@ -161,21 +153,21 @@ def test_cdm_on_dialogues(models: Models, results: Results, tmp_path: Path) -> N
 
 def test_cdm_on_concepts(models: Models, results: Results) -> None:
     few = ("model.rules=[]", "data.rated=12")
-    found = results("cdm_commongen", *pair(models, "T5-base", "T5-large"), *CDM, *few)
+    found = results("cdm_commongen", *pair(models, "T5-base", "T5-large"), *few)
     assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
 
 
 def test_cdm_on_its_development_set(models: Models, results: Results) -> None:
     third = (f"model.development.model.model.name={models('T5-base')}", "model.development.model.schedule.epochs=1")
     few = ("model.development.dialogues=4", "model.rules=[]", "+model.development.sampling.longest=6", "data.rated=0")
-    found = results("cdm_development", *pair(models, "T5-small", "T5-large"), *CDM, *third, *few)
+    found = results("cdm_development", *pair(models, "T5-small", "T5-large"), *third, *few)
     assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
     assert {row["set"] for row in found["table"] if "kendall" in row} == {"development"}
 
 
 def test_cdm_with_an_expert_of_3b_in_bfloat16(models: Models, results: Results, tmp_path: Path) -> None:
     few = ("model.rules=[]", "data.rated=12", "model.expert.schedule.token_budget=256")
-    found = results("cdm_dialogue", "model=cdm/paper_3b", *pair(models, "T5-small", "T5-3B"), *CDM, *few)
+    found = results("cdm_dialogue", "model=cdm/paper_3b", *pair(models, "T5-small", "T5-3B"), *few)
     assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
     saved = safe_open(tmp_path / "run/models/expert/model.safetensors", framework="pt")
     assert not any("lora" in name for name in saved.keys())  # noqa: SIM118, not a mapping
@@ -193,11 +185,8 @@ def test_ctrleval_on_released_texts(models: Models, results: Results, shared_dat
     (tmp_path / "prompts.yaml").write_text(PROMPTS.format(labels="negative, positive", words="bad, good"))
     found = results(
         "ctrleval_sentiment",
-        *("data=ctrleval", "data.part=sentiment", f"prompts={tmp_path}/prompts.yaml"),
-        *(
-            f"data.root={some_lines(shared_data / 'ctrleval/data_senti.txt', tmp_path, 12)}",
-            f"data.attributes={shared_data}",
-        ),
+        *("data=ctrleval", "data.part=sentiment", f"prompts={tmp_path}/prompts.yaml", f"data.attributes={shared_data}"),
+        f"data.root={some_lines(shared_data / 'ctrleval/data_senti.txt', tmp_path, 12)}",
         *(f"model.iwf={shared_data}/ctrleval/iwf_full.txt", f"model.infiller.name={models('PEGASUS-large')}"),
         *(f"model.causal.name={models('GPT-2')}", f"model.bart={models('BART-large')}"),
         *(f"model.discriminator.build.encoder={models('RoBERTa-large')}", *JUDGED),
@@ -230,16 +219,10 @@ MARS_ROWS = {
 
 def mars_models(models: Models) -> tuple[str, ...]:
     """The settings that name the models of MARS; nli-roberta-large has the shape of RoBERTa-large."""
-    encoder = models("RoBERTa-large")
-    return (
-        f"model.language_model.name={models('GPT-2-large')}",
-        f"model.masked.name={encoder}",
-        f"model.metric.encoder={encoder}",
-        f"model.static_encoder={encoder}",
-        f"model.baselines.bertscore.model={encoder}",
-        f"model.baselines.sentence_mover.encoder={encoder}",
-        f"model.baselines.mover_score.encoder={encoder}",
-    )
+    encoders = ("masked.name", "metric.encoder", "static_encoder", "baselines.bertscore.model")
+    encoders += ("baselines.sentence_mover.encoder", "baselines.mover_score.encoder")
+    named = (f"model.{setting}={models('RoBERTa-large')}" for setting in encoders)
+    return (f"model.language_model.name={models('GPT-2-large')}", *named)
 
 
 def test_mars_on_stories(models: Models, results: Results) -> None:
@@ -248,24 +231,16 @@ def test_mars_on_stories(models: Models, results: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("experiment", "file", "settings"),
-    [
-        ("mars_news", "newsroom/newsroom_sample.jsonl", ()),
-        ("mars_qa", "qa_ratings/semeval_mhpg.jsonl", ("data.sets=[semeval_mhpg]",)),
-    ],
+    ("experiment", "number", "file"),
+    [("mars_news", 3, "newsroom/newsroom_sample.jsonl"), ("mars_qa", 9, "qa_ratings/semeval_mhpg.jsonl")],
 )
 def test_mars_on_public_texts(
-    models: Models,
-    results: Results,
-    shared_data: Path,
-    tmp_path: Path,
-    experiment: str,
-    file: str,
-    settings: tuple[str, ...],
+    models: Models, results: Results, shared_data: Path, tmp_path: Path, experiment: str, number: int, file: str
 ) -> None:
-    root = some_lines(shared_data / file, tmp_path, 3 if "news" in experiment else 9)
+    root = some_lines(shared_data / file, tmp_path, number)
+    sets = ["data.sets=[semeval_mhpg]"][: experiment == "mars_qa"]
     few = ("data.plain_stories=false", "ratios=[0.0,0.2]", "largest_ratios=[0.0,0.2]", "adversaries=false")
-    found = results(experiment, f"data.root={root}", *few, *settings, "model.dtype=bfloat16", *mars_models(models))
+    found = results(experiment, f"data.root={root}", *few, *sets, "model.dtype=bfloat16", *mars_models(models))
     assert agreement(found) >= MARS_ROWS
     assert not found["synthetic"]
 
@@ -275,28 +250,20 @@ def test_settings_of_mars(models: Models, results: Results) -> None:
     varied = ("varied.kl=[0.1,0.5]", "varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]")
     named = [name for name in mars_models(models) if name.startswith(("model.language_model", "model.metric"))]
     found = results("mars_planning", *few, *varied, "varied.largest_ratio=[0.2]", *named)
-    assert [row["setting"] for row in found["table"]] == [
-        *("kl", "kl", "planning_steps", "max_guess", "q", "largest_ratio")
-    ]
+    settings = ["kl", "kl", "planning_steps", "max_guess", "q", "largest_ratio"]
+    assert [row["setting"] for row in found["table"]] == settings
     assert all(math.isfinite(row["KL"]) and row["n"] == 8 for row in found["table"])
 
 
-VERSE = (
-    *("data=songci", "data.held_out_fraction=0.5"),
-    *(
-        "model.generator.schedule.epochs=1",
-        "model.checked=10",
-        "seeds=[0]",
-        "kinds=[bilstm,bert]",
-        "gallery=2",
-    ),
-    *("model.judges.bilstm.training.epochs=1", "model.judges.bert.training.epochs=1"),
-)
+VERSE = """
+data=songci data.held_out_fraction=0.5 model.generator.schedule.epochs=1 model.checked=10 seeds=[0] kinds=[bilstm,bert]
+gallery=2 model.judges.bilstm.training.epochs=1 model.judges.bert.training.epochs=1
+"""
 
 
 def songs(shared_data: Path, tmp_path: Path) -> tuple[str, ...]:
     """The settings that name some short poems of the Song Ci."""
-    return (*VERSE, f"data.root={some_lines(shared_data / 'songci/songci.jsonl', tmp_path, 600, longest=200)}")
+    return (*VERSE.split(), f"data.root={some_lines(shared_data / 'songci/songci.jsonl', tmp_path, 600, longest=200)}")
 
 
 def relative_rows(results: dict[str, Any]) -> set[tuple[str, str, str]]:
@@ -342,10 +309,10 @@ def test_two_systems_with_a_source(models: Models, results: Results, tmp_path: P
     assert relative_rows(found) == {("bert", "fitting", "contrary")}
 
 
-STEERED = (
-    *("strengths=[0,4]", "ks=[8]", "sampling.inputs=2", "sampling.new_tokens=4", "sampling.batch_size=4"),
-    *("model.guides.causal.training.epochs=1", "model.judge.training.epochs=1"),
-)
+STEERED = """
+strengths=[0,4] ks=[8] sampling.inputs=2 sampling.new_tokens=4 sampling.batch_size=4
+model.guides.causal.training.epochs=1 model.judge.training.epochs=1
+"""
 
 
 @pytest.mark.parametrize(
@@ -359,7 +326,7 @@ def test_guided_texts(
     models: Models, results: Results, tmp_path: Path, experiment: str, generator: str, settings: tuple[str, ...]
 ) -> None:
     named = (f"model.generator.name={models(generator)}", f"model.judge.build.encoder={models('RoBERTa-large')}")
-    check_steered(results(experiment, *named, *STEERED, *settings), tmp_path)
+    check_steered(results(experiment, *named, *STEERED.split(), *settings), tmp_path)
 
 
 def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, results: Results, tmp_path: Path) -> None:
@@ -367,7 +334,7 @@ def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, result
     write_examples(tmp_path / "mine.jsonl", reviews)
     named = (f"generator={models('Llama shape, 1 B')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
     mine = (f"data.path={tmp_path}/mine.jsonl", "model.dtype=bfloat16")
-    found = results("guided_text", *named, *mine, *STEERED)
+    found = results("guided_text", *named, *mine, *STEERED.split())
     check_steered(found, tmp_path)
     assert found["figures"]["generator parameters (millions)"] == pytest.approx(323.5, abs=0.1)
 

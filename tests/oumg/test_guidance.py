@@ -29,19 +29,12 @@ from models.model import plain_token_ids
 from models.tiny import TinyGPT2, initialise_model, train_tokenizer
 from oumg.guidance import Guidance, GuidedStep, add_to_scores, find_parents, fudge_scores, normalise_scores
 from oumg.unknown import count_unknown_tokens
+from tests.toy_models import randomise
 
 TEXTS = ["hello there, how are you?", "i am fine.", "the cat sat on the mat."]
 PROMPTS = ["the cat", "how are you? i am", "i"]
 NEW = 10
-
-
-def randomise(module: torch.nn.Module, seed: int = 0, scale: float = 1.0) -> None:
-    """Random weights far from 0, so that mistakes show."""
-    with torch.random.fork_rng(), torch.no_grad():
-        torch.manual_seed(seed)
-        for parameter in module.parameters():
-            parameter.normal_(std=scale)
-        module.eval()
+Guide = Callable[..., Guidance]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +65,14 @@ def judges(lm: CausalLM) -> dict[str, CausalGuide | Discriminator]:
 @pytest.fixture(scope="module")
 def plain_judges(lm: CausalLM, judges: dict[str, Any]) -> dict[str, Callable[[tuple[int, ...]], float]]:
     return {name: plain_judge(judge, lm) for name, judge in judges.items()}
+
+
+@pytest.fixture(scope="module")
+def guidance(lm: CausalLM, judges: dict[str, Any]) -> Guide:
+    """Guidance by a judge, the causal one unless another is named."""
+    return lambda strength=4.0, k=5, judge="causal", **more: Guidance(
+        judges[judge], lm.tokenizer, strength, k=k, **more
+    )
 
 
 class LiftEnd(LogitsProcessor):
@@ -174,12 +175,11 @@ CACHED = [
 
 @pytest.mark.parametrize(("name", "mode", "reads"), CACHED)
 def test_cached_guidance_equals_recomputation(
-    lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], name: str, mode: str, reads: Any
+    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], name: str, mode: str, reads: Any
 ) -> None:
-    judge = judges[name]
     lift = LiftEnd(lm.tokenizer.eos_token_id, 9.0)  # pyright: ignore[reportArgumentType]
     plain = Recomputed(plain_judges[name], width(lm), alpha=4.0, k=5, reads=reads)
-    guided = Guidance(judge, lm.tokenizer, 4.0, k=5, reads=reads, bridge=name in ("words", "other"))
+    guided = guidance(judge=name, reads=reads, bridge=name in ("words", "other"))
     expected = generate(lm, [lift, plain], **MODES[mode])
     assert generate(lm, [lift, guided], **MODES[mode]) == expected
     assert generate(lm, [lift, guided], **MODES[mode]) == expected  # the same object again: nothing is left over
@@ -191,28 +191,24 @@ def test_cached_guidance_equals_recomputation(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_alpha_0_is_the_unguided_output_with_the_same_k(lm: CausalLM, judges: dict[str, Any], mode: str) -> None:
+def test_alpha_0_is_the_unguided_output_with_the_same_k(lm: CausalLM, guidance: Guide, mode: str) -> None:
     unguided = generate(lm, [TopKLogitsWarper(5)], **MODES[mode])
     for rule in ("normalised", "fudge"):
-        assert generate(lm, [Guidance(judges["causal"], lm.tokenizer, 0.0, k=5, rule=rule)], **MODES[mode]) == unguided
+        assert generate(lm, [guidance(0.0, rule=rule)], **MODES[mode]) == unguided
     if mode == "sampling":
         assert generate(lm, [], do_sample=True, top_k=5, num_return_sequences=2) == unguided
 
 
-def test_alpha_0_keeps_ties_as_transformers_does(lm: CausalLM, judges: dict[str, Any]) -> None:
-    scores = torch.tensor([[3.0, 1.0, 1.0, 0.0]])
-    guided = Guidance(judges["causal"], lm.tokenizer, 0.0, k=2)
-    ids = torch.tensor([[5]])
-    assert torch.equal(guided(ids, scores), TopKLogitsWarper(2)(ids, scores))  # pyright: ignore[reportArgumentType]
+def test_alpha_0_keeps_ties_as_transformers_does(guidance: Guide) -> None:
+    scores, ids = torch.tensor([[3.0, 1.0, 1.0, 0.0]]), torch.tensor([[5]])
+    assert torch.equal(guidance(0.0, 2)(ids, scores), TopKLogitsWarper(2)(ids, scores))  # pyright: ignore[reportArgumentType]
 
 
-def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, judges: dict[str, Any]) -> None:
+def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any]) -> None:
     steps: list[GuidedStep] = []
-    guided = Guidance(judges["causal"], lm.tokenizer, 1.5, k=4, rule="fudge", watch=steps.append)
     ids, scores = torch.tensor([[5, 6], [7, 8]]), torch.randn(2, len(lm.tokenizer)) + 1.0
-    found = guided(ids, scores)
-    (step,) = steps
-    judge = plain_judge(judges["causal"], lm)
+    found = guidance(1.5, 4, rule="fudge", watch=steps.append)(ids, scores)
+    (step,), judge = steps, plain_judges["causal"]
     judged = torch.tensor([[judge((c,)) for c in row] for row in step.candidates.tolist()])
     expected = torch.full_like(scores, -torch.inf).scatter(
         1, step.candidates, scores.topk(4).values + 1.5 * F.logsigmoid(judged)
@@ -222,27 +218,22 @@ def test_fudge_adds_lambda_log_sigmoid(lm: CausalLM, judges: dict[str, Any]) -> 
     assert torch.equal(step.after, found.gather(1, step.candidates))
 
 
-def test_scores_of_low_precision_are_compared_and_added_in_float32(lm: CausalLM, judges: dict[str, Any]) -> None:
+def test_scores_of_low_precision_are_compared_and_added_in_float32(lm: CausalLM, guidance: Guide) -> None:
     scores, ids = (torch.randn(1, len(lm.tokenizer)) + 8.0).bfloat16(), torch.tensor([[5, 6]])
     for strength in (0.0, 0.01):  # 0.01 is below the precision of bfloat16 at 8
-        found = Guidance(judges["causal"], lm.tokenizer, strength, k=4)(ids, scores)
+        found = guidance(strength, 4)(ids, scores)
         assert found.dtype == torch.float32
-        assert torch.equal(found, Guidance(judges["causal"], lm.tokenizer, strength, k=4)(ids, scores.float()))
+        assert torch.equal(found, guidance(strength, 4)(ids, scores.float()))
     before, after = scores.float().topk(4).values.sort().values, found[found > -torch.inf].sort().values
     assert 0 < float((after - before).abs().max()) <= 0.0101
 
 
-def test_the_scores_handed_in_are_left_alone(lm: CausalLM, judges: dict[str, Any]) -> None:
-    scores = torch.randn(1, len(lm.tokenizer))
-    kept = scores.clone()
-    Guidance(judges["causal"], lm.tokenizer, 2.0, k=4)(torch.tensor([[5]]), scores)
-    assert torch.equal(scores, kept)
-
-
-def test_fewer_possible_tokens_than_k(lm: CausalLM, judges: dict[str, Any]) -> None:
+def test_fewer_possible_tokens_than_k(lm: CausalLM, guidance: Guide) -> None:
     scores = torch.full((1, len(lm.tokenizer)), -torch.inf)
     scores[0, [10, 11]] = torch.tensor([0.7, 0.3]).log()
-    found = Guidance(judges["causal"], lm.tokenizer, 2.0, k=5)(torch.tensor([[5]]), scores)
+    kept = scores.clone()
+    found = guidance(2.0)(torch.tensor([[5]]), scores)
+    assert torch.equal(scores, kept)  # the scores handed in are left alone
     assert (found > -torch.inf).nonzero().tolist() == [[0, 10], [0, 11]]
     assert found.exp().sum() == pytest.approx(1.0)
     raised = found[0, [10, 11]] - scores[0, [10, 11]]
@@ -250,17 +241,13 @@ def test_fewer_possible_tokens_than_k(lm: CausalLM, judges: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("reads", ["continuation", "text"])
-def test_a_new_call_starts_anew(lm: CausalLM, judges: dict[str, Any], reads: Any) -> None:
-    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, reads=reads)
+def test_a_new_call_starts_anew(lm: CausalLM, guidance: Guide, reads: Any) -> None:
+    guided = guidance(reads=reads)
     for prompts in (["the cat sat on the"], ["the cat"], ["hello there, how", "you"], ["the cat"]):
-        fresh = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, reads=reads)
-        assert generate(lm, [guided], prompts) == generate(lm, [fresh], prompts)
+        assert generate(lm, [guided], prompts) == generate(lm, [guidance(reads=reads)], prompts)
 
 
-def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
-    def guidance(**settings: Any) -> Guidance:
-        return Guidance(judges["causal"], lm.tokenizer, 4.0, k=5, **settings)
-
+def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, guidance: Guide) -> None:
     guided = guidance()
     first = continue_greedily(lm.model, torch.tensor([[5, 6, 7]]), 4, guided)
     expected = continue_greedily(lm.model, first, 4, guidance()).tolist()
@@ -270,7 +257,7 @@ def test_a_prompt_that_is_the_last_output_needs_a_reset(lm: CausalLM, judges: di
 
 @pytest.mark.parametrize("settings", [{"prompt_lookup_num_tokens": 3}, {"assistant": True}])
 def test_assisted_decoding_needs_to_know_where_the_prompt_ends(
-    lm: CausalLM, judges: dict[str, Any], settings: dict[str, Any]
+    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     soft, assistant = (deepcopy(lm.model) for _ in range(2))
     randomise(soft, scale=0.2)
@@ -287,24 +274,21 @@ def test_assisted_decoding_needs_to_know_where_the_prompt_ends(
     def write(processor: LogitsProcessor, **more: Any) -> list[list[int]]:
         return continue_greedily(soft, ids, 24, processor, **more).tolist()
 
-    judge = judges["causal"]
-    expected = write(Recomputed(plain_judge(judge, lm), 4, 8.0, 10, "continuation"))
+    expected = write(Recomputed(plain_judges["causal"], 4, 8.0, 10, "continuation"))
     assert len(set(expected[0][4:])) > 4
-    assert write(Guidance(judge, lm.tokenizer, 8.0, k=10, prompt=4), **settings) == expected
+    assert write(guidance(8.0, 10, prompt=4), **settings) == expected
     with pytest.raises(ValueError, match=r"read after \d+ columns have been dropped: for assisted decoding give"):
-        write(Guidance(judge, lm.tokenizer, 8.0, k=10), **settings)
+        write(guidance(8.0, 10), **settings)
 
 
-def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, judges: dict[str, Any]) -> None:
-    scores = torch.randn(1, len(lm.tokenizer))
-    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
+def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, guidance: Guide) -> None:
+    scores, guided = torch.randn(1, len(lm.tokenizer)), guidance()
     for length in (2, 3, 4, 5):
         guided(torch.tensor([[5, 6, 7, 8, 9]])[:, :length], scores)
     revised = torch.tensor([[5, 6, 7, 50]])
     with pytest.raises(ValueError, match=r"after 2 columns have been dropped: .* call reset\(\)"):
         guided(revised, scores)
-    fresh = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
-    assert torch.equal(guided.reset()(revised, scores), fresh(revised, scores))
+    assert torch.equal(guided.reset()(revised, scores), guidance()(revised, scores))
     guided.reset()(torch.tensor([[5, 6]]), scores)
     guided(torch.tensor([[5, 6, 7]]), scores)
     guided(torch.tensor([[5, 50, 7, 8]]), scores)  # another prompt that begins with the last one
@@ -312,7 +296,7 @@ def test_a_prompt_that_was_partly_written_needs_a_reset(lm: CausalLM, judges: di
 
 @pytest.mark.parametrize("mode", MODES)
 def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
-    lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], mode: str
+    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], mode: str
 ) -> None:
     config = T5Config(
         vocab_size=len(lm.tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0,
@@ -323,28 +307,19 @@ def test_of_an_encoder_decoder_model_what_the_decoder_writes_is_read(
     randomise(t5, scale=0.5)
     both = CausalLM(t5, lm.tokenizer)
     expected = generate(both, [Recomputed(plain_judges["causal"], 1, 4.0, 5, "continuation")], **MODES[mode])
-    assert generate(both, [Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)], **MODES[mode]) == expected
+    assert generate(both, [guidance()], **MODES[mode]) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_prompt_of_embeddings_has_no_tokens_to_read(
-    lm: CausalLM, judges: dict[str, Any], plain_judges: dict[str, Any], mode: str
+    lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any], mode: str
 ) -> None:
     embedded = lm.model.transformer.wte(torch.tensor([[5, 6, 7], [7, 8, 9]]))
-    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
-    plain = Recomputed(plain_judges["causal"], 0, 4.0, 5, "continuation")
-    found = []
-    for processor in (plain, guided, guided):
+    guided, found = guidance(), []
+    inputs = {"inputs_embeds": embedded, "attention_mask": torch.ones(2, 3), "max_new_tokens": NEW, **MODES[mode]}
+    for processor in (Recomputed(plain_judges["causal"], 0, 4.0, 5, "continuation"), guided, guided):
         set_seed(0)
-        found.append(
-            lm.model.generate(
-                inputs_embeds=embedded,
-                attention_mask=torch.ones(2, 3),
-                max_new_tokens=NEW,
-                logits_processor=LogitsProcessorList([processor]),
-                **MODES[mode],
-            ).tolist()
-        )
+        found.append(lm.model.generate(**inputs, logits_processor=LogitsProcessorList([processor])).tolist())
     assert found[0] == found[1] == found[2]
 
 
@@ -356,21 +331,20 @@ def test_a_guide_on_another_device_is_refused(lm: CausalLM) -> None:
         guided(torch.tensor([[5]]), torch.randn(1, len(lm.tokenizer)))
 
 
-def test_skipped_steps_are_read_later(lm: CausalLM, judges: dict[str, Any]) -> None:
-    guided = Guidance(judges["causal"], lm.tokenizer, 4.0, k=5)
-    scores = torch.randn(1, len(lm.tokenizer))
+def test_skipped_steps_are_read_later(lm: CausalLM, guidance: Guide, plain_judges: dict[str, Any]) -> None:
+    scores, guided = torch.randn(1, len(lm.tokenizer)), guidance()
     guided(torch.tensor([[5, 6]]), scores)
     found = guided(torch.tensor([[5, 6, 7, 8, 9]]), scores)
-    plain = Recomputed(plain_judge(judges["causal"], lm), 2, 4.0, 5, "continuation")
+    plain = Recomputed(plain_judges["causal"], 2, 4.0, 5, "continuation")
     torch.testing.assert_close(found, plain(torch.tensor([[5, 6, 7, 8, 9]]), scores), atol=1e-5, rtol=1e-5)
 
 
-def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, judges: dict[str, Any]) -> None:
+def test_tokens_beyond_the_tokenizer_are_unknown_candidates(lm: CausalLM, guidance: Guide) -> None:
     size = len(lm.tokenizer)
     scores = torch.zeros(1, size + 7)  # models pad their vocabulary
     scores[0, size + 3], scores[0, 9] = 5.0, 4.0
     for name in ("causal", "bilstm"):
-        guided = Guidance(judges[name], lm.tokenizer, 2.0, k=2)
+        guided = guidance(2.0, 2, name)
         found = guided(torch.tensor([[5]]), scores)
         assert (found > -torch.inf).nonzero()[:, 1].tolist() == [9, size + 3]
         assert guided(torch.tensor([[5, size + 3]]), scores).isfinite().sum() == 2  # read as an unknown token
@@ -387,28 +361,26 @@ def test_unknown_tokens_are_counted(lm: CausalLM) -> None:
     assert count_unknown_tokens(judge, texts) == 1 + 2 * len(cat)
 
 
-def test_other_tokens_are_refused_with_what_to_do(lm: CausalLM, judges: dict[str, Any]) -> None:
-    with pytest.raises(TokenMismatchError, match=r"lacks \d+ of the generator's \d+, or has other ids .*bridge=True"):
-        Guidance(judges["other"], lm.tokenizer, 1.0)
-    with pytest.raises(TokenMismatchError, match=r"vocabulary has \d+ words .*bridge=True"):
-        Guidance(judges["words"], lm.tokenizer, 1.0)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"judge": "other"}, r"lacks \d+ of the generator's \d+, or has other ids .*bridge=True"),
+        ({"judge": "words"}, r"vocabulary has \d+ words .*bridge=True"),
+        *(({"strength": strength}, "strength must be ") for strength in (-1.0, math.inf, math.nan)),
+        ({"k": 0}, "k must be greater than or equal to 1, but is 0"),
+        ({"prompt": -1}, "prompt must be greater than or equal to 0, but is -1"),
+        ({"rule": "best"}, "rule must be 'normalised' or 'fudge', but is 'best'"),
+        ({"reads": "all"}, "reads must be 'continuation' or 'text', but is 'all'"),
+    ],
+)
+def test_other_tokens_and_wrong_settings_are_refused(guidance: Guide, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TokenMismatchError if "judge" in settings else SettingFault, match=message):
+        guidance(**settings)
 
 
-def test_bad_settings(lm: CausalLM, judges: dict[str, Any]) -> None:
-    judge = judges["causal"]
-    for strength in (-1.0, math.inf, math.nan):
-        with pytest.raises(SettingFault, match="strength must be "):
-            Guidance(judge, lm.tokenizer, strength)
-    with pytest.raises(SettingFault, match="k must be greater than or equal to 1, but is 0"):
-        Guidance(judge, lm.tokenizer, 1.0, k=0)
-    with pytest.raises(SettingFault, match="prompt must be greater than or equal to 0, but is -1"):
-        Guidance(judge, lm.tokenizer, 1.0, prompt=-1)
-    with pytest.raises(SettingFault, match="rule must be 'normalised' or 'fudge', but is 'best'"):
-        Guidance(judge, lm.tokenizer, 1.0, rule="best")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(SettingFault, match="reads must be 'continuation' or 'text', but is 'all'"):
-        Guidance(judge, lm.tokenizer, 1.0, reads="all")  # pyright: ignore[reportArgumentType]
+def test_more_candidates_than_tokens_are_refused(lm: CausalLM, guidance: Guide) -> None:
     with pytest.raises(ValueError, match=rf"at most the {len(lm.tokenizer)} tokens of the generator, but is 5000"):
-        generate(lm, [Guidance(judge, lm.tokenizer, 1.0, k=5000)])
+        generate(lm, [guidance(k=5000)])
 
 
 def test_equation_5_by_hand() -> None:

@@ -1,7 +1,7 @@
 """Relative scores: cases worked by hand, weights, a slow bootstrap beside the intervals, properties."""
 
 import math
-from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,18 +21,11 @@ from oumg.relative import (
 )
 
 
-def scores(
-    human: ArrayLike,
-    first: ArrayLike,
-    second: ArrayLike,
-    inputs: Sequence[Hashable] | None = None,
-    human_inputs: Sequence[Hashable] | None = None,
-    **settings: float,
-) -> RelativeScores:
+def scores(*logits: ArrayLike, inputs: Any = None, human_inputs: Any = None, **settings: Any) -> RelativeScores:
     """Of one seed where the logits have one axis; without names every pair and its human text have an input."""
-    human, first, second = (np.atleast_2d(np.asarray(logits, dtype=float)) for logits in (human, first, second))
+    human, first, second = (np.atleast_2d(np.asarray(each, dtype=float)) for each in logits)
     inputs = range(first.shape[1]) if inputs is None else inputs
-    return relative_scores(human, first, second, inputs, human_inputs or inputs, **settings)  # pyright: ignore[reportArgumentType]
+    return relative_scores(human, first, second, inputs, human_inputs or inputs, **settings)
 
 
 def values(found: RelativeScores) -> dict[str, float]:
@@ -135,14 +128,15 @@ def test_whole_inputs_are_drawn() -> None:
     rng = np.random.default_rng(0)
     one = rng.normal(size=20)
     names = [f"input {i}" for i in range(20)]
-    repeated = scores(np.ones(20), np.repeat(one, 4), -np.ones(80), [n for n in names for _ in range(4)], names, seed=1)
+    inputs = {"inputs": [n for n in names for _ in range(4)], "human_inputs": names}
+    repeated = scores(np.ones(20), np.repeat(one, 4), -np.ones(80), **inputs, seed=1)
     plain = scores(np.ones(20), one, -np.ones(20), seed=1)
     assert repeated.hsr_1 == plain.hsr_1
     assert (repeated.pairs, repeated.inputs) == (80, 20)
 
 
 def test_inputs_of_unlike_size_weigh_by_their_outputs() -> None:
-    found = scores([1.0, 1.0, 1.0], [1.0, 1.0, 1.0, -1.0], [-1.0] * 4, "aaab", "abb")
+    found = scores([1.0, 1.0, 1.0], [1.0, 1.0, 1.0, -1.0], [-1.0] * 4, inputs="aaab", human_inputs="abb")
     assert found.hsr_1.value == 0.75
     assert found.accuracy.value == (1 + 5 / 8) / 2
 
@@ -179,20 +173,18 @@ def test_exchanging_the_systems_turns_the_scores_round(logits: list[tuple[int, i
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("logits", "settings", "message"),
     [
-        (([1.0], [1.0, 2.0], [1.0]), r"paired by input, but have the shapes \(1, 2\) and \(1, 1\)"),
-        (([np.nan], [1.0], [1.0]), "finite, but 1 of human are not"),
-        (([], [1.0], [1.0]), "none empty, but human has"),
-        (([[1.0], [1.0]], [1.0], [1.0]), "equally many seeds, but these are 2 and 1"),
-        (([1.0, 2.0], [1.0], [1.0]), "1 names of 1 pairs and 1 of 2 human texts"),
-        (([1.0], [1.0], [1.0], ["a"], ["b"]), "needs outputs and a human text"),
+        (([1.0], [1.0, 2.0], [1.0]), {}, r"paired by input, but have the shapes \(1, 2\) and \(1, 1\)"),
+        (([np.nan], [1.0], [1.0]), {}, "finite, but 1 of human are not"),
+        (([], [1.0], [1.0]), {}, "none empty, but human has"),
+        (([[1.0], [1.0]], [1.0], [1.0]), {}, "equally many seeds, but these are 2 and 1"),
+        (([1.0, 2.0], [1.0], [1.0]), {}, "1 names of 1 pairs and 1 of 2 human texts"),
+        (([1.0], [1.0], [1.0]), {"inputs": ["a"], "human_inputs": ["b"]}, "needs outputs and a human text"),
+        (([1.0], [1.0], [1.0]), {"confidence": 95}, "confidence must lie between 0 and 1"),
+        (([1.0], [1.0], [1.0]), {"resamples": 0}, "resamples must be at least 1"),
     ],
 )
-def test_logits_that_cannot_be_compared_are_refused(arguments: tuple, message: str) -> None:
+def test_logits_that_cannot_be_compared_are_refused(logits: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        scores(*arguments)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        scores([1.0], [1.0], [1.0], confidence=95)
-    with pytest.raises(ValueError, match="resamples must be at least 1"):
-        scores([1.0], [1.0], [1.0], resamples=0)
+        scores(*logits, **settings)

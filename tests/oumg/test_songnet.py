@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytorch_lightning as pl
 import torch
 from transformers import LogitsProcessor, TopKLogitsWarper
 
@@ -16,6 +15,7 @@ from oumg.form import MARKS, Form, SlotKind
 from oumg.form_scores import keeps_form
 from oumg.poetry import FormConstraint, generate_poems
 from oumg.songnet import SongNet, SongNetPlan, generation_inputs, poem_nll, row_symbols
+from tests.toy_models import QUIET
 
 POEMS = [
     ("春词", "春花秋月何时了，往事知多少。"),
@@ -23,7 +23,7 @@ POEMS = [
     ("春词", "明月东楼何处少，往事知春了。"),
 ]
 FORMS = [Form.of(poem) for _, poem in POEMS]
-QUIET = partial(pl.Trainer, accelerator="cpu", enable_progress_bar=False, enable_model_summary=False)
+INPUTS = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_prompts_name_the_tune_and_every_phrase(songnet: SongNet) -> None:
 
 
 def test_padding_on_the_left_changes_nothing(songnet: SongNet) -> None:
-    prompts = [songnet.prompt(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
+    prompts = [songnet.prompt(*given) for given in INPUTS]
     together = logits(songnet, prompts, FORMS)
     for i, (prompt, form) in enumerate(zip(prompts, FORMS, strict=True)):
         torch.testing.assert_close(logits(songnet, [prompt], [form])[0], together[i], atol=1e-5, rtol=0)
@@ -71,19 +71,14 @@ def logits(songnet: SongNet, prompts: list[list[int]], forms: list[Form]) -> tor
 
 
 def test_the_cache_changes_nothing(songnet: SongNet) -> None:
-    inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)]
-    poems = [
-        generate_poems(songnet, inputs, lambda: TopKLogitsWarper(5), seed=1, use_cache=use_cache)
-        for use_cache in (True, False)
-    ]
-    assert poems[0] == poems[1]
+    again = partial(generate_poems, songnet, INPUTS, lambda: TopKLogitsWarper(5), seed=1)
+    assert again(use_cache=True) == again(use_cache=False)
 
 
 @pytest.mark.parametrize("settings", [{}, {"do_sample": False}, {"do_sample": False, "num_beams": 3}])
 def test_poems_have_the_form_asked_for(songnet: SongNet, settings: dict[str, Any]) -> None:
-    inputs = [(tune, form) for (tune, _), form in zip(POEMS, FORMS, strict=True)] * 2
-    poems = generate_poems(songnet, inputs, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
-    assert all(keeps_form(poem, form) for poem, (_, form) in zip(poems, inputs, strict=True))
+    poems = generate_poems(songnet, INPUTS * 2, lambda: TopKLogitsWarper(5), seed=3, batch_size=4, **settings)
+    assert all(keeps_form(poem, form) for poem, form in zip(poems, FORMS * 2, strict=True))
 
 
 def test_a_seed_gives_the_poems_again(songnet: SongNet) -> None:
@@ -113,15 +108,14 @@ def test_it_learns_and_is_loaded_again(tmp_path: Path) -> None:
     schedule = LanguageModelSchedule(epochs=40, batch_size=3, learning_rate=0.02, muon=0.02)
     train_language_model(net, lambda seed: tasks, tasks, schedule, tmp_path, QUIET, seed=0, as_batch=net.training_batch)
     loaded = SongNet.from_pretrained(tmp_path)
-    inputs = [(tune, form) for (tune, _), form in zip(POEMS[:2], FORMS[:2], strict=True)]
-    written = generate_poems(loaded, inputs, lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
+    written = generate_poems(loaded, INPUTS[:2], lambda: TopKLogitsWarper(1), seed=0, do_sample=False)
     assert written[1] == POEMS[1][1]  # the only poem of its tune: learned by heart
     assert loaded.tokenizer.get_vocab() == net.tokenizer.get_vocab()
 
 
 def test_logits_are_float32_in_bfloat16(songnet: SongNet) -> None:
     half = copy.deepcopy(songnet.model).bfloat16()
-    (inputs,) = [generation_inputs(songnet, [songnet.prompt(*POEMS[0][:1], FORMS[0])], FORMS[:1])]
+    inputs = generation_inputs(songnet, [songnet.prompt(*INPUTS[0])], FORMS[:1])
     hidden: list[torch.Tensor] = []
     half.lm_head.register_forward_pre_hook(lambda _, given: hidden.append(given[0]))
     logits = half(**inputs).logits

@@ -54,10 +54,6 @@ def test_every_locked_release_has_its_hashes():
     assert hashed == {name: pin for name, pin in locked().items() if name != "torch"}
 
 
-def test_extras_of_the_readme_exist():
-    assert {"offline", "dev"} <= set(EXTRAS)
-
-
 def test_conda_environment():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     *packages, pip = environment["dependencies"]

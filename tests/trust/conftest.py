@@ -1,12 +1,14 @@
 """Every metric of the repository with small random models, for the properties that all metrics share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 import torch
+from transformers import BertForSequenceClassification
 
 from baselines.bartscore import BartScore
 from baselines.bertscore import BertScore
@@ -25,21 +27,22 @@ from baselines.uni_eval import UniEval
 from baselines.word_count import WordCount
 from cdm.discriminative import DiscriminativeCDM
 from cdm.infilling import Pair
+from core.example import Example
 from core.scores import Metric
 from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import Prompts
 from discriminators.discriminator import Discriminator
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from discriminators.vocabulary import EncoderTokens
+from judge.metrics import FunctionMetric
 from mars.metric import MARS
 from models.causal import CausalLM
-from models.encoders import Encoder
-from models.infilling import T5, Infiller
-from models.seq2seq import Seq2SeqLM
+from models.encoders import Encoder, WordVectors
+from models.infilling import T5, Convention, Infiller
 from tests.toy_models import PIECES, TEXTS, ToyComet, toy_bert, toy_bilstm, toy_bleurt, toy_gpt, toy_pooler, toy_t5
 
 Side = Literal["left", "right"]
-MakeMetric = Callable[[int, Side], Metric]
+MakeMetric = Callable[..., Metric]
 
 LABELS = ("good", "bad")
 PROMPTS = Prompts(("<text> It was <mask>.", "So <mask>! <text>"), LABELS, (("fine", "poor"),))
@@ -47,14 +50,19 @@ QUESTION = "question: coherent? </s> response: {response} </s> dialogue history:
 CHAT = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 
-def rater(side: Side) -> CausalLM:
+def count_letters(examples: Sequence[Example], least: int = 0) -> list[int]:
+    """A metric that is a plain function."""
+    return [max(least, len(example.full_text)) for example in examples]
+
+
+def rater(seed: int, side: Side, template: str) -> CausalLM:
     """A chat model whose likeliest next token is always 2 or 4; with large weights, so that the question matters."""
-    lm = toy_gpt(side=side)
+    lm = toy_gpt(seed, side=side)
     with torch.no_grad():
         for parameter in lm.model.parameters():
             parameter.mul_(6 if parameter.ndim == 2 else 1)
         lm.model.transformer.ln_f.bias[0] += 20
-    lm.tokenizer.chat_template = CHAT
+    lm.tokenizer.chat_template = template
     vocabulary, head = lm.tokenizer.get_vocab(), torch.zeros_like(lm.model.lm_head.weight)
     head[vocabulary["2"]] = torch.linspace(1, -1, head.shape[1])
     head[vocabulary["4"]] = torch.linspace(1, 0, head.shape[1])
@@ -64,88 +72,149 @@ def rater(side: Side) -> CausalLM:
 
 
 class Toys:
-    """Makes each metric of `configs/metric` with a token budget and a padding side of its tokenizer."""
+    """Makes each metric of `configs/metric`, by its name, from a token budget, a padding side and other settings.
 
-    def __init__(self, encoder: Path, folder: Path) -> None:
-        self.folder, self.encoder = folder, encoder
-        for side in ("left", "right"):
-            toy_gpt(side=side).save_pretrained(folder / side)
-            rater(side).save_pretrained(folder / f"rater_{side}")
-        self.makers: dict[str, MakeMetric] = {
-            "word_count": lambda budget, side: WordCount(),
-            "bleu": lambda budget, side: Bleu(),
-            "rouge_1": lambda budget, side: Rouge("rouge1"),
-            "rouge_2": lambda budget, side: Rouge("rouge2", tokens="characters"),
-            "rouge_l": lambda budget, side: Rouge("rougeL"),
-            "chrf": lambda budget, side: ChrF(),
-            "ter": lambda budget, side: Ter(),
-            "comet": lambda budget, side: Comet(ToyComet(True), "toy", "1", batch_size=1 + budget // 64),
-            "meteor": lambda budget, side: Meteor(False),
-            "bertscore": self.bertscore,
-            "bleurt": lambda budget, side: toy_bleurt(encoder, side, token_budget=budget),
-            "sentence_mover": lambda budget, side: SentenceMover(self.sentences(budget, side)),
-            "mover_score": lambda budget, side: MoverScore(
-                self.sentences(budget, side), ["a cat", "it rains"], layers=2, token_budget=budget
-            ),
-            "perplexity": lambda budget, side: Perplexity(toy_gpt(side=side), "toy", True, token_budget=budget),
-            "perplexity_seq2seq": lambda budget, side: InfillingPerplexity(
-                infiller(toy_t5(side=side)), "toy", token_budget=budget
-            ),
-            "bartscore": lambda budget, side: BartScore(toy_t5(side=side), "toy", direction="f", token_budget=budget),
-            "uni_eval": lambda budget, side: UniEval(
-                toy_t5(side=side), "toy", {"quality": QUESTION}, token_budget=budget
-            ),
-            "discriminator": lambda budget, side: DiscriminatorScore(self.bert(budget, side)),
-            "discriminator_label": lambda budget, side: LabelDiscriminatorScore(
-                replace(toy_bilstm(labels=LABELS), token_budget=budget)
-            ),
-            "cdm_generative": lambda budget, side: DiscriminatorScore(
-                replace(toy_bilstm(), token_budget=budget), dialogues=True, explain=True
-            ),
-            "cdm_discriminative": lambda budget, side: DiscriminativeCDM(
-                Pair(toy_t5(side=side), toy_t5(1, side=side), 60), "classifier", toy_pooler(1.0), token_budget=budget
-            ),
-            "ctrleval": lambda budget, side: ctrleval(toy_t5(side=side), budget),
-            "mars": self.mars,
-            "llm_judge": lambda budget, side: self.judge(side),
-        }
+    `encoder` is the place of a BERT among `encoders`; `seed` and `texts` make a language model.
+    """
 
-    def sentences(self, budget: int, side: Side) -> Encoder:
-        encoder = Encoder.from_pretrained(str(self.encoder), token_budget=budget)
-        encoder.tokenizer.padding_side = side
-        return encoder
+    def __init__(self, encoders: Sequence[Path], folder: Path) -> None:
+        self.encoders, self.folder = encoders, folder
 
-    def bertscore(self, budget: int, side: Side) -> BertScore:
-        return BertScore.from_pretrained(str(self.encoder), batch_size=1 + budget // 64)
+    def word_count(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return WordCount(**settings)
 
-    def bert(self, budget: int, side: Side) -> Discriminator:
-        made = toy_bert(self.encoder)
+    def bleu(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return Bleu(**settings)
+
+    def rouge_1(self, budget: int, side: Side) -> Metric:
+        return Rouge("rouge1")
+
+    def rouge_2(self, budget: int, side: Side) -> Metric:
+        return Rouge("rouge2", tokens="characters")
+
+    def rouge_l(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return Rouge(**settings)
+
+    def meteor(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return Meteor(False, **settings)
+
+    def chrf(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return ChrF(**settings)
+
+    def ter(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return Ter(**settings)
+
+    def comet(self, budget: int, side: Side, has_references: bool = True) -> Metric:
+        return Comet(ToyComet(has_references), "toy", "1", has_references, batch_size=1 + budget // 64)
+
+    def function(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return FunctionMetric(count_letters, settings)
+
+    def bertscore(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Metric:
+        made = BertScore.from_pretrained(str(self.encoders[encoder]), batch_size=1 + budget // 64, **settings)
+        return replace(made, model="toy")
+
+    def bleurt(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Metric:
+        return toy_bleurt(self.encoders[encoder], side, token_budget=budget, **settings)
+
+    def sentences(self, budget: int, side: Side, encoder: int = 0, **settings: Any) -> Encoder:
+        made = Encoder.from_pretrained(str(self.encoders[encoder]), token_budget=budget, **settings)
+        made.tokenizer.padding_side = side
+        return replace(made, name="toy")
+
+    def sentence_mover(self, budget: int, side: Side, vector: float | None = None, **settings: Any) -> Metric:
+        vectors = WordVectors({"cat": 0}, np.full((1, 2), vector, np.float32), "toy")
+        return SentenceMover(self.sentences(budget, side, **settings) if vector is None else vectors)
+
+    def mover_score(self, budget: int, side: Side, encoder: int = 0, corpus: str = "a cat", layers: int = 2) -> Metric:
+        made = self.sentences(budget, side, encoder)
+        return MoverScore(made, [corpus, "it rains"], layers=layers, token_budget=budget)
+
+    def perplexity(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
+        return Perplexity(toy_gpt(seed, texts, side), "toy", token_budget=budget, **{"use_context": True, **settings})
+
+    def infiller(
+        self, side: Side, seed: int = 0, texts: Any = TEXTS, convention: Convention = T5, max_length: int = 64
+    ) -> Infiller:
+        lm = toy_t5(seed, texts, side)
+        return Infiller(lambda: lm, lm.tokenizer, convention, max_length)
+
+    def perplexity_seq2seq(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return InfillingPerplexity(self.infiller(side, **settings), "toy", token_budget=budget)
+
+    def bartscore(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
+        return BartScore(toy_t5(seed, texts, side), "toy", token_budget=budget, **{"direction": "f", **settings})
+
+    def uni_eval(
+        self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, question: str = QUESTION, **settings: Any
+    ) -> Metric:
+        lm = toy_t5(seed, texts, side)
+        return UniEval(lm, "toy", {"quality": question}, token_budget=budget, **settings)
+
+    def bert(self, budget: int, side: Side, encoder: int = 0, seed: int = 0, **settings: Any) -> Discriminator:
+        made = toy_bert(self.encoders[encoder], seed, **settings)
         assert isinstance(made.tokens, EncoderTokens)
         made.tokens.tokenizer.padding_side = side
         return replace(made, token_budget=budget)
 
-    def judge(self, side: Side) -> LLMJudge:
-        chat = LocalChat(str(self.folder / f"rater_{side}"))
+    def bilstm(self, budget: int, side: Side, **settings: Any) -> Discriminator:
+        return replace(toy_bilstm(**settings), token_budget=budget)
+
+    def discriminator(self, budget: int, side: Side, kind: str = "bert", **settings: Any) -> Metric:
+        return DiscriminatorScore(getattr(self, kind)(budget, side, **settings))
+
+    def discriminator_label(self, budget: int, side: Side, **settings: Any) -> Metric:
+        return LabelDiscriminatorScore(self.bilstm(budget, side, **{"labels": LABELS, **settings}))
+
+    def cdm_generative(self, budget: int, side: Side, kind: str = "bilstm", **settings: Any) -> Metric:
+        return DiscriminatorScore(getattr(self, kind)(budget, side, **settings), dialogues=True, explain=True)
+
+    def cdm_discriminative(
+        self, budget: int, side: Side, seeds: Any = (0, 1), texts: Any = TEXTS, length: int = 60,
+        pooling: Any = "classifier", weight: float = 1.0,
+    ) -> Metric:  # fmt: skip
+        amateur, expert = (toy_t5(seed, texts, side) for seed in seeds)
+        pooler = toy_pooler(weight) if pooling == "classifier" else None
+        return DiscriminativeCDM(Pair(amateur, expert, length), pooling, pooler, token_budget=budget)
+
+    def ctrleval(self, budget: int, side: Side, seed: int = 0, texts: Any = TEXTS, **settings: Any) -> Metric:
+        usual = {"prompts": PROMPTS, "truncation": "warn", "token_budget": budget}
+        return CTRLEval(self.infiller(side, seed, texts), **{**usual, **settings})
+
+    def save(self, lm: CausalLM) -> str:
+        """A new folder with the model."""
+        folder = self.folder / str(len([*self.folder.iterdir()]))
+        lm.save_pretrained(folder)
+        return str(folder)
+
+    def mars(
+        self, budget: int, side: Side, encoder: int = 0, seed: int = 0, texts: Any = TEXTS, **settings: Any
+    ) -> Metric:
+        documents = self.folder / "documents.txt"
+        documents.write_text("\n".join(TEXTS), encoding="utf-8")
+        given = {"ratios": (0.0, 0.3), "documents": documents, "token_budget": budget, **settings}
+        made = MARS.from_pretrained(self.save(toy_gpt(seed, texts, side)), str(self.encoders[encoder]), **given)
+        return replace(made, described={**made.described, "language_model": "toy", "encoder": "toy"})
+
+    def llm_judge(self, budget: int, side: Side, seed: int = 0, template: str = CHAT) -> Metric:
+        chat = LocalChat(self.save(rater(seed, side, template)))
         chat.name = chat.depends["model"] = "toy"
         return LLMJudge(chat, ("coherence",))
 
-    def mars(self, budget: int, side: Side) -> MARS:
-        documents = self.folder / "documents.txt"
-        documents.write_text("\n".join(TEXTS), encoding="utf-8")
-        settings: Any = {"ratios": (0.0, 0.3), "documents": documents, "token_budget": budget}
-        made = MARS.from_pretrained(str(self.folder / side), str(self.encoder), **settings)
-        return replace(made, described={**made.described, "language_model": "toy"})
 
-
-def ctrleval(lm: Seq2SeqLM, budget: int) -> CTRLEval:
-    return CTRLEval(infiller(lm), prompts=PROMPTS, truncation="warn", token_budget=budget)
-
-
-def infiller(lm: Seq2SeqLM) -> Infiller:
-    return Infiller(lambda: lm, lm.tokenizer, T5, 64)
+@pytest.fixture(scope="module")
+def encoders(saved_bert: Callable[..., Path]) -> tuple[Path, Path, Path]:
+    """A random BERT, one with another weight, and one with another order of tokens."""
+    first, second = saved_bert(PIECES, 16, 2, 48), saved_bert(PIECES, 16, 2, 48)
+    network = BertForSequenceClassification.from_pretrained(second).bert
+    with torch.no_grad():
+        network.embeddings.word_embeddings.weight[7, 3] += 0.01
+    network.save_pretrained(second)
+    return first, second, saved_bert([PIECES[1], PIECES[0], *PIECES[2:]], 16, 2, 48)
 
 
 @pytest.fixture(scope="module")
-def toys(saved_bert: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, MakeMetric]:
-    """How to make each metric, by the name of its configuration, from a token budget and a padding side."""
-    return Toys(saved_bert(PIECES, 16, 2, 48), tmp_path_factory.mktemp("toys")).makers
+def make_toy(encoders: tuple[Path, Path, Path], tmp_path_factory: pytest.TempPathFactory) -> MakeMetric:
+    """Makes a metric by the name of its configuration."""
+    toys = Toys(encoders, tmp_path_factory.mktemp("toys"))
+    return lambda name, budget=4096, side="right", **settings: getattr(toys, name)(budget, side, **settings)

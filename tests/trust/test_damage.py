@@ -1,13 +1,11 @@
 """Damaged and planted files of kept stages: recognised, built again with the same result, and never run."""
 
 import hashlib
-import os
 import pickle
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import pytorch_lightning as pl
@@ -15,9 +13,8 @@ import torch
 
 from core.faults import InputFaults
 from core.stages import FILES, Stages
-from discriminators.discriminator import new_bilstm
-from experiments.run import main
 from models.fit import SEALS, SealedCheckpoints, fit, is_whole
+from tests.toy_models import QUIET
 
 
 def truncate(content: bytes) -> bytes:
@@ -47,24 +44,19 @@ def build(count: list[int], folder: Path) -> None:
 @pytest.mark.parametrize("file", ["inner/weights", "depends.json", FILES])
 def test_a_damaged_stage_is_built_again(tmp_path: Path, damage: Callable[[bytes], bytes], file: str) -> None:
     built: list[int] = []
-    stages, make = Stages(tmp_path), partial(build, built)
-    kept = stages.get("model", {"a": 1}, make, version=1)
-    assert stages.get("model", {"a": 1}, make, version=1) == kept
+    find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built), version=1)
+    kept = find()
+    assert find() == kept
     assert len(built) == 1
     (kept / file).write_bytes(damage((kept / file).read_bytes()))
-    again = stages.get("model", {"a": 1}, make, version=1)
-    assert again == kept
-    assert (again / "inner" / "weights").read_bytes() == bytes(range(256))
+    assert find() == kept
+    assert (kept / "inner" / "weights").read_bytes() == bytes(range(256))
     assert len(built) == 2
     assert {path.name.partition(".")[2] for path in tmp_path.iterdir() if path.is_dir()} == {"", "damaged"}
 
 
-def test_a_stage_that_lost_a_file_is_built_again(tmp_path: Path) -> None:
-    built: list[int] = []
-    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
-    (kept / "inner" / "weights").unlink()
-    Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
-    assert (kept / "inner" / "weights").is_file()
+def lose_a_file(stage: Path) -> None:
+    (stage / "inner" / "weights").unlink()
 
 
 def empty(stage: Path) -> None:
@@ -77,29 +69,26 @@ def change_without_a_list(stage: Path) -> None:
     (stage / "inner" / "weights").write_bytes(b"another score")
 
 
-def list_nothing(stage: Path) -> None:
-    (stage / FILES).write_text("{}", encoding="utf-8")
-
-
-def list_no_files(stage: Path) -> None:
-    (stage / FILES).write_text("[]", encoding="utf-8")
-
-
 def replace_by_a_file(stage: Path) -> None:
     empty(stage)
     stage.rmdir()
     stage.write_bytes(b"")
 
 
-@pytest.mark.parametrize("damage", [empty, change_without_a_list, list_nothing, list_no_files, replace_by_a_file])
-def test_a_stage_that_does_not_list_its_files_is_built_again(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+def list_as(content: str) -> Callable[[Path], object]:
+    return lambda stage: (stage / FILES).write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "damage", [lose_a_file, empty, change_without_a_list, list_as("{}"), list_as("[]"), replace_by_a_file]
+)
+def test_a_stage_without_its_files_or_their_list_is_built_again(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     built: list[int] = []
-    kept = Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
-    damage(kept)
-    assert Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1) == kept
+    find = partial(Stages(tmp_path).get, "model", {"a": 1}, partial(build, built), version=1)
+    damage(kept := find())
+    assert find() == kept
     assert (kept / "inner" / "weights").read_bytes() == bytes(range(256))
-    assert len(built) == 2
-    Stages(tmp_path).get("model", {"a": 1}, partial(build, built), version=1)
+    find()
     assert len(built) == 2
 
 
@@ -133,10 +122,7 @@ class Ones(pl.LightningDataModule):
 
 
 def fit_slope(folder: Path, stops: int | None = None) -> float:
-    trainer = partial(
-        pl.Trainer, accelerator="cpu", devices=1, enable_progress_bar=False, enable_model_summary=False, max_epochs=3
-    )
-    model = Slope(stops)
+    model, trainer = Slope(stops), partial(QUIET, max_epochs=3)
     save = partial(torch.save, model.weight)
     fit(model, Ones(), folder, trainer, (), lambda f: save(f / "w"), log_every_n_steps=1)
     return float(model.weight.detach())
@@ -198,18 +184,3 @@ def test_a_planted_pickle_does_not_run(tmp_path: Path) -> None:
         assert not trace.exists()
     pickle.loads(pickle.dumps(Planted(trace)))
     assert trace.exists()  # it would run
-
-
-@pytest.mark.parametrize("name", ["discriminator.json", "vocabulary.json", "model.safetensors"])
-def test_a_broken_discriminator_ends_a_run_with_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    new_bilstm([("red cat",), ("blue dog",)], "words", min_count=1).save_pretrained(tmp_path / "mine")
-    (tmp_path / "mine" / name).write_bytes(b"{")
-    (tmp_path / "in.jsonl").write_text('{"text": "red"}\n', encoding="utf-8")
-    settings = ("metric=discriminator", "metric.folder=mine", "data.path=in.jsonl", "output=out.jsonl")
-    with patch.dict(os.environ):
-        assert main(["+exp=score", *settings]) == 2
-    assert f"mine/{name}:0: cannot be read: " in capsys.readouterr().err
-    assert {path.name for path in tmp_path.iterdir()} == {"in.jsonl", "mine"}

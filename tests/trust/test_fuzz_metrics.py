@@ -4,7 +4,6 @@
 """
 
 import json
-import os
 import random
 import time
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from core.configs import CONFIGS
 from core.example import Example
 from core.faults import ExampleFaults
 from core.scores import Metric
+from tests.trust.test_fuzz import CASES, SEED, STRANGE
 
-CASES, SEED = int(os.environ.get("FUZZ", "150")), int(os.environ.get("FUZZ_SEED", "0"))
 NAMES = sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
 PLANES = [(0x20, 0x7F), (0, 0x20), (0x80, 0x250), (0x300, 0x370), (0x590, 0x700), (0x2000, 0x2070), (0x4E00, 0xA000)]
 PLANES += [(0xE000, 0xF900), (0xFE00, 0xFE10), (0xFFF0, 0x10000), (0x1F300, 0x1F700), (0xE0000, 0x110000)]
@@ -43,7 +42,7 @@ def draw_piece(rng: random.Random) -> str:
         case 0 | 1:
             return rng.choice(["the", "cat", "sat.", "It", "rains!", "no", "42", "(x)"])
         case 2:
-            return rng.choice(SPELLED)
+            return rng.choice([*SPELLED, *STRANGE])
         case 3:
             return rng.choice([" ", "\n", "\t", "\u3000", "\u200b", "  ", ". ", "\r\n"])
         case _:
@@ -84,8 +83,8 @@ def score(metric: Metric, examples: list[Example]) -> list[list[float]] | None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", NAMES)
-def test_a_metric_scores_any_text_or_refuses_it(name: str, toys: dict[str, Callable[..., Metric]]) -> None:
-    rng, metric, began = random.Random(f"{name} {SEED}"), toys[name](400, "right"), time.monotonic()
+def test_a_metric_scores_any_text_or_refuses_it(name: str, make_toy: Callable[..., Metric]) -> None:
+    rng, metric, began = random.Random(f"{name} {SEED}"), make_toy(name, 400), time.monotonic()
     cases, refused, slowest = max(4, CASES // 10), 0, 0.0
     for case in range(cases):
         examples = [draw_example(str(i), rng) for i in range(rng.randint(1, 3))]
@@ -101,3 +100,9 @@ def test_a_metric_scores_any_text_or_refuses_it(name: str, toys: dict[str, Calla
     seconds = time.monotonic() - began
     print(f"{name}: {cases} lists of texts, {refused} refused, slowest {slowest:.2f} s, all {seconds:.0f} s")
     assert slowest < 10
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "word " * 20_000, "\u0301" * 100_000, "中" * 50_000, "a\n" * 50_000])
+@pytest.mark.parametrize("name", ["word_count", "bleu", "meteor"])
+def test_a_long_text_is_scored(name: str, text: str, make_toy: Callable[..., Metric]) -> None:
+    assert len(make_toy(name).score([Example("a", text, references=("a b c",))])) == 1

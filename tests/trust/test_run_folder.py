@@ -88,6 +88,7 @@ FAULTS = {
     "a missing field": ("metric=bleu",),
     "a missing model": ("metric=perplexity", "metric.model=no/such"),
     "a missing folder of models": ("metric=discriminator", "metric.folder=no"),
+    "a broken discriminator": ("metric=discriminator", "metric.folder=broken"),
     "a device": ("trainer.accelerator=gpu", "trainer.devices=64"),
     "a target": ("metric._target_=os.system",),
     "a host": ("metric=llm_judge", "metric.model=m", "metric.base_url=http://judge.example/v1"),
@@ -96,6 +97,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_run_that_does_not_begin_changes_nothing(place: Path, what: str) -> None:
+    (place / "broken").mkdir()
+    (place / "broken" / "discriminator.json").write_text("{", encoding="utf-8")
     (place / "faulty.jsonl").write_text('{"text": "a"}\n{"text": \n', encoding="utf-8")
     before = snapshot(place)
     assert main([*SCORE, *FILES, *FAULTS[what]]) == 2

@@ -34,49 +34,33 @@ Rated = Callable[[str, int], tuple[Example, ...]]
 
 @dataclass(frozen=True)
 class Kind:
-    """How a corpus is made, what makes a text another one, its digests, and what 20,000 texts have:
-    the least and the greatest number of words, and how often each occurs at least."""
+    """How a corpus is made, the field that makes a text another one, and what 20,000 texts have: the least and the
+    greatest number of words, and how often each occurs at least."""
 
     generate: Make
     rate: Make | None
-    key: Callable[[Example], Any]
-    digests: tuple[str, ...]
+    field: str
     words: tuple[int, int, int]
+
+    def key(self, example: Example) -> Any:
+        return getattr(example, self.field)
 
 
 KINDS = {
-    "review": Kind(
-        partial(generate_texts, REVIEWS),
-        partial(rated_texts, REVIEWS),
-        attrgetter("text"),
-        ("72c43c04383c6c42", "8a463efdbc455128"),
-        (700, 1100, 50),
-    ),
-    "news": Kind(
-        partial(generate_texts, NEWS),
-        partial(rated_texts, NEWS),
-        attrgetter("text"),
-        ("0fe8860fd13689f1", "345a359fa73fbc54"),
-        (700, 1100, 50),
-    ),
-    "dialogues": Kind(
-        generate_dialogues,
-        rated_dialogues,
-        attrgetter("turns"),
-        ("cdf56b08f78e794d", "0686111f1c402a59"),
-        (450, 650, 20),
-    ),
-    "stories": Kind(
-        generate_stories, rated_stories, attrgetter("context"), ("60bdb4a72063788f", "db61d89af530260b"), (500, 800, 50)
-    ),
-    "concepts": Kind(
-        generate_concept_sentences,
-        rated_concept_sentences,
-        attrgetter("group"),
-        ("5e609d74a309e1c0", "1b78f1ef7e753ec4"),
-        (200, 500, 50),
-    ),
-    "verse": Kind(generate_verse, None, attrgetter("text"), ("89225ca0ed2e9441",), (250, 400, 50)),
+    "review": Kind(partial(generate_texts, REVIEWS), partial(rated_texts, REVIEWS), "text", (700, 1100, 50)),
+    "news": Kind(partial(generate_texts, NEWS), partial(rated_texts, NEWS), "text", (700, 1100, 50)),
+    "dialogues": Kind(generate_dialogues, rated_dialogues, "turns", (450, 650, 20)),
+    "stories": Kind(generate_stories, rated_stories, "context", (500, 800, 50)),
+    "concepts": Kind(generate_concept_sentences, rated_concept_sentences, "group", (200, 500, 50)),
+    "verse": Kind(generate_verse, None, "text", (250, 400, 50)),
+}
+DIGESTS = {
+    "review": ("72c43c04383c6c42", "8a463efdbc455128"),
+    "news": ("0fe8860fd13689f1", "345a359fa73fbc54"),
+    "dialogues": ("cdf56b08f78e794d", "0686111f1c402a59"),
+    "stories": ("60bdb4a72063788f", "db61d89af530260b"),
+    "concepts": ("5e609d74a309e1c0", "1b78f1ef7e753ec4"),
+    "verse": ("89225ca0ed2e9441",),
 }
 ALL = pytest.mark.parametrize("name", KINDS)
 RATED = pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.rate])
@@ -106,7 +90,7 @@ def test_the_same_seed_gives_the_same_bytes(name: str) -> None:
     kind, verdicts = KINDS[name], {"verdicts": 0.5} if name in ("review", "news") else {}
     made = [kind.generate(50, seed=1, **verdicts)]
     made += [kind.rate(40, seed=1)] if kind.rate else []
-    assert tuple(map(digest, made)) == kind.digests
+    assert tuple(map(digest, made)) == DIGESTS[name]
 
 
 @ALL
@@ -116,6 +100,24 @@ def test_the_first_texts_stay_when_more_are_asked_for(name: str) -> None:
     assert generate(0, seed=3) == ()
     assert generate(5, seed=3) != generate(5, seed=4)
     assert len(set(map(content, texts(name)))) == 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "damages"),
+    [
+        ("dialogues", "swap_turns replace_turn garble_words repeat_turn contradict_fact by_word_count"),
+        ("concepts", "_odd _senseless"),
+    ],
+)
+def test_texts_to_train_on_are_made_without_damages(monkeypatch: pytest.MonkeyPatch, name: str, damages: str) -> None:
+    kind = KINDS[name]
+    assert kind.rate is not None
+    expected = kind.generate(20, seed=1)
+    for damage in damages.split():
+        monkeypatch.delattr(f"data.builtin.{name}.{damage}")
+    assert kind.generate(20, seed=1) == expected
+    with pytest.raises(NameError):
+        kind.rate(20, seed=1)
 
 
 @pytest.mark.slow

@@ -41,15 +41,6 @@ def words(turns: Iterable[str]) -> list[str]:
     return [token.strip(".,?") for turn in turns for token in turn.split()]
 
 
-def test_dialogues_to_train_on_are_made_without_damages(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = generate_dialogues(20, seed=1)
-    for name in ("swap_turns", "replace_turn", "garble_words", "repeat_turn", "contradict_fact", "by_word_count"):
-        monkeypatch.delattr(f"data.builtin.dialogues.{name}")
-    assert generate_dialogues(20, seed=1) == expected
-    with pytest.raises(NameError):
-        rated_dialogues(20, seed=1)
-
-
 # ---- generation ----------------------------------------------------------------------------------------------------
 
 
@@ -173,12 +164,6 @@ def test_replace_turn_by_hand(seed: int) -> None:
     assert replace_turn(TALK, random.Random(seed), [4], pool) == (*TALK[:4], "it will rain today.")
 
 
-def test_replace_turn_needs_a_turn_that_is_not_there_yet() -> None:
-    assert replace_turn(TALK, random.Random(0), ALL, by_word_count(["bye."])) is None
-    assert replace_turn(TALK, random.Random(0), ALL, {}) is None
-    assert replace_turn(TALK, random.Random(0), [], by_word_count(["so."])) is None
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_swap_turns_moves_a_question(seed: int) -> None:
     swapped = swap_turns(TALK, random.Random(seed), ALL)
@@ -190,11 +175,6 @@ def test_swap_turns_moves_a_question(seed: int) -> None:
     assert swap_turns(TALK, random.Random(seed), free=[1, 3]) == tuple(TALK[i] for i in (0, 3, 2, 1, 4))
 
 
-def test_swap_turns_needs_two_different_ones() -> None:
-    assert swap_turns(("yes.", "yes."), random.Random(0), free=[0, 1]) is None
-    assert swap_turns(TALK, random.Random(0), free=[2]) is None
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_repeat_turn_by_hand(seed: int) -> None:
     assert repeat_turn(TALK, random.Random(seed), ALL) in (
@@ -203,7 +183,6 @@ def test_repeat_turn_by_hand(seed: int) -> None:
     )
     nearest = repeat_turn(TALK, random.Random(seed), free=[4])
     assert nearest in ((*TALK[:4], TALK[1]), (*TALK[:4], TALK[3]))
-    assert repeat_turn(TALK, random.Random(seed), free=[0]) is None
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -228,8 +207,22 @@ def test_garble_words_draws_from_the_vocabulary(seed: int) -> None:
     assert garbled[changed[0]][-1] == TALK[changed[0]][-1]
 
 
-def test_garble_words_needs_different_words() -> None:
-    assert garble_words(("yes yes.", "no!"), random.Random(0), free=[0, 1]) is None
+NOTHING_TO_CHANGE: list[Callable[[random.Random], object]] = [
+    *(lambda rng, pool=pool: replace_turn(TALK, rng, ALL, pool) for pool in (by_word_count(["bye."]), {})),
+    lambda rng: replace_turn(TALK, rng, [], by_word_count(["so."])),
+    lambda rng: swap_turns(("yes.", "yes."), rng, free=[0, 1]),
+    lambda rng: swap_turns(TALK, rng, free=[2]),
+    lambda rng: repeat_turn(TALK, rng, free=[0]),
+    lambda rng: garble_words(("yes yes.", "no!"), rng, free=[0, 1]),
+]
+
+
+@pytest.mark.parametrize("damage", NOTHING_TO_CHANGE)
+def test_turns_that_cannot_be_damaged(damage: Callable[[random.Random], object]) -> None:
+    assert damage(random.Random(0)) is None
+
+
+def test_garble_words_draws_another_word() -> None:
     ways = {garble_words(("yes no.",), random.Random(seed), free=[0], vocabulary=["yes"]) for seed in range(20)}
     assert ways == {None, ("no yes.",)}
 
@@ -288,10 +281,8 @@ def test_single_damages_are_what_they_are_called(rated: Rated) -> None:
             case "repeated_turn":
                 assert e.turns[changed[0]] in e.turns[: changed[0]]
             case "garbled_words":
-                moved = sum(
-                    a != b for a, b in zip(words([e.turns[changed[0]]]), words([clean[changed[0]]]), strict=True)
-                )
-                assert moved >= 3
+                new, old = words([e.turns[changed[0]]]), words([clean[changed[0]]])
+                assert sum(a != b for a, b in zip(new, old, strict=True)) >= 3
             case "contradicted_fact":
                 new, old = words([e.turns[changed[0]]]), words([clean[changed[0]]])
                 (was,) = {b for a, b in zip(new, old, strict=True) if a != b}

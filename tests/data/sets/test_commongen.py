@@ -1,6 +1,5 @@
 """CommonGen and CommonGen-trinity: reading, two rated sets, faults, and the real figures of G-Eval."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,9 @@ from scipy.stats import spearmanr
 from core.faults import SettingFault
 from data.prepare import prepare
 from data.sets.commongen import commongen, load_trinity
+from tests.data.sets.small_files import write
 
 FIGURES = {"g_eval_gpt4": (0.8117, 0.6781), "g_eval_flan_t5": (0.6081, 0.5228), "g_eval_vicuna": (0.3699, 0.3273)}
-
-
-def write(path: Path, *lines: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines), "utf-8")
-
-
-def concept_set(name: str, concepts: list[str], *references: str) -> dict[str, Any]:
-    return {"id": name, "concepts": concepts, "references": references}
 
 
 @pytest.fixture
@@ -67,7 +58,9 @@ def test_trinity_is_rated_raw_and_binarized(root: Path) -> None:
 
 
 def test_a_rated_concept_set_is_not_one_to_train_on(root: Path) -> None:
-    write(root / "commongen_train/train.jsonl", concept_set("x", ["run", "team"], "the team runs"))
+    write(
+        root / "commongen_train/train.jsonl", {"id": "x", "concepts": ["run", "team"], "references": ["the team runs"]}
+    )
     with pytest.raises(SettingFault, match="must not be one to train on too, but x-0 are"):
         commongen(root)
 

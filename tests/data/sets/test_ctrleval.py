@@ -15,21 +15,10 @@ from core.faults import InputFaults
 from data.download import DownloadFault, PublicFile
 from data.sets.attributes import SETS, load_labelled
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
+from tests.data.sets.small_files import faults_of, write
 
 ROW = "positive\tThe lake\tThe lake  is calm.\t4.4\t2\t3.2"
 TOPIC_ROW = "science\tIn brief,\tIn brief, atoms split.\t5\t1\t3"
-
-
-def write(path: Path, *lines: str, end: str = "\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes("".join(f"{line}{end}" for line in lines).encode())
-    return path
-
-
-def faults_of(load: Callable[[], object], path: Path) -> list[str]:
-    with pytest.raises(InputFaults) as found:
-        load()
-    return [each.removeprefix(f"{path}:") for each in found.value.faults]
 
 
 # ---- the shared copies ---------------------------------------------------------------------------------------------

@@ -26,18 +26,11 @@ from data.sets.dialogues import (
     own_dialogues,
     public_dialogues,
 )
+from tests.data.sets import small_files
 
 
 def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return path
-
-
-def faults_of(path: Path, content: str | bytes, scored: bool) -> list[str]:
-    with pytest.raises(InputFaults) as found:
-        read_utt_lines(write(path, content), scored)
-    return [each.removeprefix(f"{path}:") for each in found.value.faults]
+    return small_files.write(path, content, end="")
 
 
 def test_lines_without_a_score(tmp_path: Path):
@@ -83,7 +76,8 @@ def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
     ],
 )  # fmt: skip
 def test_faults_of_lines(tmp_path: Path, content: str | bytes, scored: bool, expected: list[str]):
-    assert faults_of(tmp_path / "talk.txt", content, scored) == expected
+    path = write(tmp_path / "talk.txt", content)
+    assert small_files.faults_of(lambda: read_utt_lines(path, scored), path) == expected
 
 
 def spearman(rated: RatedSet, aspect: str) -> float:
@@ -182,9 +176,7 @@ def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
 )
 def test_faults_of_published_scores(tmp_path: Path, content: str, expected: str):
     path = write(public(tmp_path) / "fed/deam_scores.tsv", content)
-    with pytest.raises(InputFaults) as found:
-        load_fed(tmp_path)
-    assert found.value.faults == (f"{path}:{expected}",)
+    assert small_files.faults_of(lambda: load_fed(tmp_path), path) == [expected]
 
 
 def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Path):

@@ -1,23 +1,17 @@
 """A user's own labelled texts: what is read, what is held out, and what is refused."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from core.faults import InputFaults
 from data.sets.attributes import own_texts
-
-
-def write(path: Path, lines: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    return path
+from tests.data.sets.small_files import write
 
 
 def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
     lines = [{"text": f"Text {i}.", "label": [" 好 评", "sci/tech "][i % 2], "prefix": "Text"} for i in range(20)]
-    data = own_texts(write(tmp_path / "mine.jsonl", lines), held_out_fraction=0.2)
+    data = own_texts(write(tmp_path / "mine.jsonl", *lines), held_out_fraction=0.2)
     assert (data.name, data.labels, data.rated, data.synthetic) == ("mine", ("sci/tech", "好 评"), (), False)
     assert (len(data.train), len(data.held_out)) == (16, 4)
     assert {e.text for e in (*data.train, *data.held_out)} == {line["text"] for line in lines}
@@ -34,7 +28,7 @@ def test_tables_are_read_too(tmp_path: Path, suffix: str, delimiter: str) -> Non
 
 def test_a_repeated_text_is_on_one_side(tmp_path: Path) -> None:
     lines = [{"text": f"Text {i // 3}.", "label": "xy"[i % 2]} for i in range(30)]
-    data = own_texts(write(tmp_path / "mine.jsonl", lines), held_out_fraction=0.3)
+    data = own_texts(write(tmp_path / "mine.jsonl", *lines), held_out_fraction=0.3)
     sides = [{e.text for e in side} for side in (data.train, data.held_out)]
     assert [len(side) for side in sides] == [7, 3]
     assert not set.intersection(*sides)
@@ -42,15 +36,15 @@ def test_a_repeated_text_is_on_one_side(tmp_path: Path) -> None:
 
 
 def test_held_out_texts_of_their_own_file(tmp_path: Path) -> None:
-    train = write(tmp_path / "a.jsonl", [{"text": "A", "label": "x"}, {"text": "B", "label": "y"}])
-    apart = write(tmp_path / "b.jsonl", [{"text": "C", "label": "y"}])
+    train = write(tmp_path / "a.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "y"}])
+    apart = write(tmp_path / "b.jsonl", *[{"text": "C", "label": "y"}])
     data = own_texts(train, apart)
     assert [[e.text for e in side] for side in (data.train, data.held_out)] == [["A", "B"], ["C"]]
 
 
 def test_all_faults_of_both_files_are_listed_by_line(tmp_path: Path) -> None:
-    train = write(tmp_path / "a.jsonl", [{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
-    apart = write(tmp_path / "b.jsonl", [{"text": " ", "label": "x"}])
+    train = write(tmp_path / "a.jsonl", *[{"text": "A"}, {"label": "x"}, {"text": "B", "label": "x"}])
+    apart = write(tmp_path / "b.jsonl", *[{"text": " ", "label": "x"}])
     with pytest.raises(InputFaults) as found:
         own_texts(train, apart)
     assert [fault.split(" found")[0] for fault in found.value.faults] == [
@@ -61,17 +55,17 @@ def test_all_faults_of_both_files_are_listed_by_line(tmp_path: Path) -> None:
 
 
 def test_labels_and_held_out_texts_are_checked(tmp_path: Path) -> None:
-    one = write(tmp_path / "one.jsonl", [{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
+    one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
     with pytest.raises(InputFaults, match=r'one\.jsonl:0: the texts need at least two labels, found only "x"'):
         own_texts(one)
-    train = write(tmp_path / "a.jsonl", [{"text": "A", "label": "polite"}, {"text": "B", "label": "rude"}])
-    apart = write(tmp_path / "b.jsonl", [{"text": "C", "label": "polit"}, {"text": "B", "label": "rude"}])
+    train = write(tmp_path / "a.jsonl", *[{"text": "A", "label": "polite"}, {"text": "B", "label": "rude"}])
+    apart = write(tmp_path / "b.jsonl", *[{"text": "C", "label": "polit"}, {"text": "B", "label": "rude"}])
     with pytest.raises(InputFaults) as found:
         own_texts(train, apart)
     assert found.value.faults == (
         f'{apart}:1: "label" must be that of a text to train on, found "polit" (did you mean "polite"?)',
         f"{apart}:2: a held-out text must not be one to train on too, found it at {train}:2",
     )
-    lines = write(tmp_path / "lines.jsonl", [{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
+    lines = write(tmp_path / "lines.jsonl", *[{"text": "A", "label": "x\ny"}, {"text": "B", "label": "z"}])
     with pytest.raises(InputFaults, match=r'lines\.jsonl:1: "label" must be one line, found "x\\ny"'):
         own_texts(lines)

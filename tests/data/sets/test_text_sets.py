@@ -1,6 +1,5 @@
 """Stories, summaries, answers and Song Ci: the public files, their faults, and what an experiment reads of them."""
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import load_songci, songci
 from data.sets.stories import load_mans_roc, load_roc_plain, roc_stories
 from data.sets.summeval import load_summeval, summeval
+from tests.data.sets.small_files import faults_of, write
 
 MANS: dict[str, Any] = {
     "id": "mans-roc-7-gpt",
@@ -49,19 +49,6 @@ ANSWER: dict[str, Any] = {
     "score_scale": [1.0, 5.0],
 }
 POEM: dict[str, Any] = {"id": "ci-1", "author": "甲", "cipai": "乙", "lines": ["春花，秋月。", "何时了。"]}
-
-
-def write(path: Path, *records: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def faults_of(load: Callable[[], object], path: Path) -> list[str]:
-    with pytest.raises(InputFaults) as found:
-        load()
-    return [each.removeprefix(f"{path}:") for each in found.value.faults]
 
 
 # ---- the shared copies ---------------------------------------------------------------------------------------------

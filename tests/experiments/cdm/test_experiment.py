@@ -29,21 +29,12 @@ from experiments.training import Trained
 from models.tiny import TinyT5
 
 ROOT = Path(__file__).parents[3]
-TOY = (
-    "data.train=60",
-    "data.held_out=20",
-    "data.rated=12",
-    "model.vocabulary=300",
-    "model.width.amateur=16",
-    "model.width.expert=32",
-    "model.expert.schedule.epochs=1",
-    "model.negatives.dialogues=20",
-    "model.negatives.sampling.longest=8",
-    "+model.discriminators.bilstm.build.hidden_dim=16",
-    "~model.discriminators.bert",
-    "model.negatives.sampling.candidates=2",
-    "logger=none",
-)
+TOY = """
+data.train=60 data.held_out=20 data.rated=12 logger=none
+model.vocabulary=300 model.width.amateur=16 model.width.expert=32 model.expert.schedule.epochs=1
+model.negatives.dialogues=20 model.negatives.sampling.longest=8 model.negatives.sampling.candidates=2
++model.discriminators.bilstm.build.hidden_dim=16 ~model.discriminators.bert
+"""
 DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
 GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_classifier"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
@@ -56,28 +47,18 @@ SAMPLED = NegativesPlan("mixed-multi", Sampling(gamma=0.0, longest=6), 10)
 
 
 def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
-    command = ("+exp=cdm_dialogue", *TOY, f"outputs={tmp_path}")
+    command = ("+exp=cdm_dialogue", *TOY.split(), f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
     assert sorted(row["metric"] for row in results["table"]) == sorted([*GENERATIVE, *DISCRIMINATIVE, *BASELINES])
-    assert {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]} == {
-        ("builtin", "quality", 12, True)
-    }
-    assert {p.stem for p in (tmp_path / "first/plots").iterdir()} == {
-        "training_curves",
-        "scores_builtin",
-        "momentum_builtin",
-    }
+    about = {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]}
+    assert about == {("builtin", "quality", 12, True)}
+    plots = {path.stem for path in (tmp_path / "first/plots").iterdir()}
+    assert plots == {"training_curves", "scores_builtin", "momentum_builtin"}
     stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
-    assert {name.rsplit("-", 1)[0] for name in stages} == {
-        "amateur",
-        "expert",
-        "negatives",
-        "momentum",
-        "discriminator_bilstm",
-        "pooler",
-    }
+    kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
+    assert {name.rsplit("-", 1)[0] for name in stages} == kinds
 
     second = run(*command, f"run_dir={tmp_path}/second")
     assert second.returncode == 0, second.stderr
@@ -92,14 +73,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
         (f"metric.models={tmp_path}/first/models", "cdm_discriminative"),
         (f"metric.folder={tmp_path}/first/models/discriminator_bilstm", "cdm_generative"),
     ):
-        done = run(
-            "+exp=score",
-            f"metric={metric}",
-            setting,
-            f"data.path={tmp_path}/in.jsonl",
-            f"output={tmp_path}/out.jsonl",
-            f"outputs={tmp_path}",
-        )
+        done = run("+exp=score", f"metric={metric}", setting, "data.path=in.jsonl", "output=out.jsonl", "outputs=.")
         assert done.returncode == 0, done.stderr
         lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
         row = "cdm_discriminative_classifier" if metric == "cdm_discriminative" else "cdm_resampled_amateur_bilstm"
@@ -109,20 +83,16 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
 
 
 def test_settings_are_chosen_on_machine_sentences_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
-    done = run(
-        "+exp=cdm_development",
-        *TOY,
+    few = "model.development.dialogues=6 model.development.turns=[0,2] model.development.model=${model.amateur}"
+    chosen = "model.given=1 model.rules=[mesgar] model.spelling=normal model.negatives.mixture=[0.5,vakulenko]"
+    settings = (
         "data=builtin_concepts",
-        "model.given=1",
-        "model.development.dialogues=6",
-        "model.development.turns=[0,2]",
-        "model.development.model=${model.amateur}",
-        "model.rules=[mesgar]",
-        "model.spelling=normal",
-        "model.negatives.mixture=[0.5,vakulenko]",
+        *few.split(),
+        *chosen.split(),
         f"outputs={tmp_path}",
         f"run_dir={tmp_path}/run",
     )
+    done = run("+exp=cdm_development", *TOY.split(), *settings)
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     agreement = [row for row in results["table"] if "metric" in row]
@@ -151,42 +121,11 @@ def test_settings_are_chosen_on_machine_sentences_of_a_third_model(run: Callable
     assert any("How the default settings were chosen" in note for note in results["notes"])
 
 
-def test_a_development_set_without_machine_turns_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
-    done = run("+exp=cdm_development", "model.development.turns=[0]", f"outputs={tmp_path}")
-    assert done.returncode == 2
-    assert "must hold a number above 0" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("dialogues", "fraction", "found"), [(5, 0.1, "4 and 1"), (3, 0.6, "1 and 2"), (10, 0.1, "9 and 1")]
-)
-def test_too_few_dialogues_are_refused_before_training(
-    run: Callable[..., Any], tmp_path: Path, dialogues: int, fraction: float, found: str
-) -> None:
-    write_examples(tmp_path / "mine.jsonl", rated_dialogues(dialogues, seed=0))
-    done = run(
-        "+exp=cdm_dialogue",
-        "data=dialogues",
-        f"data.train_path={tmp_path}/mine.jsonl",
-        f"data.held_out_fraction={fraction}",
-        f"outputs={tmp_path}/outputs",
-    )
-    assert done.returncode == 2
-    assert f"at least 2 dialogues to train on and 2 held-out ones, but there are {found}" in done.stderr
-    assert not list((tmp_path / "outputs").glob("stages/amateur*"))
-
-
 def test_every_held_out_dialogue_has_one_purpose() -> None:
     examples = rated_dialogues(9, seed=0)
     parts = split_held_out(Corpus("mine", examples[:2], examples[2:], (), synthetic=True))
     assert [len(part) for part in parts] == [3, 2, 2]
     assert {turns for part in parts for turns in part} == {example.turns for example in examples[2:]}
-
-
-def test_a_development_set_needs_a_third_held_out_dialogue(run: Callable[..., Any], tmp_path: Path) -> None:
-    done = run("+exp=cdm_development", *TOY, "data.held_out=2", f"outputs={tmp_path}")
-    assert done.returncode == 2
-    assert "a development set needs at least 3 held-out dialogues, but there are 2" in done.stderr
 
 
 def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
@@ -200,34 +139,16 @@ def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
         assert of_row[f"cdm_mixture_{name}"] == f"mixture, {kind}"
 
 
-def test_models_that_are_not_there_are_named(run: Callable[..., Any], tmp_path: Path) -> None:
-    write_examples(tmp_path / "in.jsonl", rated_dialogues(5, seed=0))
-    done = run(
-        "+exp=score",
-        "metric=cdm_discriminative",
-        f"metric.models={tmp_path}/nowhere",
-        f"data.path={tmp_path}/in.jsonl",
-        f"output={tmp_path}/out.jsonl",
-    )
-    assert done.returncode == 2
-    assert "nowhere/amateur" in done.stderr
-    assert not (tmp_path / "out.jsonl").exists()
-
-
 @pytest.mark.slow
 def test_fed_has_the_published_rows(run: Callable[..., Any], shared_data: Path, tmp_path: Path) -> None:
-    toy = [setting for setting in TOY if not setting.startswith("data.")]
-    done = run(
-        "+exp=cdm_dialogue",
+    toy = [setting for setting in TOY.split() if not setting.startswith("data.")]
+    data = (
         "data=fed",
         f"data.root={shared_data}",
         "data.training_sets=[daily_dialog]",
-        "model.expert.schedule.epochs=1",
         "model.expert.tasks_per_text=1",
-        *toy,
-        f"outputs={tmp_path}",
-        f"run_dir={tmp_path}/run",
     )
+    done = run("+exp=cdm_dialogue", *data, *toy, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
     assert done.returncode == 0, done.stderr
     table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
     found = {(row["metric"], row["aspect"]): round(row["spearman"], 4) for row in table}
@@ -251,7 +172,7 @@ def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
 @pytest.mark.slow
 def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
     two = ("trainer=cpu", "trainer.devices=2", "trainer.strategy=ddp")
-    command = ("+exp=cdm_dialogue", *TOY, *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
+    command = ("+exp=cdm_dialogue", *TOY.split(), *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
     program = [sys.executable, str(ROOT / "experiments" / "run.py")]
     found = subprocess.run([*program, *command], capture_output=True, text=True, cwd=ROOT)
     assert found.returncode == 0, found.stderr

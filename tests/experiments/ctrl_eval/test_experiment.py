@@ -33,40 +33,16 @@ from models.tiny import TinyGPT2, TinyT5
 from models.training import LanguageModelSchedule
 
 ROOT = Path(__file__).parents[3]
-TOY = (
-    "data.train=120",
-    "data.held_out=30",
-    "data.rated=24",
-    "model.infiller.model.d_model=16",
-    "model.infiller.model.d_ff=32",
-    "model.infiller.model.num_heads=2",
-    "model.infiller.schedule.epochs=1",
-    "model.causal.model.n_embd=16",
-    "model.causal.model.n_head=2",
-    "model.causal.model.n_inner=32",
-    "model.discriminator.texts=100",
-    "+model.discriminator.build.hidden_dim=8",
-    "analyses.numbers=[1,8]",
-    "pattern_functions=true",
-    "logger=none",
-)
+TOY = """
+data.train=120 data.held_out=30 data.rated=24 analyses.numbers=[1,8] pattern_functions=true logger=none
+model.infiller.model.d_model=16 model.infiller.model.d_ff=32 model.infiller.model.num_heads=2
+model.infiller.schedule.epochs=1 model.causal.model.n_embd=16 model.causal.model.n_head=2 model.causal.model.n_inner=32
+model.discriminator.texts=100 +model.discriminator.build.hidden_dim=8
+"""
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
-METRICS = (
-    "ctrleval",
-    "ctrleval_mean",
-    "ctrleval_max",
-    "ctrleval_min",
-    "ctrleval_bartscore_pf",
-    "ctrleval_ppl_pf",
-    "perplexity",
-    "perplexity_backbone",
-    "bartscore_backbone",
-    "bartscore",
-    "bleurt",
-    "discriminator",
-    "union",
-    "word_count",
-)
+METRICS = [f"ctrleval{kind}" for kind in ("", "_mean", "_max", "_min", "_bartscore_pf", "_ppl_pf")]
+METRICS += ["perplexity", "perplexity_backbone", "bartscore_backbone", "bartscore", "bleurt"]
+METRICS += ["discriminator", "union", "word_count"]
 
 
 TWO_PROMPTS = """\
@@ -91,7 +67,7 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     (tmp_path / "prompts.yaml").write_text(TWO_PROMPTS)
     small = ("data.rated=16", f"prompts={tmp_path}/prompts.yaml", "analyses.numbers=[1]")
     models = (f"model.bleurt={bleurt}", f"model.bart={tmp_path}/bart", f"outputs={tmp_path}")
-    command = tuple(dict.fromkeys(("+exp=ctrleval_sentiment", *TOY, *small, *models)))
+    command = tuple(dict.fromkeys(("+exp=ctrleval_sentiment", *TOY.split(), *small, *models)))
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
@@ -155,19 +131,10 @@ def test_the_released_sentiment_set_by_the_settings_of_the_paper(
 ) -> None:
     TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
     found = run(
-        "+exp=ctrleval_sentiment",
-        "scale=paper",
-        "data=ctrleval",
-        f"data.root={shared_data}",
-        f"data.attributes={shared_data}",
-        f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model",
-        f"model.causal.name={tmp_path}/causal",
-        "model.discriminator=null",
-        "model.bart=null",
-        "analyses.numbers=[1,8]",
-        "logger=none",
-        f"outputs={tmp_path}",
-        f"run_dir={tmp_path}/run",
+        *("+exp=ctrleval_sentiment", "scale=paper", "logger=none", f"outputs={tmp_path}", f"run_dir={tmp_path}/run"),
+        *("data=ctrleval", f"data.root={shared_data}", f"data.attributes={shared_data}", "analyses.numbers=[1,8]"),
+        *(f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model", f"model.causal.name={tmp_path}/causal"),
+        *("model.discriminator=null", "model.bart=null"),
     )
     assert found.returncode == 0, found.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
@@ -211,25 +178,13 @@ def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies
     lines = (shared_data / "ctrleval/data_senti.txt").read_text("utf-8").splitlines()
     (tmp_path / "ctrleval/data_senti.txt").write_text("\n".join([*lines[:12], *lines[-12:]]) + "\n", "utf-8")
     (tmp_path / "prompts.yaml").write_text(TWO_PROMPTS)
+    infillers = ",".join(str(tmp_path / name) for name in names)
     found = run(
-        "-m",
-        "+exp=ctrleval_sentiment",
-        f"+sweep={sweep}",
-        "scale=paper",
-        "data=ctrleval",
-        f"data.root={tmp_path}",
-        f"model.iwf={shared_data}/ctrleval/iwf_full.txt",
-        f"model.iwf_tokenizer={tokenizers}/pegasus",
-        f"model.infiller.name={','.join(str(tmp_path / name) for name in names)}",
-        f"model.causal.name={tmp_path}/causal",
-        "model.bart=null",
-        "pattern_functions=true",
-        f"prompts={tmp_path}/prompts.yaml",
-        "data.part=sentiment",
-        "analyses.numbers=[1,2]",
-        "logger=none",
-        f"outputs={tmp_path}",
-        f"run_dir={tmp_path}/sweep",
+        *("-m", "+exp=ctrleval_sentiment", f"+sweep={sweep}", "scale=paper", "logger=none", "model.bart=null"),
+        *("data=ctrleval", f"data.root={tmp_path}", "data.part=sentiment", f"prompts={tmp_path}/prompts.yaml"),
+        *(f"model.iwf={shared_data}/ctrleval/iwf_full.txt", f"model.iwf_tokenizer={tokenizers}/pegasus"),
+        *(f"model.infiller.name={infillers}", f"model.causal.name={tmp_path}/causal", "pattern_functions=true"),
+        *("analyses.numbers=[1,2]", f"outputs={tmp_path}", f"run_dir={tmp_path}/sweep"),
     )
     assert found.returncode == 0, found.stderr
     tables = [json.loads((tmp_path / f"sweep/{i}/results.json").read_text("utf-8"))["table"] for i in range(3)]

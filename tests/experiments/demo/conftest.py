@@ -1,36 +1,31 @@
 """The tiny models of `make models`, smaller still."""
 
 import os
+import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from experiments.run import main
+from tests.experiments.conftest import RUN
 from tests.experiments.steering.conftest import guide, lm
 
 __all__ = ["guide", "lm"]  # fixtures of guided decoding
 
-SMALL: Sequence[str] = (
-    "data.train=120",
-    "data.held_out=30",
-    "reviews.train=400",
-    "reviews.held_out=20",
-    "stories.train=60",
-    "stories.held_out=10",
-    "model.expert.schedule.epochs=1",
-    "model.negatives.dialogues=24",
-    "model.pooler.dialogues=16",
-    "~model.discriminators.bert",
-    "model.ctrleval.infiller.schedule.epochs=1",
-    "model.mars.language_model.schedule.epochs=1",
-    "model.guided.generator.schedule.epochs=1",
-    "model.guided.guides.causal.training.epochs=1",
-    "model.guided.judge.training.epochs=1",
-    "trainer=cpu",
-)
+SMALL = """
+data.train=120 data.held_out=30 reviews.train=400 reviews.held_out=20 stories.train=60 stories.held_out=10 trainer=cpu
+model.expert.schedule.epochs=1 model.negatives.dialogues=24 model.pooler.dialogues=16 ~model.discriminators.bert
+model.ctrleval.infiller.schedule.epochs=1 model.mars.language_model.schedule.epochs=1
+model.guided.generator.schedule.epochs=1 model.guided.guides.causal.training.epochs=1
+model.guided.judge.training.epochs=1
+"""
 
 
 @pytest.fixture(scope="session")
@@ -38,5 +33,32 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `+exp=models` on few texts: its models know next to nothing."""
     folder = tmp_path_factory.mktemp("tiny")
     with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
-        assert main(["+exp=models", f"outputs={folder}", *SMALL]) == 0
+        assert main(["+exp=models", f"outputs={folder}", *SMALL.split()]) == 0
     return folder / "tiny"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextmanager
+def serve_demo(folder: Path, *settings: str, end: signal.Signals = signal.SIGINT, **more: str) -> Iterator[str]:
+    """The address of the page of `+exp=demo`, with more variables; the signal ends the command without a complaint."""
+    port = free_port()
+    command, address = [sys.executable, str(RUN), "+exp=demo", f"demo.port={port}"], f"http://127.0.0.1:{port}"
+    with (folder / "log").open("w") as log:
+        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
+        running = subprocess.Popen(
+            [*command, *settings], cwd=folder, env={**os.environ, **more}, stdout=log, stderr=subprocess.STDOUT
+        )
+        signal.signal(signal.SIGINT, heeded)
+    until = time.monotonic() + 300
+    while f"the page is at {address}" not in (folder / "log").read_text() and time.monotonic() < until:
+        assert running.poll() is None, (folder / "log").read_text()
+        time.sleep(0.2)
+    yield address
+    running.send_signal(end)
+    assert running.wait(60) == 0, (folder / "log").read_text()
+    assert "Traceback" not in (folder / "log").read_text()

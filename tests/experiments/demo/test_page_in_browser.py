@@ -1,10 +1,6 @@
 """The page of the demo as a person uses it, in headless Chromium; the page is served by the real command."""
 
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +12,7 @@ import pytest
 from experiments.demo.demo import DemoModels, DemoSettings
 from experiments.demo.steering import SideBySide
 from oumg.generation import WrittenToken
+from tests.experiments.demo.conftest import free_port, serve_demo
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 playwright = pytest.importorskip("playwright.sync_api")
@@ -24,34 +21,17 @@ demo_page = pytest.importorskip("experiments.demo.page")
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
     pytest.skip("needs Chromium on the path", allow_module_level=True)
-ROOT = Path(__file__).parents[3]
 HOSTILE = "<img src=x onerror=\"document.title='broken in'\">"
 PATIENCE = 60_000  # milliseconds
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+Serve = Callable[[DemoModels | None], str]
 
 
 @pytest.fixture(scope="module")
 def address(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The page of `+exp=demo`; Ctrl-C ends the command without a complaint."""
-    folder, port = tmp_path_factory.mktemp("demo"), free_port()
-    settings = (f"demo.models={tiny_run / 'models'}", f"demo.port={port}", f"outputs={folder}", "demo.characters=400")
-    command = [sys.executable, str(ROOT / "experiments" / "run.py"), "+exp=demo", *settings]
-    with (folder / "log").open("w") as log:
-        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
-        running = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
-        signal.signal(signal.SIGINT, heeded)
-    until = time.monotonic() + 300
-    while f"http://127.0.0.1:{port}" not in (folder / "log").read_text() and time.monotonic() < until:
-        assert running.poll() is None, (folder / "log").read_text()
-        time.sleep(0.2)
-    yield f"http://127.0.0.1:{port}/"
-    running.send_signal(signal.SIGINT)
-    assert running.wait(60) == 0, (folder / "log").read_text()
+    folder = tmp_path_factory.mktemp("demo")
+    settings = (f"demo.models={tiny_run / 'models'}", f"outputs={folder}", "demo.characters=400")
+    with serve_demo(folder, *settings) as address:
+        yield f"{address}/"
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +169,7 @@ def test_ten_requests_at_once_are_answered(address: str) -> None:
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[DemoModels | None], str]]:
+def serve(tmp_path: Path) -> Iterator[Serve]:
     """Serves a page in this process; without models those of an empty folder."""
     pages: list[Any] = []
 
@@ -203,9 +183,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[DemoModels | None], str]]:
         page.close(verbose=False)
 
 
-def test_without_models_the_page_names_the_command(
-    serve: Callable[[DemoModels | None], str], visit: Callable[..., Any]
-) -> None:
+def test_without_models_the_page_names_the_command(serve: Serve, visit: Callable[..., Any]) -> None:
     page = visit(serve(None))
     assert page.locator("code", has_text="make models").first.is_visible()
     page.get_by_role("tab", name="Judge").click()
@@ -215,10 +193,7 @@ def test_without_models_the_page_names_the_command(
 
 
 def test_a_generation_stops_when_the_browser_is_closed(
-    serve: Callable[[DemoModels | None], str],
-    visit: Callable[..., Any],
-    tiny_run: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    serve: Serve, visit: Callable[..., Any], tiny_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
 

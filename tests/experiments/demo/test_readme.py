@@ -1,4 +1,4 @@
-"""The commands of the README that use the models of `make models` run as they stand."""
+"""`+exp=models`: a model of each kind, and the commands of the README that use them run as they stand."""
 
 import shlex
 import shutil
@@ -28,3 +28,13 @@ def test_a_command_on_the_tiny_models_runs(
     (tmp_path / "outputs" / "tiny").symlink_to(tiny_run)
     assert run_here(*shlex.split(command), "run_dir=here") == 0
     assert (tmp_path / "here" / "report.html").is_file()
+
+
+def test_a_run_leaves_a_model_of_each_kind(tiny_run: Path) -> None:
+    found = {path.name for path in (tiny_run / "models").iterdir()}
+    assert found == {
+        *("amateur", "expert", "pooler", "discriminator_bilstm"),
+        *("infiller", "iwf", "language_model"),
+        *("generator", "guide_negative", "guide_positive", "judge_positive"),
+    }
+    assert (tiny_run / "models" / "iwf" / "iwf.json").is_file()

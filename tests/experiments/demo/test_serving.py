@@ -2,11 +2,7 @@
 
 import os
 import signal
-import socket
 import stat
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +11,13 @@ import pytest
 
 from core.faults import SettingFault
 from experiments.demo.demo import DemoSettings
+from tests.experiments.demo.conftest import serve_demo
 
 httpx, starlette = pytest.importorskip("httpx"), pytest.importorskip("starlette.applications")
 cors, responses = pytest.importorskip("starlette.middleware.cors"), pytest.importorskip("starlette.responses")
 routing, testclient = pytest.importorskip("starlette.routing"), pytest.importorskip("starlette.testclient")
 serving = pytest.importorskip("experiments.demo.serving")
 
-RUN = Path(__file__).parents[3] / "experiments" / "run.py"
 FOREIGN_HOSTS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil:1", "", "lab.exampl")
 FOREIGN_ORIGINS = ("http://localhost:1234", "http://127.0.0.1", "http://evil.example", "null")
 HERE = "http://127.0.0.1:7860"
@@ -85,29 +81,10 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """The address of the page of `+exp=demo` and its temporary folder, which is empty after the end."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "tmp").mkdir()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{found.getsockname()[1]}"
-    settings = (f"demo.port={address.rpartition(':')[2]}", "demo.models=none", "demo.hosts=[lab.example]")
-    with (folder / "log").open("w") as log:
-        heeded = signal.signal(signal.SIGINT, signal.default_int_handler)
-        running = subprocess.Popen(
-            [sys.executable, str(RUN), "+exp=demo", *settings],
-            cwd=folder,
-            env={**os.environ, "TMPDIR": str(folder / "tmp")},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        signal.signal(signal.SIGINT, heeded)
-    until = time.monotonic() + 300
-    while f"the page is at {address}" not in (folder / "log").read_text() and time.monotonic() < until:
-        assert running.poll() is None, (folder / "log").read_text()
-        time.sleep(0.2)
-    yield address, folder / "tmp"
-    running.send_signal(request.param)
-    assert running.wait(60) == 0, (folder / "log").read_text()
+    settings = ("demo.models=none", "demo.hosts=[lab.example]")
+    with serve_demo(folder, *settings, end=request.param, TMPDIR=str(folder / "tmp")) as address:
+        yield address, folder / "tmp"
     assert not [path for path in (folder / "tmp").rglob("*") if path.is_file()]
-    assert "Traceback" not in (folder / "log").read_text()
 
 
 @pytest.mark.slow

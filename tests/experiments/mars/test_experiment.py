@@ -20,19 +20,12 @@ from mars.references import Augmentation
 from mars.tagging import load_tagger
 
 ROOT = Path(__file__).parents[3]
-TOY = (
-    "model.language_model.model.n_embd=16",
-    "model.language_model.model.n_layer=1",
-    "model.language_model.model.n_head=2",
-    "model.language_model.model.n_inner=32",
-    "model.language_model.schedule.epochs=1",
-    "model.masked.model.hidden_size=16",
-    "model.masked.model.num_attention_heads=2",
-    "model.masked.model.num_hidden_layers=1",
-    "model.masked.model.intermediate_size=32",
-    "model.masked.schedule.epochs=1",
-    "logger=none",
-)
+TOY = """
+model.language_model.model.n_embd=16 model.language_model.model.n_layer=1 model.language_model.model.n_head=2
+model.language_model.model.n_inner=32 model.language_model.schedule.epochs=1 logger=none
+model.masked.model.hidden_size=16 model.masked.model.num_attention_heads=2 model.masked.model.num_hidden_layers=1
+model.masked.model.intermediate_size=32 model.masked.schedule.epochs=1
+"""
 SMALLER = ("data.train=60", "data.held_out=8", "model.language_model.model.vocabulary=400")
 VARIANTS = ("mars", *ABLATIONS, "mars_naive", "mars_static")
 RATIOS = tuple(f"mars_to_{ratio}" for ratio in (0, 20, 40, 60, 80))
@@ -42,7 +35,7 @@ BASELINES += ("word_count",)
 
 def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[..., Any], tmp_path: Path) -> None:
     sizes = (*SMALLER, "model.masked.model.vocabulary=400", "data.rated=8")
-    first = run("+exp=mars_story", *TOY, *sizes, f"outputs={tmp_path}", f"run_dir={tmp_path}/first")
+    first = run("+exp=mars_story", *TOY.split(), *sizes, f"outputs={tmp_path}", f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
     sets = ("builtin_stories", "builtin_stories_reorder", "builtin_stories_retrieve")
@@ -82,14 +75,6 @@ def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[...
     assert len([*(tmp_path / "stages").glob("augmented_references-*/values.tsv")]) == 5
 
 
-def test_wrong_settings_are_reported_before_a_model_is_trained(run: Callable[..., Any], tmp_path: Path) -> None:
-    toy = ("+exp=mars_story", *TOY, *SMALLER, f"outputs={tmp_path}")
-    found = run(*toy, "model.metric.q=0")
-    assert found.returncode != 0
-    assert "q must be greater than 0, but is 0" in found.stderr
-    assert not (tmp_path / "stages").exists()
-
-
 def test_one_setting_changes_and_the_others_stay() -> None:
     augmenter = SelfPlanningAugmenter(None, Augmentation())  # type: ignore[arg-type]
     usual = MARS(augmenter, None, load_tagger("builtin"), {})  # type: ignore[arg-type]
@@ -101,7 +86,7 @@ def test_one_setting_changes_and_the_others_stay() -> None:
 
 def test_the_table_and_the_plot_have_every_value(run: Callable[..., Any], tmp_path: Path) -> None:
     found = run(
-        *("+exp=mars_planning", *(setting for setting in TOY if "masked" not in setting), *SMALLER),
+        *("+exp=mars_planning", *(setting for setting in TOY.split() if "masked" not in setting), *SMALLER),
         *("data.rated=0", "development.rated=8", "varied.kl=[0.05,0.5]"),
         *("varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]", "varied.largest_ratio=[0.2]"),
         *(f"outputs={tmp_path}", f"run_dir={tmp_path}/run"),
@@ -155,15 +140,8 @@ def test_raw_perplexity_and_shared_texts() -> None:
 def test_public_sets_run_to_the_end(
     run: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
 ) -> None:
-    found = run(
-        f"+exp={experiment}",
-        f"data={data}",
-        f"data.root={shared_data}",
-        *TOY,
-        *(["data.sets=[semeval_mhpg]"] if data == "qa_ratings" else []),
-        f"run_dir={tmp_path}/run",
-        f"outputs={tmp_path}",
-    )
+    read = (f"data={data}", f"data.root={shared_data}", *["data.sets=[semeval_mhpg]"][: data == "qa_ratings"])
+    found = run(f"+exp={experiment}", *read, *TOY.split(), f"run_dir={tmp_path}/run", f"outputs={tmp_path}")
     assert found.returncode == 0, found.stderr
     results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
     rows = [row for row in results["table"] if "synthetic" in row]

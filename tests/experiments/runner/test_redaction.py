@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from experiments.runner.redaction import RedactingFormatter, redact, redact_leav
 TOKEN = "hf_Planted0123456789"
 SHORT = "s3cr3t"
 KEY = "-----BEGIN KEY-----\nMIIEowIBAAKCAQEA0123456789\nq7bDDX8xkfEpZ4mYz\n-----END KEY-----\n"
+Run = Callable[..., Any]
 PHRASE = "correct horse battery staple " * 5
 VALUES = {
     "HF_TOKEN": TOKEN,
@@ -36,7 +38,7 @@ WRITTEN = [
     "q7bDDX8xkfEpZ4mYz",
     "MIIEow",
     "horse",
-    "Planted Street",
+    "Planted St",
 ]
 
 
@@ -109,40 +111,40 @@ SETTINGS = (
 )
 
 
+def check_printed(ended: Any, *named: str) -> None:
+    """A run names the secrets' variables and no secret on the terminal."""
+    printed = ended.stdout + ended.stderr
+    assert all(name in printed for name in named)
+    assert not [text for text in WRITTEN if text in printed]
+
+
 @pytest.mark.filterwarnings("default")  # the toy's own
 @pytest.mark.parametrize("logger", ["csv", "wandb"])
 def test_no_file_of_a_run_holds_a_secret(
-    run_here: Callable[..., int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    logger: str,
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logger: str
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["experiments/run.py", *SETTINGS])
-    assert run_here(*SETTINGS, f"logger={logger}") == 0
+    ended = run(*SETTINGS, f"logger={logger}")
+    assert ended.returncode == 0
     config = yaml.safe_load((tmp_path / "here" / "config.yaml").read_text("utf-8"))
-    assert {name: text.strip() for name, text in config["joint"].items()} == {
-        name: f"<{name}>" for name in (*VALUES, "PLACE")
-    }
+    found = {name: text.strip() for name, text in config["joint"].items()}
+    assert found == {name: f"<{name}>" for name in (*VALUES, "PLACE")}
     results = json.loads((tmp_path / "here" / "results.json").read_text("utf-8"))
     assert results["description"] == "<HF_TOKEN> of <PLACE>"
     assert results["command"][-2] == "ending='<HF_TOKEN> <TOKEN_PROD> <VAULT_PASSPHRASE> '"
     assert find_secrets(tmp_path) == []
-    said = capsys.readouterr()
-    assert not [text for text in WRITTEN if text in said.out + said.err]
+    check_printed(ended)
 
 
 @pytest.mark.filterwarnings("default")
-def test_no_file_of_a_sweep_holds_a_secret(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("-m", *SETTINGS[:4], f"ending={TOKEN},{SHORT}", "logger=none") == 0
+def test_no_file_of_a_sweep_holds_a_secret(run: Run, tmp_path: Path) -> None:
+    ended = run("-m", *SETTINGS[:4], f"ending={TOKEN},{SHORT}", "logger=none")
+    assert ended.returncode == 0
     assert find_secrets(tmp_path) == []
     sweep = json.loads((tmp_path / "here" / "sweep.json").read_text("utf-8"))
     assert [job["settings"]["ending"] for job in sweep["jobs"]] == ["<HF_TOKEN>", "<TOKEN_PROD>"]
     assert "ending=<HF_TOKEN>,<TOKEN_PROD>" in sweep["command"]
-    said = capsys.readouterr()
-    assert not [text for text in WRITTEN if text in said.out + said.err]
+    check_printed(ended)
 
 
 @pytest.mark.parametrize(
@@ -158,23 +160,17 @@ def test_no_file_of_a_sweep_holds_a_secret(
     ],
     ids=str,
 )
-def test_no_message_holds_a_secret(
-    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], settings: tuple[str, ...], code: int
-) -> None:
-    assert run_here(*settings) == code
-    said = capsys.readouterr()
-    assert "<HF_TOKEN>" in said.out + said.err
-    assert not [text for text in WRITTEN if text in said.out + said.err]
+def test_no_message_holds_a_secret(run: Run, settings: tuple[str, ...], code: int) -> None:
+    ended = run(*settings)
+    assert ended.returncode == code
+    check_printed(ended, "<HF_TOKEN>")
 
 
-def test_an_output_with_a_secret_in_its_name(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_output_with_a_secret_in_its_name(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n' * 9, encoding="utf-8")
     files = ("data.path=in.jsonl", f"output={TOKEN}.jsonl", "run_dir=here")
-    assert run_here("+exp=score", "metric=word_count", "logger=csv", *files) == 0
+    ended = run("+exp=score", "metric=word_count", "logger=csv", *files)
+    assert ended.returncode == 0
     assert (tmp_path / f"{TOKEN}.jsonl").is_file()
     assert find_secrets(tmp_path) == []
-    said = capsys.readouterr()
-    assert "wrote <HF_TOKEN>.jsonl" in said.out
-    assert TOKEN not in said.out + said.err
+    check_printed(ended, "wrote <HF_TOKEN>.jsonl")

@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 from hydra._internal.hydra import Hydra
 
-from experiments.run import main
-
-Here = Callable[..., int]
+Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
 EXAMPLES = Path(__file__).parents[3] / "examples"
 MODELS = ("torch", "transformers", "pytorch_lightning", "lightning_fabric")
@@ -26,7 +24,13 @@ HEAVY = ("torch", "pytorch_lightning", "transformers", "matplotlib", "wandb", "n
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-def test_help_and_faults_import_nothing_heavy() -> None:
+def check_program(code: str, folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_and_faults_import_nothing_heavy(tmp_path: Path) -> None:
     code = f"""
 import sys
 from experiments.run import main
@@ -40,8 +44,7 @@ assert main(["+exp=score", "metric=word_count", "data.path=a", "output=b", "--cf
 loaded = [name for name in {HEAVY} if name in sys.modules]
 assert not loaded, loaded
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    check_program(code, tmp_path)
 
 
 def test_tools_without_a_model_import_no_model_library(tmp_path: Path) -> None:
@@ -63,34 +66,33 @@ for settings in {tools}:
     loaded = [name for name in unused if name in sys.modules]
     assert not loaded, (settings, loaded)
 """
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
-    )
-    assert done.returncode == 0, done.stderr
+    check_program(code, tmp_path)
 
 
-def test_help_lists_experiments_groups_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    text = capsys.readouterr().out
-    for words in (
-        "usage: python experiments/run.py",
-        "+exp=score",
-        "Score a file",
-        "logger=",
-        "csv, none, wandb",
-        "seed=",
-    ):
-        assert words in text
-
-
-def test_without_an_experiment_the_choices_are_listed(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_here() == 2
-    printed = capsys.readouterr().err
-    assert "pass +exp=NAME" in printed
-    assert "+exp=toy" in printed
-    assert "A toy that trains one weight" in printed
-    assert run_here("seed=3") == 2
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--help"], 0, ["usage: python experiments/run.py", "+exp=score", "Score a file", "seed="]),
+        (["--help"], 0, ["logger=", "csv, none, wandb"]),
+        ([], 2, ["pass +exp=NAME", "+exp=toy", "A toy that trains one weight"]),
+        (["seed=3"], 2, ["pass +exp=NAME"]),
+        (["+exp=toy", "ending=faults"], 2, ["in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"]),
+        (["+exp=toy", "--cfg", "job"], 0, ["ending: fine"]),
+        (["+exp=toy", "--cfg", "job", "--package", "sentences"], 0, ["ending: ${ending}"]),
+        (["+exp=toy", "--cfg", "job", "--resolve", "-p", "sentences"], 0, ["ending: fine"]),
+        (["--cfg", "job", "+exp=toy", "-p", "nope"], 2, ["package 'nope' not found"]),
+        (["+exp=score", "--cfg", "job", "--resolve"], 2, ["output must be given"]),
+        (["+exp=toy", "--resolve"], 2, ["--resolve works only with --cfg job"]),
+        (["+exp=toy", "--cfg", "job", "--info"], 2, ["Only one of"]),
+        (["+exp=toy", "sede=3", "--info"], 2, ["did you mean seed"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_printed_without_a_run(run: Run, arguments: list[str], code: int, words: list[str]) -> None:
+    ended = run(*arguments)
+    assert ended.returncode == code
+    assert all(word in ended.stdout + ended.stderr for word in words)
+    assert "Traceback" not in ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -111,22 +113,14 @@ def test_without_an_experiment_the_choices_are_listed(run_here: Here, capsys: py
     ],
     ids=" ".join,
 )
-def test_bad_settings_end_with_2_and_leave_nothing(run_here: Here, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    assert run_here(*arguments) == 2
+def test_bad_settings_end_with_2_and_leave_nothing(run: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert run(*arguments).returncode == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_faults_of_the_input_are_printed_one_per_line(run_here: Here, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_here("+exp=toy", "ending=faults") == 2
-    assert capsys.readouterr().err == "in.jsonl:2: text is empty\nin.jsonl:5: broken JSON\n"
-
-
-def test_a_folder_with_other_things_is_refused(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_with_other_things_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    assert run_here("+exp=toy", "run_dir=.") == 2
-    assert "run_dir must be a new or empty folder" in capsys.readouterr().err
+    assert "run_dir must be a new or empty folder" in run("+exp=toy", "run_dir=.").stderr
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -138,26 +132,22 @@ def test_a_folder_with_other_things_is_refused(
         ("'not an outcome'", "TypeError: an experiment must return an Outcome"),
     ],
 )
-def test_a_failure_ends_with_1_and_a_traceback_in_the_log(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, message: str
-) -> None:
-    assert run_here("+exp=toy", f"ending={ending}", "run_dir=here") == 1
-    printed = capsys.readouterr().err
-    assert f"failed: {message}" in printed
-    assert "here/run.log" in printed
-    assert "Traceback" not in printed
+def test_a_failure_ends_with_1_and_a_traceback_in_the_log(run: Run, tmp_path: Path, ending: str, message: str) -> None:
+    ended = run("+exp=toy", f"ending={ending}", "run_dir=here")
+    assert ended.returncode == 1
+    assert f"failed: {message}" in ended.stderr
+    assert "here/run.log" in ended.stderr
+    assert "Traceback" not in ended.stderr
     log = (tmp_path / "here" / "run.log").read_text()
     assert "Traceback" in log
     assert message in log
     assert not (tmp_path / "here" / "results.json").exists()
 
 
-def test_the_traceback_is_shown_where_it_is_asked_for(
-    run_here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_traceback_is_shown_where_it_is_asked_for(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
-    assert run_here("+exp=toy", "ending=failure", "run_dir=here") == 1
-    assert "Traceback" in capsys.readouterr().err
+    ended = run("+exp=toy", "ending=failure", "run_dir=here")
+    assert (ended.returncode, "Traceback" in ended.stderr) == (1, True)
 
 
 def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
@@ -167,20 +157,8 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     assert {path.name for path in tmp_path.iterdir()} == {"here", "outputs"}
     assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"stages"}
-    assert {path.name for path in folder.iterdir()} == {
-        *(
-            "results.json",
-            "scores.jsonl",
-            "report.html",
-            "config.yaml",
-            "run.log",
-            "plots",
-            "tables",
-            "models",
-            "csv",
-            ".run",
-        )
-    }
+    files = "results.json scores.jsonl report.html config.yaml run.log plots tables models csv .run"
+    assert {path.name for path in folder.iterdir()} == set(files.split())
     results = json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail)
     assert (results["experiment"], results["signature"], results["seed"]) == ("toy", "toy|gamma:0.5", 5)
     assert [r["metric"] for r in results["table"]] == ["count", "noise", "constant"]
@@ -188,13 +166,8 @@ def test_the_run_folder_is_whole(start: Start, tmp_path: Path) -> None:
     assert results["table"][2]["spearman"] is None
     assert results["synthetic"] is True
     assert results["timings"]["training"] > 0
-    assert results["command"][2:] == [
-        "--config-dir=" + str(Path(__file__).parents[1] / "toy"),
-        "--allow=toy",
-        "+exp=toy",
-        "seed=5",
-        "run_dir=here",
-    ]
+    toy = Path(__file__).parents[1] / "toy"
+    assert results["command"][2:] == [f"--config-dir={toy}", *["--allow=toy", "+exp=toy", "seed=5", "run_dir=here"]]
     assert "seed: 5" in (folder / "config.yaml").read_text()
     assert "${" not in (folder / "config.yaml").read_text()
     assert len((folder / "scores.jsonl").read_text().splitlines()) == 12
@@ -225,51 +198,36 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(start: Start, tmp_path: Path
     assert not (tmp_path / "here" / "results.json").exists()
 
 
-def test_the_same_command_in_the_same_folder_finishes_what_failed(run_here: Here, tmp_path: Path) -> None:
+def test_the_same_command_in_the_same_folder_finishes_what_failed(run_here: Run, tmp_path: Path) -> None:
     assert run_here("+exp=toy", "run_dir=here", "ending=failure") == 1
     assert run_here("+exp=toy", "run_dir=here", "logger=none") == 0
     assert (tmp_path / "here" / "results.json").is_file()
     assert "the toy broke" not in (tmp_path / "here" / "run.log").read_text()
 
 
-def test_a_sweep_has_one_folder_with_a_run_folder_per_job(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none") == 0
+def test_a_sweep_has_one_folder_with_a_run_folder_per_job(run: Run, tmp_path: Path) -> None:
+    ended = run("-m", "+exp=toy", "+sweep=toy_gamma", "logger=none")
+    assert ended.returncode == 0
     (sweep,) = (tmp_path / "outputs" / "toy").iterdir()
-    assert {path.name for path in sweep.iterdir()} == {
-        "0",
-        "1",
-        "multirun.yaml",
-        "sweep.json",
-        "joint.md",
-        "joint.png",
-        ".run",
-    }
+    files = "0 1 multirun.yaml sweep.json joint.md joint.png .run"
+    assert {path.name for path in sweep.iterdir()} == set(files.split())
     jobs = json.loads((sweep / "sweep.json").read_text())["jobs"]
-    assert [(job["number"], job["settings"]["gamma"], job["exit_code"]) for job in jobs] == [
-        (0, "0.25", 0),
-        (1, "0.75", 0),
-    ]
+    found = [(job["number"], job["settings"]["gamma"], job["exit_code"]) for job in jobs]
+    assert found == [(0, "0.25", 0), (1, "0.75", 0)]
     assert json.loads((sweep / "1" / "results.json").read_text())["signature"] == "toy|gamma:0.75"
     assert "training with gamma 0.75" in (sweep / "1" / "run.log").read_text()
-    printed = capsys.readouterr().out
-    assert "2 jobs" in printed
-    assert "gamma" in printed
+    assert "2 jobs" in ended.stdout
+    assert "gamma" in ended.stdout
 
 
-def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("-m", "+exp=toy", "ending=failure,fine", "logger=none", "run_dir=here") == 1
+def test_a_sweep_goes_on_after_a_failed_job_and_ends_with_its_code(run: Run, tmp_path: Path) -> None:
+    ended = run("-m", "+exp=toy", "ending=failure,fine", "logger=none", "run_dir=here")
     jobs = json.loads((tmp_path / "here" / "sweep.json").read_text())["jobs"]
     assert [job["exit_code"] for job in jobs] == [1, 0]
-    assert "failed (1)" in capsys.readouterr().out
+    assert (ended.returncode, "failed (1)" in ended.stdout) == (1, True)
 
 
-def test_a_run_returns_the_objective_that_its_configuration_names(
-    run_here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_returns_the_objective_that_its_configuration_names(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     returned: list[float] = []
 
     def multirun(self: Hydra, *arguments: Any, **settings: Any) -> Any:
@@ -280,68 +238,42 @@ def test_a_run_returns_the_objective_that_its_configuration_names(
     keep = Hydra.multirun
     monkeypatch.setattr(Hydra, "multirun", multirun)
     row = "objective={value: spearman, metric: count}"
-    assert run_here("-m", "+exp=toy", "logger=none", row, "ending=fine,failure", "run_dir=here") == 1
+    ended = run("-m", "+exp=toy", "logger=none", row, "ending=fine,failure", "run_dir=here")
+    assert ended.returncode == 1
     assert returned[0] == 1.0
     assert math.isnan(returned[1])
-    assert "objective: 1\n" in capsys.readouterr().out
+    assert "objective: 1\n" in ended.stdout
 
 
-def test_an_objective_that_is_not_there_is_a_fault_after_the_results(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("+exp=toy", "logger=none", "objective=nope", "run_dir=here") == 2
-    assert "objective must name one figure (weight, nothing, examples)" in capsys.readouterr().err
+def test_an_objective_that_is_not_there_is_a_fault_after_the_results(run: Run, tmp_path: Path) -> None:
+    ended = run("+exp=toy", "logger=none", "objective=nope", "run_dir=here")
+    assert ended.returncode == 2
+    assert "objective must name one figure (weight, nothing, examples)" in ended.stderr
     assert (tmp_path / "here" / "results.json").is_file()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["+exp=toy", "--cfg", "job"], 0, "ending: fine"),
-        (["+exp=toy", "--cfg", "job", "--package", "sentences"], 0, "ending: ${ending}"),
-        (["+exp=toy", "--cfg", "job", "--resolve", "-p", "sentences"], 0, "ending: fine"),
-        (["--cfg", "job", "+exp=toy", "-p", "nope"], 2, "package 'nope' not found"),
-        (["+exp=score", "--cfg", "job", "--resolve"], 2, "output must be given"),
-        (["+exp=toy", "--resolve"], 2, "--resolve works only with --cfg job"),
-        (["+exp=toy", "--cfg", "job", "--info"], 2, "Only one of"),
-        (["+exp=toy", "sede=3", "--info"], 2, "did you mean seed"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_options_of_the_configuration(
-    run_here: Here, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
-) -> None:
-    assert run_here(*arguments) == code
-    shown = "".join(capsys.readouterr())
-    assert words in shown
-    assert "Traceback" not in shown
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--info", "defaults", "+exp=toy"], "exp/toy"),
-        (["--hydra-help"], "--shell-completion"),
-        (["-sc", "install=bash"], "hydra_bash_completion"),
+        ("--info defaults +exp=toy", "exp/toy"),
+        ("--hydra-help", "--shell-completion"),
+        ("-sc install=bash", "hydra_bash_"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_options_of_hydra(start: Callable[..., subprocess.Popen[str]], arguments: list[str], words: str) -> None:
+def test_options_of_hydra(start: Start, arguments: str, words: str) -> None:
     """In a process of its own: here Hydra replaces the handlers of logging."""
-    shown = start(*arguments)
+    shown = start(*arguments.split())
     out, err = shown.communicate(timeout=120)
     assert shown.returncode == 0
     assert words in out + err
     assert "Traceback" not in out + err
 
 
-def test_the_shell_completes_experiments_and_scales(
-    run_here: Here, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_shell_completes_experiments_and_scales(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for typed, offered in (("+exp=oumg_p", "+exp=oumg_poetry"), ("scale=", "scale=paper scale=tiny")):
         monkeypatch.setenv("COMP_LINE", f"python experiments/run.py {typed}")
-        assert run_here("-sc", "query=bash") == 0
-        assert capsys.readouterr().out.strip() == offered
+        ended = run("-sc", "query=bash")
+        assert (ended.returncode, ended.stdout.strip()) == (0, offered)
 
 
 def test_no_module_is_named_like_one_that_libraries_import() -> None:

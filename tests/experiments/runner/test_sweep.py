@@ -55,7 +55,7 @@ def test_processes_of_a_sweep_share_stages(
 
 
 def test_when_a_launcher_loses_a_job_the_others_are_kept(
-    run_here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose_one(self: Hydra, root: str, job: Any, settings: list[str], **others: Any) -> None:
         keep(self, root, job, ["seed=0" if setting == "seed=0,1" else setting for setting in settings], **others)
@@ -63,8 +63,9 @@ def test_when_a_launcher_loses_a_job_the_others_are_kept(
 
     keep = Hydra.multirun
     monkeypatch.setattr(Hydra, "multirun", lose_one)
-    assert run_here(*SWEEP) == 1
-    assert "failed: RuntimeError: a worker was killed\n1 of 2 jobs ended" in capsys.readouterr().err
+    ended = run(*SWEEP)
+    assert ended.returncode == 1
+    assert "failed: RuntimeError: a worker was killed\n1 of 2 jobs ended" in ended.stderr
     assert [job["number"] for job in json.loads((tmp_path / "here/sweep.json").read_text("utf-8"))["jobs"]] == [0]
 
 
@@ -72,11 +73,8 @@ def test_the_slurm_configuration_composes() -> None:
     config = compose_settings(["+exp=cdm_dialogue", "hydra/launcher=slurm", "hydra.launcher.partition=big"])
     launcher: Any = OmegaConf.to_container(config.hydra.launcher, resolve=False)
     assert launcher["_target_"].endswith("SlurmLauncher")
-    assert (launcher["name"], launcher["partition"], launcher["gpus_per_node"]) == (
-        "${hydra.runtime.choices.exp}",
-        "big",
-        1,
-    )
+    found = tuple(launcher[setting] for setting in ("name", "partition", "gpus_per_node"))
+    assert found == ("${hydra.runtime.choices.exp}", "big", 1)
 
 
 SBATCH = """#!/bin/bash

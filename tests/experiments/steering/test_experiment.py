@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from core.example import Example
-from core.faults import InputFaults, SettingFault
+from core.faults import InputFaults
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
@@ -18,31 +18,21 @@ from experiments.steering.models import name_file
 from models.causal import CausalLM
 from oumg.generation import TextSampling, check_candidates, encode_prompts
 
-MODELS = (
-    "data.train=200",
-    "data.held_out=24",
-    "data.rated=16",
-    "model.generator.model.vocabulary=400",
-    "model.generator.model.n_embd=16",
-    "model.generator.model.n_layer=1",
-    "model.generator.model.n_head=2",
-    "model.generator.model.n_inner=32",
-    "model.generator.schedule.epochs=1",
-    "model.guides.causal.build.embedding_dim=8",
-    "model.guides.causal.build.hidden_dim=8",
-    "model.guides.causal.training.epochs=1",
-)
-TOY = (*MODELS, "trainer=cpu", "logger=none", "outputs=.")
-SMALL = (
-    "model.judge.build.embedding_dim=8",
-    "model.judge.build.hidden_dim=8",
-    "model.judge.training.epochs=1",
-    "strengths=[0,4]",
-    "ks=[8]",
-    "sampling.inputs=3",
-    "sampling.new_tokens=6",
-    "sampling.batch_size=4",
-)
+MODELS = """
+data.train=200 data.held_out=24 data.rated=16
+model.generator.model.vocabulary=400 model.generator.model.n_embd=16 model.generator.model.n_layer=1
+model.generator.model.n_head=2 model.generator.model.n_inner=32 model.generator.schedule.epochs=1
+model.guides.causal.build.embedding_dim=8 model.guides.causal.build.hidden_dim=8
+model.guides.causal.training.epochs=1
+"""
+HERE = ("trainer=cpu", "logger=none", "outputs=.")
+TOY = (*MODELS.split(), *HERE)
+OWN = TOY[3:]  # without the sizes of data
+SMALL = """
+model.judge.build.embedding_dim=8 model.judge.build.hidden_dim=8 model.judge.training.epochs=1
+strengths=[0,4] ks=[8] sampling.inputs=3 sampling.new_tokens=6 sampling.batch_size=4
+"""
+Run = Callable[..., Any]
 
 
 def table(folder: Path) -> list[dict[str, Any]]:
@@ -53,16 +43,11 @@ def stages(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (folder / "stages").iterdir() if path.is_dir()}
 
 
-def test_sentiment_and_a_demonstration_with_its_models(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_here("+exp=guided_sentiment", *TOY, *SMALL, f"run_dir={tmp_path}/first") == 0
+def test_sentiment_and_a_demonstration_with_its_models(run: Run, tmp_path: Path) -> None:
+    assert run("+exp=guided_sentiment", *TOY, *SMALL.split(), f"run_dir={tmp_path}/first").returncode == 0
     rows = table(tmp_path / "first")
-    assert [(r["label"], r["strength"]) for r in rows] == [
-        ("all", 0.0),
-        ("all", 4.0),
-        *((label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")),
-    ]
+    by_label = [(label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")]
+    assert [(r["label"], r["strength"]) for r in rows] == [("all", 0.0), ("all", 4.0), *by_label]
     assert {(r["rule"], r["k"]) for r in rows} == {("normalised", 8)}
     for r in rows:
         assert r["n"] == (24 if r["label"] == "all" else 12)
@@ -81,12 +66,8 @@ def test_sentiment_and_a_demonstration_with_its_models(
     assert by_system["normalised 4 k=8"] != unsteered
     assert all(e.prefix and e.text.startswith(e.prefix) for e in samples)
     assert "positive, k 8, strength 4: " in (tmp_path / "first/samples.txt").read_text("utf-8")
-    assert {path.name for path in (tmp_path / "first/models").iterdir()} == {
-        "generator",
-        "guide_negative",
-        "guide_positive",
-        "judge_positive",
-    }
+    models = {path.name for path in (tmp_path / "first/models").iterdir()}
+    assert models == {"generator", "guide_negative", "guide_positive", "judge_positive"}
     assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
         "accuracy_and_perplexity",
         "training_curves",
@@ -94,16 +75,13 @@ def test_sentiment_and_a_demonstration_with_its_models(
 
     kept = stages(tmp_path)
     demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", *TOY)
-    assert run_here(*demo, f"run_dir={tmp_path}/demo") == 0
+    ended = run(*demo, f"run_dir={tmp_path}/demo")
+    assert (ended.returncode, "…The food" in ended.stdout) == (0, True)
     assert stages(tmp_path) == kept
     shown = [r for r in table(tmp_path / "demo") if "step" in r]
     assert {r["step"] for r in shown} == {1, 2}
-    assert "…The food" in capsys.readouterr().out
-    models = (
-        f"generator={tmp_path}/first/models/generator",
-        f"guide_folder={tmp_path}/first/models/guide_positive",
-    )
-    assert run_here(*demo, *models, f"run_dir={tmp_path}/folders") == 0
+    models = "generator=first/models/generator", "guide_folder=first/models/guide_positive"
+    assert run(*demo, *models, f"run_dir={tmp_path}/folders").returncode == 0
     assert [r for r in table(tmp_path / "folders") if "step" in r] == shown
 
 
@@ -115,7 +93,7 @@ def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
     more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
     bilstm = (*(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")), "guide=bilstm")
     few = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2")
-    command = ("+exp=guided_topic", *settings, *more, *SMALL, *bilstm, *few)
+    command = ("+exp=guided_topic", *settings, *more, *SMALL.split(), *bilstm, *few)
     assert run_here(*command, "sampling.prompts=[the cat,a dog]", f"run_dir={tmp_path}/run") == 0
     rows = table(tmp_path / "run")
     assert [r["label"] for r in rows] == ["all", "all", *["science", "politics"] * 2]
@@ -127,19 +105,18 @@ def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
     }
 
 
-def test_own_texts_and_a_demonstration_with_their_models(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_own_texts_and_a_demonstration_with_their_models(run: Run, tmp_path: Path) -> None:
     named = {"negative": "très mal/bad", "positive": "好 评"}
     reviews = sorted(builtin_reviews(train=200, held_out=1, rated=8).train, key=lambda e: str(e.label))
     file = tmp_path / "mine.csv"
     write_examples(file, [Example(e.id, text=e.text, label=named[str(e.label)]) for e in reviews])
-    mine = (f"data.path={file}", *TOY[3:])
-    assert run_here("+exp=guided_text", *mine, *SMALL, f"run_dir={tmp_path}/first") == 0
+    mine = (f"data.path={file}", *OWN)
+    ended = run("+exp=guided_text", *mine, *SMALL.split(), f"run_dir={tmp_path}/first")
+    assert ended.returncode == 0
+    assert "mine has no prefixes, so the prompts are the first 3 words" in ended.stdout
     assert [r["label"] for r in table(tmp_path / "first")][2:4] == list(named.values())
     models = {path.name for path in (tmp_path / "first/models").iterdir()}
     assert models == {"generator", *(f"guide_{name_file(x)}" for x in named.values()), f"judge_{name_file('好 评')}"}
-    assert "mine has no prefixes, so the prompts are the first 3 words" in capsys.readouterr().out
     samples = read_examples(tmp_path / "first/samples.jsonl")
     beginnings = {e.prefix for e in samples}
     assert len(beginnings) == 3
@@ -148,16 +125,14 @@ def test_own_texts_and_a_demonstration_with_their_models(
     assert not json.loads((tmp_path / "first/results.json").read_text("utf-8"))["synthetic"]
 
     kept = stages(tmp_path)
-    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", "logger=none", "trainer=cpu", "outputs=.")
+    demo = ("+exp=guided_demo", "prompt=The food", "new_tokens=2", "k=8", *HERE)
     of = ("data=labelled", *mine, 'label="très mal/bad"')
-    assert run_here(*demo, *of, f"run_dir={tmp_path}/demo") == 0
+    assert run(*demo, *of, f"run_dir={tmp_path}/demo").returncode == 0
     assert stages(tmp_path) == kept
     assert [r["chosen"] for r in table(tmp_path / "demo") if "step" in r].count("←") == 2
 
 
-def test_own_texts_that_will_not_do_end_before_training(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_own_texts_that_will_not_do_end_before_training(run: Run, tmp_path: Path) -> None:
     reviews = builtin_reviews(train=40, held_out=1, rated=8).train
     few, broken = tmp_path / "few.jsonl", tmp_path / "broken.jsonl"
     write_examples(few, reviews)
@@ -167,49 +142,42 @@ def test_own_texts_that_will_not_do_end_before_training(
         (broken, r'broken\.jsonl:1: "label" is needed here'),
         (broken, r'broken\.jsonl:2: an example needs "text"'),
     ):
-        assert run_here("+exp=guided_text", f"data.path={path}", *TOY[3:], *SMALL) == 2
-        assert re.search(what, capsys.readouterr().err)
+        ended = run("+exp=guided_text", f"data.path={path}", *OWN, *SMALL.split())
+        assert ended.returncode == 2
+        assert re.search(what, ended.stderr)
     assert not (tmp_path / "stages").exists()
 
 
-def test_bad_input_ends_before_training(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for setting, what in (
-        ("strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
-        ("labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
-        ("ks=[8,401]", "k must be at most the 400 tokens of the generator, but is 401"),
-    ):
-        assert run_here("+exp=guided_sentiment", *TOY, *SMALL, setting, f"run_dir={tmp_path}/bad") == 2
-        assert what in capsys.readouterr().err
-    assert not (tmp_path / "stages").exists()
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"strengths": (1, 2)}, "begin with 0"),
+        *(({"strengths": (0, wrong)}, "strengths") for wrong in (-1.0, float("inf"), "2")),
+        *(({"ks": ks}, "ks") for ks in ((8, 0), (8, 8), (), (8.5,), 8)),
+        ({"labels": ("x", "x")}, "labels"),
+        ({"rule": "sharp"}, "rule must be 'normalised' or 'fudge', but is 'sharp'"),
+        ({"seeds": ()}, "seeds"),
+        ({"inputs": 0}, "inputs must be "),
+        ({"prompts": ["", "A"]}, "prompts"),
+        ({"strength": 0.0}, "strength must be "),
+    ],
+)
+def test_bad_settings_are_reported(wrong: dict[str, Any], message: str) -> None:
+    sampling = {"inputs": 2, "samples": 1, "new_tokens": 4, "batch_size": 4, "seeds": (0,)}
+    shown = {"prompt": "The food", "strength": 1.0, "k": 8, "rule": "normalised", "new_tokens": 4, "shown": 2}
+    steering = {"rule": "normalised", "strengths": (0,), "ks": (8,)}
+    (name,) = wrong
+    kinds = {"seeds": (TextSampling, sampling), "inputs": (TextSampling, sampling), "prompts": (TextSampling, sampling)}
+    make, usual = (Demonstration, shown) if name == "strength" else kinds.get(name, (Steering, steering))
+    with pytest.raises(ValueError, match=message):
+        make(**{**usual, **wrong})
 
 
-def test_bad_settings_are_reported(lm: CausalLM) -> None:
-    with pytest.raises(ValueError, match="begin with 0"):
-        Steering("normalised", (1, 2), (8,))
-    for wrong in (-1.0, float("inf"), "2"):
-        with pytest.raises(SettingFault, match="strengths"):
-            Steering("normalised", cast(Any, (0, wrong)), (8,))
-    for ks in ((8, 0), (8, 8), (), (8.5,), 8):
-        with pytest.raises(SettingFault, match="ks"):
-            Steering("normalised", (0,), cast(Any, ks))
-    with pytest.raises(SettingFault, match="labels"):
-        Steering("normalised", (0,), (8,), ("x", "x"))
-    with pytest.raises(SettingFault, match="seeds"):
-        TextSampling(2, 1, 4, 4, ())
-    with pytest.raises(SettingFault, match="inputs must be "):
-        TextSampling(0, 1, 4, 4, (0,))
-    with pytest.raises(SettingFault, match="rule must be 'normalised' or 'fudge', but is 'sharp'"):
-        Steering(cast(Any, "sharp"), (0,), (8,))
-    with pytest.raises(SettingFault, match="prompts"):
-        TextSampling(2, 1, 4, 4, (0,), prompts=["", "A"])
+def test_what_the_generator_cannot_write_is_refused(lm: CausalLM) -> None:
     with pytest.raises(InputFaults, match="at most the 300 tokens of the generator, but is 301"):
         check_candidates([8, 301], 300)
     with pytest.raises(InputFaults, match="the generator reads 32 tokens, but this prompt has"):
         encode_prompts(lm, ["the cat"], 31)
-    with pytest.raises(SettingFault, match="strength must be "):
-        Demonstration("The food", 0.0, 8, "normalised", 4, 2)
 
 
 def test_judges_are_above_chance_or_not() -> None:

@@ -1,0 +1,24 @@
+"""Small files of public sets, and the faults that reading them finds."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.faults import InputFaults
+
+
+def write(path: Path, *lines: object, end: str = "\n") -> Path:
+    """Writes lines, JSON for what is no text, or bytes as they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = (line if isinstance(line, str | bytes) else json.dumps(line, ensure_ascii=False) for line in lines)
+    path.write_bytes(b"".join(text if isinstance(text, bytes) else f"{text}{end}".encode() for text in texts))
+    return path
+
+
+def faults_of(read: Callable[[], object], path: Path) -> list[str]:
+    """The faults without the name of the file."""
+    with pytest.raises(InputFaults) as found:
+        read()
+    return [each.removeprefix(f"{path}:") for each in found.value.faults]

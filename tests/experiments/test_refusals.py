@@ -1,0 +1,123 @@
+"""Settings, hardware and models that a run refuses: exit code 2 and a message, before anything is trained."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from data.builtin.dialogues import rated_dialogues
+from data.files import write_examples
+from data.sets.attributes import builtin_reviews
+
+FEW = "data.train=40 data.held_out=8 data.rated=16"
+POEMS = "+size=poems data.train=600 data.held_out=48"
+OWN = "data.path=in.jsonl output=out.jsonl"
+PAIRS = "data.human=pairs.jsonl data.g1=pairs.jsonl data.g2=pairs.jsonl"
+HUB = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
+HUB = f"{HUB}; network=true fetches it"
+TALKS = "at least 2 dialogues to train on and 2 held-out ones, but there are"
+
+SETTINGS = [
+    (f"mars_story {FEW} ratios=[0.2]", "ratios must ascend from 0, but is [0.2]"),
+    (f"mars_story {FEW} ratios=[0,0]", "ratios must be non-empty and without duplicates"),
+    (f"mars_story {FEW} largest_ratios=[]", "largest_ratios must be non-empty and without duplicates"),
+    (f"mars_story {FEW} largest_ratios=[0,-0.2]", "largest_ratios[1] must be greater than or equal to 0, but is -0.2"),
+    (f"mars_story {FEW} data.rated=-1", "rated must be greater than or equal to 0, but is -1"),
+    (f"mars_story {FEW} model.metric.q=0", "q must be greater than 0, but is 0"),
+    (f"ctrleval_sentiment {FEW} analyses.numbers=[1,1]", "numbers must be non-empty and without duplicates"),
+    (f"ctrleval_sentiment {FEW} analyses.example=-1", "example must be greater than or equal to 0"),
+    (f"cdm_dialogue {FEW} data.train=-1", "train must be greater than or equal to 0, but is -1"),
+    ("cdm_development model.development.turns=[0]", "must hold a number above 0"),
+    (f"guided_topic {FEW} labels=[]", "labels must be non-empty and without duplicates"),
+    (f"guided_topic {FEW} ks=[8,8]", "ks must be non-empty and without duplicates"),
+    (f"guided_sentiment {FEW} strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
+    (f"guided_demo {FEW} prompt=A strength=inf", "strength must be a finite number"),
+    ("oumg data.human=pairs.jsonl", "data.g1 must be given: data.g1=VALUE"),
+    (f"oumg {PAIRS} kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm' is among them"),
+    (f"oumg {PAIRS} seeds=[0,0]", "seeds must be non-empty and without duplicates, but is [0, 0]"),
+    (f"oumg {PAIRS} test_fraction=1", "test_fraction must be less than 1, but is 1"),
+    (f"oumg {PAIRS} data.anchor=none.jsonl", "none.jsonl:0: no such file"),
+    (f"oumg_poetry {POEMS} input=line", "input must be 'tune' or 'poem', but is 'line'"),
+    (f"oumg_poetry {POEMS} kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm'"),
+    (f"guided_poetry {POEMS} alpha=-1", "alpha must be greater than or equal to 0, but is -1"),
+    (f"guided_poetry {POEMS} rule=best", "rule must be 'normalised' or 'fudge', but is 'best'"),
+    (f"guided_poetry {POEMS} guide=lstm", "model.guides.lstm"),
+    ("toy cues=lasso", "cues must be"),
+]
+MODELS = [
+    (
+        f"score metric=mars metric.language_model=no/such {OWN}",
+        f"metric.language_model=no/such: {HUB}",
+    ),
+    (f"score metric=ctrleval {OWN}", f"metric.model=google/pegasus-large: {HUB}"),
+    (f"score metric=bertscore metric.model=no/such {OWN}", f"metric.model=no/such: {HUB}"),
+    ("score metric=cdm_discriminative metric.models=nowhere data.path=3.jsonl output=out.jsonl", "nowhere/amateur"),
+    (f"augment {OWN}", f"metric.language_model=openai-community/gpt2-large: {HUB}"),
+]
+LATER = [  # known once the run has begun, and before anything is trained
+    (f"ctrleval_sentiment {FEW} analyses.example=16", "analyses.example must be below the 16 texts of builtin_reviews"),
+    ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
+    ("cdm_dialogue data=dialogues data.train_path=3.jsonl data.held_out_fraction=0.6", f"{TALKS} 1 and 2"),
+    ("cdm_dialogue data=dialogues data.train_path=10.jsonl data.held_out_fraction=0.1", f"{TALKS} 9 and 1"),
+    (f"cdm_development {FEW} data.held_out=2", "needs at least 3 held-out dialogues, but there are 2"),
+    (f"guided_sentiment {FEW} labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
+    (f"oumg {PAIRS} tokens=no/such", "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model"),
+    (f"oumg_poetry {POEMS} g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
+    (f"oumg_poetry {POEMS} g1_k=9000", "g1_k = 9000, which needs 9000 characters"),
+    (f"oumg_poetry {POEMS} g1_k=0", "g1_k must be greater than or equal to 1, but is 0"),
+    (f"oumg_poetry {POEMS} inputs=49", "inputs must be at most the 48 held_out poems"),
+    (f"oumg_poetry {POEMS} per_tune=2 inputs=25", "the 23 held_out poems, 2 of a tune, that the generator"),
+    (f"oumg_poetry {POEMS} inputs=3", "at least 4 inputs are needed, but the 3 held_out poems have 3"),
+    (f"guided_poetry {POEMS} guide_k=5000", "guide_k = 5000, which needs 5000 characters"),
+    ("guided_text data.path=mine.jsonl generator=no/such", f"generator=no/such: {HUB}"),
+    ("iwf corpus=in.jsonl model_name=no/such output=iwf.json", f"model_name=no/such: {HUB}"),
+    (
+        f"guided_demo {FEW} prompt=A guide_folder=no/guide",
+        "no/guide: must be the folder of a trained guide",
+    ),
+    (
+        "guided_text data.path=mine.jsonl scale=paper",
+        f"model.generator.name=openai-community/gpt2-medium: {HUB}",
+    ),
+]
+HARDWARE = [
+    ("toy trainer.accelerator=gpu trainer.devices=2", "trainer: No supported gpu backend found"),
+    ("toy trainer.strategy=fsdp", "trainer: The strategy `fsdp` requires a GPU"),
+    ("toy trainer=cpu trainer.devices=4096", "trainer.devices=4096, but this machine has"),
+    ("toy trainer.precision=half", "trainer: Precision 'half' is invalid"),
+    ("toy trainer.precision=16-mixed", "trainer.precision=16-mixed needs a GPU"),
+    ("toy model=guided/paper model.device=cuda", "model.device: device=cuda, but this machine has 0"),
+]
+with_gpu = pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> set[str]:
+    """Files of a user in the working folder; their names."""
+    example = {"id": "a", "text": "A cat.", "prefix": "A", "label": "positive", "references": ["A dog."]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(example) + "\n")
+    (tmp_path / "pairs.jsonl").write_text("".join(f'{{"id": "{i}", "text": "a red cat sat"}}\n' for i in range(8)))
+    write_examples(tmp_path / "mine.jsonl", builtin_reviews(train=100, held_out=1, rated=0).train)
+    for number in (3, 5, 10):
+        write_examples(tmp_path / f"{number}.jsonl", rated_dialogues(number, seed=0))
+    return {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.filterwarnings("default")  # Lightning's
+@pytest.mark.parametrize(
+    ("command", "message"), [*SETTINGS, *MODELS, *LATER, *(pytest.param(*case, marks=with_gpu) for case in HARDWARE)]
+)
+def test_a_run_is_refused(run: Callable[..., Any], files: set[str], tmp_path: Path, command: str, message: str) -> None:
+    where = ("outputs=outputs", "run_dir=outputs/run", "logger=none")
+    trainer = () if "trainer" in command or "cuda" in command else ("trainer=cpu",)
+    experiment, *settings = command.split()
+    ended = run(f"+exp={experiment}", *trainer, *settings, *where)
+    assert ended.returncode == 2, ended.stderr
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    begun = {"outputs"} if (command, message) in LATER else set()
+    assert {path.name for path in tmp_path.iterdir()} == files | begun
+    assert not [*tmp_path.rglob("curve.json")]  # nothing was trained
