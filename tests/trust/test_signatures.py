@@ -191,7 +191,7 @@ def test_every_configured_metric_is_tested() -> None:
         "rouge_2": "rouge",
         "rouge_l": "rouge",
     }
-    configured = {file.stem for file in (CONFIGS / "metric").glob("*.yaml")}
+    configured = {file.stem for file in (CONFIGS / "metric").glob("*.yaml")} - {"function"}  # see tests/judge
     assert {named.get(name, name) for name in configured} == set(FAMILIES)
 
 
