@@ -11,7 +11,8 @@ from measuring import Measured, describe_machine, measure, print_comparison, pri
 from scipy import stats
 
 from meta_eval.grouping import lay_out
-from meta_eval.permutation import Correlation, permutation_test
+from meta_eval.correlation import Correlation
+from meta_eval.permutation import permutation_test
 
 EXAMPLES, PERMUTATIONS = 2200, 10_000
 LIMITS: dict[Correlation, float] = {"pearson": 3.0, "spearman": 3.0, "kendall": 20.0}  # processor seconds

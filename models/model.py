@@ -194,7 +194,7 @@ class ConditionalLM(LanguageModel, ABC):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
     @torch.inference_mode()
-    def vocabulary(self) -> "Vocabulary":
+    def output_vocabulary(self) -> "Vocabulary":
         """The weights that make logits of last hidden states, as they are now.
 
         Two states show what the model does beside the product: a bias is what it adds to the state 0, and a far state
@@ -241,7 +241,7 @@ class ConditionalLM(LanguageModel, ABC):
         unscored = [min(first[i] for i in indices) for indices in owners]
         if not readings:
             return found
-        vocabulary, most = self.vocabulary(), max(1, logit_budget // self.model.config.vocab_size)
+        vocabulary, most = self.output_vocabulary(), max(1, logit_budget // self.model.config.vocab_size)
         batches = self.make_batches(readings, token_budget)
         read: list[int] = []
         states: list[Tensor] = []

@@ -149,7 +149,7 @@ def test_a_model_that_caps_its_logits(cap: float | None) -> None:
         **sizes,
     )
     capped = CausalLM(initialise_model(Gemma2ForCausalLM, config, seed=0).eval(), build("gpt2").tokenizer)
-    assert (capped.vocabulary().project is None) == (cap is None)
+    assert (capped.output_vocabulary().project is None) == (cap is None)
     found = capped.log_probabilities([([5, 6], [7, 8, 9])])[0]
     np.testing.assert_allclose(found, one_at_a_time(capped, [5, 6], [7, 8, 9]), atol=1e-5)
 
