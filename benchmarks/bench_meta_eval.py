@@ -10,8 +10,8 @@ import numpy as np
 from measuring import Measured, describe_machine, measure, print_comparison, print_header, read_arguments
 from scipy import stats
 
-from meta_eval.grouping import lay_out
 from meta_eval.correlation import Correlation
+from meta_eval.grouping import lay_out
 from meta_eval.permutation import permutation_test
 
 EXAMPLES, PERMUTATIONS = 2200, 10_000
