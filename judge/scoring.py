@@ -170,7 +170,7 @@ def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float
     summary = [
         {"aspect": aspect, "n": len(each)}
         | {name: float(take(each)) if each.size else math.nan for name, take in ends.items()}
-        | {"histogram": draw_histogram(each)}
+        | {"histogram": draw_histogram(each), "counts": np.histogram(each, bins=20)[0].tolist() if each.size else []}
         for aspect, each in known.items()
     ]
     return [

@@ -32,7 +32,7 @@ def compare(
         best = ranked[0].system
         gaps = {f"{a} - {b}": each.difference for (a, b), each in found.pairs[name].items() if best in (a, b)}
         plots[name.replace("/", "_")] = intervals(gaps, f"difference of mean {name} from the best, 95 %")
-    return Outcome(found.signature, tables=found.tables, plots=plots, notes=found.notes)
+    return Outcome(found.signature, tables=found.tables, scored=[scored], plots=plots, notes=found.notes)
 
 
 def check_file(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> ScoredFile:

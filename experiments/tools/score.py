@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.scores import Field, required_fields
+from core.scores import Field, Scores, required_fields
 from core.selection import find_lack
 from core.settings import Count, check
 from data.files import InputFile, Source, json_line
@@ -31,11 +31,13 @@ from experiments.contracts import Outcome, Run
 from experiments.tools.engines import Chunk, Engine
 from experiments.tools.metric_scores import ROWS, STAGE, VERSION
 from judge.scoring import FIRST, describe_losses, join_signatures, score_tables
+from meta_eval.scored_set import ScoredSet
 
 log = logging.getLogger(__name__)
 
 JOINED = "scores.jsonl"  # of the run folder
 LOG_INTERVAL = 30  # seconds between progress messages
+SHOWN = 1000  # first examples on the page
 
 
 def output_file(path: str, given: Source, endings: Sequence[str] = ENDINGS, standard: bool = False) -> Path:
@@ -109,7 +111,7 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
     ends, faults = [0], dict[str, list[str]]({name: [] for name in metrics})
     rows, waiting = 0, set(metrics)  # the metrics that can score no example of the chunk yet
     for rows, (line, example) in enumerate(iterate_unscored(source), start=1):
-        if rows <= FIRST:
+        if rows <= SHOWN:
             first.append(example)
         for name in [name for name in metrics if name in waiting]:
             if (reason := find_lack(example, requires[name], called[name])) is None:
@@ -163,16 +165,35 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
             json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
             meta_file.write("\n")
     figures: dict[str, float] = {"examples": found.rows, "unscored": found.unscored, "truncated": found.truncated}
-    tables = score_tables(file.first, found.values)
+    tables = score_tables(file.first[:FIRST], found.values)
     where = "the output" if output == STANDARD else str(output)
     return Outcome(
         signature=join_signatures(signatures),
         figures=figures | {f"mean {row['aspect']}": row["mean"] for row in tables[-1].rows},
         tables=tables,
+        shown=[show_first(file, dict(zip(names, kept, strict=True)))],
         notes=describe_losses(found.rows, found.unscored, found.truncated, where),
         files=[] if output == STANDARD else [output],
         printed=rows if output == STANDARD else None,
     )
+
+
+def show_first(file: ScorableFile, kept: Mapping[str, Path]) -> ScoredSet:
+    """The first examples with their scores by metric, which the page shows."""
+    scores = {}
+    for name, folder in kept.items():
+        with (folder / ROWS).open(encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in islice(lines, len(file.first))]
+        columns = {aspect: [row["scores"][aspect] for row in rows] for aspect in rows[0]["scores"]}
+        explained = [row.get("explanation") or {} for row in rows] if any("explanation" in row for row in rows) else ()
+        scores[name] = Scores(
+            {aspect: np.array(column, dtype=np.float64) for aspect, column in columns.items()},
+            name,
+            [row.get("reason") for row in rows],
+            [row["dropped_tokens"] for row in rows],
+            explained,
+        )
+    return ScoredSet(file.path.name, file.first, scores)
 
 
 def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[str, Path]) -> None:
