@@ -197,8 +197,8 @@ NASTY = (
             (
                 "Ann didn t pay 1 000 50 O Neil s x y",
                 "amp MALE s b km² b",
-                "明 月 几 时 有 ab 把 酒 3",
-                "𠀀 𠀁 ニ ャ ー 안녕 café ह न द",
+                "明月几时有 ab把酒3",
+                "ㄅㄆ 𠀀𠀁 ニャー 안녕 café ह न द",
                 "well known yes no 1 2",
             ),
         ),

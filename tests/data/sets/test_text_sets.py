@@ -82,7 +82,7 @@ def test_newsroom_is_what_its_readme_says(shared_data: Path) -> None:
     assert len(rated.examples) == 36 * 7
     for e in rated.examples:
         four = [e.ratings[a] for a in ("coherence", "fluency", "informativeness", "relevance")]
-        assert e.ratings["mean"] == pytest.approx(np.mean(four))
+        assert e.ratings["mean"] == pytest.approx(np.mean(four), abs=1e-4)
         assert e.id == f"{e.group}-{e.system}"
     assert next(iter(rated.examples[0].ratings)) == "mean"  # the first aspect is the one that figures show
     paper = newsroom(shared_data)
