@@ -37,15 +37,15 @@ class Table:
         caption: what the columns are, their units and direction.
         rows: mappings from column to cell, all with the same columns. A cell is a text, a number or an `Estimate`,
             which is shown with its 95 % interval. Any other value (a list, a mapping) goes into results.json only.
-        pages: the column whose cells are paths of pages, relative to the run folder; "" for none.
         finding: what the table shows, in words; stands above it.
+        pages: the column whose cells are paths of pages, relative to the run folder; "" for none.
     """
 
     title: str
     caption: str
     rows: Sequence[Mapping[str, Any]]
-    pages: str = ""
     finding: str = ""
+    pages: str = ""
 
 
 def tabulate(

@@ -30,9 +30,12 @@ def table_of(folder: Path) -> list[dict]:
     return json.loads((folder / "results.json").read_text())["table"]
 
 
-def test_systems_and_few_ratings(run_here: Here, tmp_path: Path) -> None:
+def test_systems_and_few_ratings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quality = write_study(tmp_path / "in.jsonl", rated=20)
     assert run_here("+exp=compare", "data.path=in.jsonl", "metric=word_count", "run_dir=here", *FAST) == 0
+    sentence = "m: b scores above a"
+    assert sentence in " ".join(capsys.readouterr().out.split())
+    assert sentence in (tmp_path / "here" / "report.html").read_text("utf-8")
     table = table_of(tmp_path / "here")
     pairs = {(row["metric"], row["system_a"], row["system_b"]): row for row in table if "losses" in row}
     assert len(pairs) == 9  # two metrics and the ratings of people
