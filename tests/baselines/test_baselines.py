@@ -56,7 +56,7 @@ def test_no_examples_no_scores(metric: Callable[[Sequence[Example]], Scores]) ->
 def test_word_count():
     found = WordCount().score(EXAMPLES)
     assert found.values["quality"].tolist() == [5, 3, 5, 0]
-    assert found.signature == f"word_count|{V}"
+    assert found.signature == f"word_count|tokens=auto|{V}"
     assert found.unscored == 0
     assert [count_words(e.full_text) for e in EXAMPLES] == [5, 3, 5, 0]
 
