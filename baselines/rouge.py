@@ -18,7 +18,8 @@ from data.words import ROUGE_UNICODE, Tokens, are_unspaced, space_words
 def hide_modules(*names: str) -> Iterator[None]:
     """Hides modules that are not imported yet: an import within takes them as not installed."""
     hidden = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # pyright: ignore[reportArgumentType]
+    for name in hidden:
+        sys.modules[name] = None  # pyright: ignore[reportArgumentType]
     try:
         yield
     finally:
