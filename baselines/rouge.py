@@ -1,11 +1,10 @@
 """ROUGE (Lin, 2004) through rouge-score."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Literal
-
-from rouge_score.rouge_scorer import RougeScorer
-from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
 from core.example import Example
 from core.scores import Scores, fields
@@ -13,6 +12,26 @@ from core.selection import score_against_references
 from core.settings import checked_dataclass
 from core.signature import signature
 from data.words import ROUGE_UNICODE, Tokens, are_unspaced, space_words
+
+
+@contextmanager
+def hide_modules(*names: str) -> Iterator[None]:
+    """Hides modules that are not imported yet: an import within takes them as not installed."""
+    hidden = [name for name in names if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # pyright: ignore[reportArgumentType]
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
+with hide_modules(
+    "sklearn", "scipy.stats"
+):  # rouge-score imports NLTK, which imports both unused: longer than most runs
+    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
 
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}

@@ -4,11 +4,12 @@ The comparator follows `lm_score` of the released program (thu-coai/CTRLEval, ct
 per (source, target), in batches of 8 in file order, with the logits of every padded position. It reads the same tokens.
 The models are random: a PEGASUS of 256 dimensions and 4+4 layers with all 96,103 tokens in the output layer, and one
 layer of PEGASUS-large with a sixteenth of its vocabulary, so that each step has its share of the whole. The texts are
-built-in reviews. Both ways must give equal scores.
+built-in reviews. Both ways must give equal scores. The column `products` is the ratio of their matrix products: what
+the ratio of seconds would be if both ways multiplied equally fast and did nothing else.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,6 +27,7 @@ from measuring import (
 )
 from shapes import build_random
 from torch.nn import CrossEntropyLoss
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoTokenizer
 
 from core.example import Example
@@ -82,6 +84,13 @@ def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) 
     return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 15-16
 
 
+def count_products(work: Callable[[], object]) -> int:
+    """The floating-point operations of the matrix products."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
+
+
 def compare(lm: Seq2SeqLM, texts: Sequence[Example], runs: int, device: str) -> None:
     """A row of the table for each aspect; the two ways alternate."""
     infiller = Infiller(lambda: lm, lm.tokenizer, PEGASUS, 512)
@@ -107,10 +116,18 @@ def compare(lm: Seq2SeqLM, texts: Sequence[Example], runs: int, device: str) -> 
                 found[way] = done.found
                 seconds[way].append(done.seconds)
                 peaks[way].append(read_peak(device) / 2**20)
+        products = count_products(ways["released"]) / count_products(ways["here"])
         ratios = [a / b for a, b in zip(seconds["released"], seconds["here"], strict=True)]
         difference = float(np.abs(found["here"] / found["released"] - 1).max())
         shown = [show_range(values) for values in (seconds["released"], seconds["here"], ratios)]
-        print_row(aspect, len(some), *shown, *(f"{max(peaks[way]):.0f} MB" for way in ways), f"{difference:.0e}")
+        print_row(
+            aspect,
+            len(some),
+            *shown,
+            f"{products:.2f}",
+            *(f"{max(peaks[way]):.0f} MB" for way in ways),
+            f"{difference:.0e}",
+        )
         if difference > 1e-5:
             raise SystemExit("the two ways must give the same scores")
 
@@ -118,7 +135,7 @@ def compare(lm: Seq2SeqLM, texts: Sequence[Example], runs: int, device: str) -> 
 def main() -> None:
     chosen = read_arguments(
         __doc__,
-        rows={"type": int, "default": 32, "help": "texts; attribute relevance reads a quarter of them"},
+        rows={"type": int, "default": 12, "help": "texts; attribute relevance reads a quarter of them"},
         models={"nargs": "+", "default": ["small PEGASUS", "PEGASUS-large, one layer of 16"]},
         tokenizer={"help": "a folder with the tokenizer of PEGASUS; default: one trained on the texts"},
         runs=3,
@@ -132,7 +149,9 @@ def main() -> None:
         model = build_random(name).to(chosen.device)
         tokenizer = given if len(given) <= model.config.vocab_size else trained  # a slice has fewer tokens
         print(f"{name}, {len(tokenizer)} tokens, {describe_machine(chosen.device)}; median [range]")
-        print_header("aspect", "texts", "released, s", "here, s", "ratio", "its peak", "peak here", "difference")
+        print_header(
+            "aspect", "texts", "released, s", "here, s", "ratio", "products", "its peak", "peak here", "difference"
+        )
         compare(Seq2SeqLM(model, tokenizer), texts, chosen.runs, chosen.device)
 
 

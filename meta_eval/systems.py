@@ -17,7 +17,6 @@ from itertools import permutations as list_orders
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from meta_eval.bootstrap import BATCH, Estimate, Floats, estimate_from, explain_few, resample, to_columns
 from meta_eval.cues import Cues, difference_beyond_cues
@@ -266,7 +265,8 @@ def compare_means(x: Floats, y: Floats) -> Floats:
     first, second = np.triu_indices(x.shape[1], 1)
     of_x, of_y = (np.sign(each[:, first] - each[:, second]) for each in (x, y))
     untied = np.sqrt((of_x != 0).sum(axis=1) * (of_y != 0).sum(axis=1))
-    ranks = [rankdata(each, axis=1) - (x.shape[1] + 1) / 2 for each in (x, y)]
+    pairs = np.eye(x.shape[1])[first] - np.eye(x.shape[1])[second]
+    ranks = [signs @ pairs / 2 for signs in (of_x, of_y)]  # average ranks, less their mean
     spread = np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
     found = [
         np.divide(products.sum(axis=1), scale, out=np.full(len(x), np.nan), where=untied > 0)

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -229,14 +230,13 @@ def write_plots(outcome: Outcome, folder: Path) -> None:
     """Draws the plots into `plots/` (see `file_name`) and closes them."""
     if not outcome.plots:
         return
-    from matplotlib import pyplot
-
     from experiments.report.plots import save_figure
 
     with replace_folder(folder / "plots") as aside:
         for name, figure in outcome.plots.items():
             save_figure(figure, aside / file_name(name, ".png"))
-            pyplot.close(figure)
+            if pyplot := sys.modules.get("matplotlib.pyplot"):  # else no figure is pyplot's, and its import takes long
+                pyplot.close(figure)
 
 
 def write_tables(outcome: Outcome, folder: Path) -> None:
