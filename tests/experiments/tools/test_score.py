@@ -245,7 +245,7 @@ def test_each_metric_is_kept_by_itself(run_here: Here, tmp_path: Path, monkeypat
     alone = read_lines(tmp_path / "out.jsonl")
     real = engines.score_chunk
 
-    def note(metric: Metric, *given: Any) -> str:
+    def note(metric: Metric, *given: Any) -> engines.Rows:
         scored.append(metric.signature)
         return real(metric, *given)
 
