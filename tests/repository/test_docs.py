@@ -29,10 +29,17 @@ def names() -> list[str]:
 
 
 def commands() -> list[str]:
-    """What follows `python experiments/run.py` in code blocks and spans, each once."""
+    """What follows `python experiments/run.py`, or `judge`, in code blocks and spans, each once."""
     text = "\n".join(page.read_text(encoding="utf-8").replace("\\\n", " ") for page in PAGES)
     found = [settings.strip() for settings in re.findall(r"python experiments/run\.py ([^`\n]+)", text)]
-    return [settings for settings in dict.fromkeys(found) if settings != "..."]
+    found += [
+        f"+exp={words.strip()}" for words in re.findall(r"(?:`|^|\$ )judge ([a-z_]+ [^`\n]*=[^`\n]*)", text, re.M)
+    ]
+    return [
+        settings
+        for settings in dict.fromkeys(found)
+        if settings not in ("...", "+exp=NAME") and "--help" not in settings
+    ]
 
 
 def test_links_lead_to_files():
