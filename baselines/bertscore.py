@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 Part = Literal["precision", "recall", "f1"]
 USUAL = "roberta-large"  # the model of most published figures
-UNKNOWN_SHARE = 0.1  # of tokens, from which a warning says that the tokenizer cannot spell the language
+UNKNOWN_SHARE = 0.1  # of tokens, from which a note says that the tokenizer cannot spell the language
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
@@ -35,7 +36,8 @@ class BertScore:
     """Precision, recall or F1 of greedy matching, without IDF weights and rescaling; at most 1, higher is better.
 
     With several references the best one counts for each of the three, as in bert-score. A blank text scores 0. An
-    explanation has the share of unknown tokens where there are any.
+    explanation has the share of unknown tokens where there are any. Notes name a model other than roberta-large, and
+    say where the tokenizer does not know much of the texts.
 
     Attributes:
         scorer: bert-score's object with its model.
@@ -85,8 +87,6 @@ class BertScore:
         scorer._tokenizer.model_max_length = max_length  # where the library cuts; some tokenizers state no limit
         scorer._tokenizer.split_special_tokens = True  # "[SEP]" in a text is plain text
         name = "all-MiniLM-L6-v2" if model == "offline" else model
-        if name != USUAL:
-            log.warning("bertscore reads %s, not %s: its scores are not those of most papers", name, USUAL)
         return cls(scorer, name, layers, max_length, **settings)
 
     @cached_property
@@ -128,7 +128,15 @@ class BertScore:
         for i in np.flatnonzero(unknown):
             explanations[i]["unknown_tokens"] = float(unknown[i])
         quality = matched[:, PARTS.index(self.part)]
-        return Scores({"quality": quality}, self.signature, (), dropped, explanations)
+        return Scores({"quality": quality}, self.signature, (), dropped, explanations, self._list_notes(unknown))
+
+    def _list_notes(self, unknown: NDArray[np.float64]) -> tuple[str, ...]:
+        """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""
+        name = Path(self.model).name
+        unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
+        unspelled = f"bertscore: {name} does not know over {UNKNOWN_SHARE:.0%} of the tokens: take one of this language"
+        applies = {unusual: name != USUAL, unspelled: unknown.sum() > UNKNOWN_SHARE * len(unknown)}
+        return tuple(note for note, is_true in applies.items() if is_true)
 
     def _read_tokens(
         self, texts: Sequence[str], references: Sequence[Sequence[str]]
@@ -147,9 +155,6 @@ class BertScore:
             np.array([sum(map(count, several)) for several in ids], np.float64)
             for count in (lambda row: row.count(tokenizer.unk_token_id), len)
         )
-        if lost.sum() > UNKNOWN_SHARE * read.sum():
-            share = lost.sum() / read.sum()
-            log.warning("%s cannot spell %.0f %% of the tokens: take a model of this language", self.model, 100 * share)
         rule = f"{self.model} reads {self.max_length} tokens at once, but the text or a reference has more"
         refuse_cut(self.truncation, rule, dropped)
         if any(dropped):

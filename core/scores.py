@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -57,6 +57,7 @@ class Scores:
         reasons: per example, the reason of a NaN (with the aspect if there are several), else None.
         dropped_tokens: per example, the number of tokens that were cut because they did not fit into the model.
         explanations: empty, or per example a mapping for JSON (scores per pattern, token or reference).
+        notes: sentences about all scores that a reader must know, such as a model other than the usual one.
 
     Raises ValueError if lengths differ, a NaN has no reason or a score is infinite.
     """
@@ -66,6 +67,7 @@ class Scores:
     reasons: Sequence[str | None] = ()
     dropped_tokens: Sequence[int] = ()
     explanations: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {len(v) for v in self.values.values()}
@@ -99,12 +101,12 @@ class Scores:
     def take(self, at: Sequence[int] | NDArray[np.integer]) -> "Scores":
         """The scores of the examples at these indices."""
         kept = [int(i) for i in at]
-        return Scores(
-            {aspect: values[kept] for aspect, values in self.values.items()},
-            self.signature,
-            [self.reasons[i] for i in kept],
-            [self.dropped_tokens[i] for i in kept],
-            [self.explanations[i] for i in kept] if self.explanations else (),
+        return replace(
+            self,
+            values={aspect: values[kept] for aspect, values in self.values.items()},
+            reasons=[self.reasons[i] for i in kept],
+            dropped_tokens=[self.dropped_tokens[i] for i in kept],
+            explanations=[self.explanations[i] for i in kept] if self.explanations else (),
         )
 
     @property

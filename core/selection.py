@@ -29,7 +29,7 @@ class Selection:
         explanations = [{} for _ in range(n)] if scores.explanations else []
         for i, explanation in zip(self.indices, scores.explanations, strict=False):
             explanations[i] = dict(explanation)
-        return Scores(values, scores.signature, reasons, dropped, explanations)
+        return Scores(values, scores.signature, reasons, dropped, explanations, scores.notes)
 
 
 def has_field(example: Example, field: Field) -> bool:

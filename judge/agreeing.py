@@ -10,7 +10,7 @@ from typing import Any
 from core.faults import SettingFault, similar_names
 from data.scored import ScoredFile
 from judge.inputs import References, Source, read
-from judge.scoring import AnyMetric, add_scores, load_several
+from judge.scoring import AnyMetric, add_scores, collect_notes, load_several
 from judge.tables import Table, collect_reasons, tabulate, tabulate_agreement, to_html
 from meta_eval.agreement import Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
@@ -160,7 +160,13 @@ def study_metrics(
         pairs=tuple(pairs),
         raters=compare_raters(scored, comparison, resampling) if isinstance(scored, ScoredFile) else (),
         resampling=resampling,
-        notes=(*note_gaps(scored), *note_cues(rows), *note_tests(rankings, resampling), *left_out),
+        notes=(
+            *collect_notes(scored.scores),
+            *note_gaps(scored),
+            *note_cues(rows),
+            *note_tests(rankings, resampling),
+            *left_out,
+        ),
     )
 
 

@@ -114,6 +114,7 @@ class MetricAudit:
         settings: of the audit.
         n: number of texts.
         cost: seconds to score one of them.
+        said: what the metric says about its scores.
     """
 
     aspects: Mapping[str, AspectAudit]
@@ -124,6 +125,7 @@ class MetricAudit:
     settings: AuditSettings
     n: int
     cost: float
+    said: tuple[str, ...] = ()
 
     @property
     def strengths(self) -> list[float]:
@@ -132,8 +134,9 @@ class MetricAudit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What fools the metric, one sentence per finding."""
-        return tuple(f"{aspect}: {each}" for aspect, audited in self.aspects.items() for each in audited.weaknesses)
+        """What the metric says about its scores, and what fools it, one sentence per finding."""
+        found = (f"{aspect}: {each}" for aspect, audited in self.aspects.items() for each in audited.weaknesses)
+        return (*self.said, *found)
 
     @property
     def tables(self) -> list[Table]:
@@ -206,7 +209,7 @@ def audit_metric(
     }
     signature = f"audit|set={rated.name}|n={len(examples)}|seed={seed}|{scored.signature}"
     name = scored.signature.split("|")[0]
-    return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost)
+    return MetricAudit(aspects, metric, rated, signature, name, settings, len(examples), cost, scored.notes)
 
 
 def score_perturbed(

@@ -26,6 +26,7 @@ from judge.comparing_tables import (
 )
 from judge.inputs import References, Source, read
 from judge.metrics import MetricFunction, load_metric
+from judge.scoring import collect_notes
 from judge.tables import Table, to_html
 from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
@@ -226,7 +227,7 @@ def compare_scored(
         powered_means={(aspect, name): estimate_means(grid, aspect, name) for aspect, name in powered},
         powered_wins={(aspect, name): estimate_win_rates(grid, aspect, name) for aspect, name in powered},
         level=level,
-        notes=tuple(note_limits(grid, partly, scored.examples, corpora, corpus)),
+        notes=(*collect_notes(scored.scores), *note_limits(grid, partly, scored.examples, corpora, corpus)),
     )
 
 

@@ -73,11 +73,11 @@ class ScoredTexts:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many examples have no score or lost tokens."""
+        """What metrics say about their scores, and how many examples have no score or lost tokens."""
         records = list(self.records())
         unscored = sum("reason" in record for record in records)
         truncated = sum(record["dropped_tokens"] > 0 for record in records)
-        return tuple(describe_losses(len(records), unscored, truncated, "`reasons`"))
+        return collect_notes(self.scores) + tuple(describe_losses(len(records), unscored, truncated, "`reasons`"))
 
     def _repr_html_(self) -> str:
         return to_html(self.tables, [*self.notes, self.signature])
@@ -148,6 +148,11 @@ def join_signatures(signatures: Mapping[str, str]) -> str:
     if len(signatures) == 1:
         return next(iter(signatures.values()))
     return "|".join(f"{name}: {signature}" for name, signature in signatures.items())
+
+
+def collect_notes(scores: Mapping[str, Scores]) -> tuple[str, ...]:
+    """What metrics say about their scores, each sentence once."""
+    return tuple(dict.fromkeys(note for found in scores.values() for note in found.notes))
 
 
 def describe_losses(n: int, unscored: int, truncated: int, where: str) -> list[str]:

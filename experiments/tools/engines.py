@@ -28,6 +28,7 @@ from data.text_files import longest_line, set_longest_line
 
 Chunk = Sequence[tuple[int, Example]]  # examples with their line numbers
 Part = tuple[Chunk, Sequence[str]]  # a chunk, and the names of the metrics that score it
+Rows = tuple[str, Sequence[str]]  # the rows of a chunk as lines of JSON, and the notes on its scores
 PATIENCE = 10.0  # seconds to wait for a cluster to answer
 RETRIES = 2  # of a chunk whose worker died
 PROBE = "import ray, sys; print(flush=True); ray.init(sys.argv[1], log_to_driver=False)"
@@ -40,18 +41,19 @@ class Engine(Protocol):
         """Prepares the metrics for a file; returns the signature of the scores of each."""
         ...
 
-    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
-        """By metric the rows of each part as lines of JSON. Raises InputFaults for examples that a metric refuses."""
+    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, Rows]]:
+        """By metric the rows of each part. Raises InputFaults for examples that a metric refuses."""
         ...
 
 
-def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> str:
+def score_chunk(metric: Metric, file: Path, chunk: Chunk) -> Rows:
     """The rows of one chunk. Raises InputFaults, by file and line, for examples that the metric refuses."""
     examples = [example for _, example in chunk]
     try:
-        return "".join(map(json_line, score_records(examples, metric.score(examples))))
+        scores = metric.score(examples)
     except ExampleFaults as faults:
         raise faults.located(file, [line for line, _ in chunk]) from None
+    return "".join(map(json_line, score_records(examples, scores))), scores.notes
 
 
 def prepare(metrics: Mapping[str, Metric], file: InputFile) -> dict[str, Metric]:
@@ -74,7 +76,7 @@ class LocalEngine:
         self.metrics = prepare(self.metrics, file)
         return {name: metric.signature for name, metric in self.metrics.items()}
 
-    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, Rows]]:
         for chunk, names in parts:
             yield {name: score_chunk(self.metrics[name], file.path, chunk) for name in names}
 
@@ -135,7 +137,7 @@ class RayEngine:
         ask = self.ray.remote(**self.resources)(_ask_signatures)
         return self.ray.get(ask.remote(self.metrics, file.resolve(), longest_line()))
 
-    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, str]]:
+    def score(self, file: InputFile, parts: Iterable[Part]) -> Iterator[dict[str, Rows]]:
         rows = [
             {"chunk": json.dumps([[line, asdict(example)] for line, example in chunk]), "metrics": json.dumps(names)}
             for chunk, names in parts

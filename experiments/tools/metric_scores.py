@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +19,8 @@ from meta_eval.scored_set import ScoredSet
 
 M = TypeVar("M")
 STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
-VERSION = 2
+NOTES = "notes.txt"  # what the metric says about them, a line per sentence
+VERSION = 3
 
 
 def name_metrics(metrics: Mapping[str, M], metric: M | None, name: str | None) -> dict[str, M]:
@@ -58,13 +60,26 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
             prepared = metric.with_corpus(file.examples) if isinstance(metric, CorpusMetric) else metric
             depends = {"input": sha256, "signature": prepared.signature}
             kept = run.stages.get(STAGE, depends, partial(_write_scores, file, prepared), version=VERSION)
-            found[name] = read_kept_scores(kept / ROWS, prepared.signature)
+            found[name] = replace(read_kept_scores(kept / ROWS, prepared.signature), notes=read_notes(kept))
     return ScoredSet(file.name, file.examples, found)
 
 
 def _write_scores(file: ScoredFile, metric: Metric, folder: Path) -> None:
-    rows = map(json_line, score_records(file.examples, score_all(file, metric)))
+    scores = score_all(file, metric)
+    rows = map(json_line, score_records(file.examples, scores))
     (folder / ROWS).write_text("".join(rows), encoding="utf-8", newline="\n")
+    add_notes(folder, scores.notes)
+
+
+def add_notes(folder: Path, notes: Iterable[str]) -> None:
+    """Writes notes on scores into the folder of their stage, behind those that are there."""
+    with (folder / NOTES).open("a", encoding="utf-8") as file:
+        file.writelines(f"{note}\n" for note in notes)
+
+
+def read_notes(folder: Path) -> tuple[str, ...]:
+    """The notes in the folder of a stage, each once."""
+    return tuple(dict.fromkeys((folder / NOTES).read_text(encoding="utf-8").splitlines()))
 
 
 def show_signatures(scores: Mapping[str, Scores]) -> str:

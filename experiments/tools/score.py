@@ -29,7 +29,7 @@ from data.table_files import import_pyarrow
 from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
 from experiments.contracts import Outcome, Run
 from experiments.tools.engines import Chunk, Engine
-from experiments.tools.metric_scores import ROWS, STAGE, VERSION
+from experiments.tools.metric_scores import ROWS, STAGE, VERSION, add_notes, read_notes
 from judge.scoring import FIRST, describe_losses, join_signatures, score_tables
 from meta_eval.scored_set import ScoredSet
 
@@ -156,11 +156,12 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
             kept = run.stages.get_several(STAGE, depends, build, version=VERSION)
     rows = join_rows(dict(zip(names, kept, strict=True)), run.folder / JOINED)
     found = read_rows(rows)
+    notes = list(dict.fromkeys(note for folder in kept for note in read_notes(folder)))
     if output != STANDARD:
         write_score_rows(rows, output, list(found.values), found.extra)
         (run.folder / JOINED).unlink(missing_ok=True)
         meta = {"signature": join_signatures(signatures), "signatures": signatures, "aspects": list(found.values)}
-        meta |= {"n": found.rows, "unscored": found.unscored, "truncated": found.truncated}
+        meta |= {"n": found.rows, "unscored": found.unscored, "truncated": found.truncated, "notes": notes}
         with open_atomically(output.with_name(f"{output.name}.meta.json")) as meta_file:
             json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
             meta_file.write("\n")
@@ -172,7 +173,7 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
         figures=figures | {f"mean {row['aspect']}": row["mean"] for row in tables[-1].rows},
         tables=tables,
         shown=[show_first(file, dict(zip(names, kept, strict=True)))],
-        notes=describe_losses(found.rows, found.unscored, found.truncated, where),
+        notes=[*notes, *describe_losses(found.rows, found.unscored, found.truncated, where)],
         files=[] if output == STANDARD else [output],
         printed=rows if output == STANDARD else None,
     )
@@ -216,7 +217,8 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[
         )
         scored = engine.score(file.source, parts)
         for (begin, end), found in zip(pairwise((before, *file.ends[start:])), scored, strict=True):
-            for name, text in found.items():
+            for name, (text, notes) in found.items():
+                add_notes(folders[name], notes)
                 rows[name].write(text.encode())
                 rows[name].flush()
                 os.fsync(rows[name].fileno())

@@ -35,6 +35,7 @@ def test_scores_intervals_and_p_values_are_sacrebleus() -> None:
             p = found[name].p_values[system]
             assert math.isnan(p) if theirs.p_value is None else p == theirs.p_value
     assert found["bleu"].scores["b"].value == sacrebleu.corpus_bleu(TEXTS["b"], streams).score
+    assert found["chrf"].scores["b"].value == sacrebleu.corpus_chrf(TEXTS["b"], streams).score
     assert found["ter"].scores["c"].value == sacrebleu.corpus_ter(TEXTS["c"], streams).score
 
 

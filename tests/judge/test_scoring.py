@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 import judge
 from baselines.bleu import Bleu
+from baselines.word_count import WordCount
 from core.configs import CONFIGS
 from core.example import Example
 from core.faults import InputFaults, SettingFault
+from core.scores import Scores
 from judge.scoring import score
 
 ROWS: list[dict[str, Any]] = [
@@ -35,6 +38,30 @@ def test_scores_are_those_of_the_metric() -> None:
     assert [example.id for example in found.examples] == ["a", "b", "c"]
     assert found.notes == ("1 of 3 examples could not be scored; `reasons` says why",)
     assert "<td>the cat sat</td>" in found._repr_html_()
+
+
+class Noting(WordCount):
+    """Says something about its scores."""
+
+    def score(self, examples: Sequence[Example]) -> Scores:
+        return replace(super().score(examples), notes=("ours, not theirs",))
+
+
+def test_every_verb_shows_what_metrics_say_about_their_scores() -> None:
+    rows = [
+        {"id": f"{s}{i}", "system": s, "group": str(i), "text": "word " * (1 + i % 3), "ratings": {"quality": i % 4}}
+        for s in "ab"
+        for i in range(8)
+    ]
+    found = [
+        judge.score(rows, Noting()),
+        judge.compare(rows, Noting()),
+        judge.agree(rows, Noting(), permutations=99),
+        judge.audit(rows, Noting(), resamples=20),
+    ]
+    for each in found:
+        assert each.notes.count("ours, not theirs") == 1
+        assert "ours, not theirs" in each._repr_html_()
 
 
 def test_several_metrics_are_named_as_in_a_file() -> None:

@@ -94,7 +94,7 @@ def test_chunks_are_scored_in_their_order_here(tmp_path: Path) -> None:
     examples = [Example(str(i), text="w " * (i + 1)) for i in range(3)]
     assert engine.prepare(InputFile(tmp_path / "in.jsonl")) == {"words": WordCount().signature}
     parts = [([(1, examples[0]), (2, examples[1])], ["words"]), ([(3, examples[2])], ["words"])]
-    one, two = (found["words"] for found in engine.score(InputFile(tmp_path / "in.jsonl"), parts))
+    (one, _), (two, _) = (found["words"] for found in engine.score(InputFile(tmp_path / "in.jsonl"), parts))
     assert [json.loads(line)["scores"]["quality"] for line in (one + two).splitlines()] == [1, 2, 3]
     assert len(one.splitlines()) == 2
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from experiments.contracts import Run
 from experiments.runner import terminal
 from experiments.tools import engines
 from experiments.tools.engines import LocalEngine
+from experiments.tools.metric_scores import score_file
 from experiments.tools.score import check_scorable, score
 
 Here = Callable[..., int]
@@ -149,13 +150,14 @@ class Killed:
     at: int
     calls: int = 0
     signature: str = "killed"
+    notes: tuple[str, ...] = ()
     requires = fields()
 
     def score(self, examples: Sequence[Example]) -> Scores:
         self.calls += 1
         if self.calls == self.at:
             raise KeyboardInterrupt
-        return WordCount().score(examples)
+        return replace(WordCount().score(examples), notes=self.notes)
 
 
 def make_run(folder: Path) -> Run:
@@ -185,6 +187,20 @@ def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
     assert again.calls == 5 - (at - 1)  # the chunks that were not finished
     assert outcome.figures["mean quality"] == pytest.approx(3.0)
     assert outcome.figures["examples"] == 10
+
+
+def test_notes_are_kept_with_the_scores(tmp_path: Path) -> None:
+    """Five chunks note the same; a second run and another command score nothing, and show the note too."""
+    write_texts(tmp_path / "in.jsonl", 10)
+    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
+    metric, run = Killed(at=6, notes=("ours, not theirs",)), make_run(tmp_path)
+    for _ in range(2):
+        assert score(run, file, tmp_path / "out.jsonl", LocalEngine({"m": metric})).notes == ["ours, not theirs"]
+    assert json.loads((tmp_path / "out.jsonl.meta.json").read_text())["notes"] == ["ours, not theirs"]
+    assert score_file(run, read_scored(tmp_path / "in.jsonl"), {"m": metric}).scores["m"].notes == metric.notes
+    assert metric.calls == 5
+    fresh = replace(metric, signature="fresh", calls=0)
+    assert score_file(run, read_scored(tmp_path / "in.jsonl"), {"m": fresh}).scores["m"].notes == metric.notes
 
 
 SCORE = ("+exp=score", "data.path=in.jsonl", "output=out.jsonl")
@@ -229,7 +245,7 @@ def test_each_metric_is_kept_by_itself(run_here: Here, tmp_path: Path, monkeypat
     alone = read_lines(tmp_path / "out.jsonl")
     real = engines.score_chunk
 
-    def note(metric: Metric, *given: Any) -> str:
+    def note(metric: Metric, *given: Any) -> engines.Rows:
         scored.append(metric.signature)
         return real(metric, *given)
 
