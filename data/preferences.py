@@ -10,11 +10,10 @@ import numpy as np
 from core.faults import fault, format_value, read_all, suggestion
 from data.files import FORMS
 from data.records import Record, Text, check_records, require_none
-from data.scored import ScoredFile, read_scored
+from data.scored import ScoredFile, place_outputs, read_scored
 from data.table_files import DELIMITERS, read_parquet, read_rows
 from data.text_files import form_of, read_json_lines
 from meta_eval.preferences import Preferences
-from meta_eval.scored_set import ScoredSet
 
 WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 NEEDED = ("system_a", "system_b", "winner")
@@ -119,24 +118,4 @@ def read_judged(
 def _read_outputs(path: Path | str, scores: Mapping[str, Any] | None) -> ScoredFile:
     found = read_scored(path, scores)
     place_outputs(found)
-    return found
-
-
-def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
-    """The place of the output of each (system, input).
-
-    Raises InputFaults unless each example names both, and a system has one output for an input.
-    """
-    is_file = isinstance(outputs, ScoredFile)
-    path, lines = (outputs.path, outputs.lines) if is_file else (Path(outputs.name), range(1, len(outputs) + 1))
-    faults: list[str] = []
-    found: dict[tuple[str, str], int] = {}
-    for i, (line, example) in enumerate(zip(lines, outputs.examples, strict=True)):
-        lacking = [name for name in ("system", "group") if getattr(example, name) is None]
-        faults += [fault(path, line, f'"{name}" is needed here, found null') for name in lacking]
-        key = (str(example.system), str(example.group))
-        if not lacking and (earlier := found.setdefault(key, i)) != i:
-            rule = f"a system must have one output per input, but {format_value(key[0])} also has one for"
-            faults.append(fault(path, line, f"{rule} {format_value(key[1])} in line {lines[earlier]}"))
-    require_none((), faults)
     return found

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
-from core.faults import SettingFault, similar_names
+from core.faults import SettingFault, check_names
 from data.scored import ScoredFile
 from judge.inputs import References, Source, read
-from judge.scoring import AnyMetric, add_scores, load_several
+from judge.scoring import AnyMetric, add_scores
 from judge.tables import Table, collect_reasons, tabulate, tabulate_agreement, to_html
 from meta_eval.agreement import Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
@@ -114,17 +114,14 @@ def agree(
     """
     known = {"comparison": Comparison, "resampling": Resampling}
     names = {each.name: kind for kind, made in known.items() for each in fields(made)}
-    if unknown := [name for name in settings if name not in names]:
-        close = similar_names(unknown[0], list(names))
-        similar = f" (did you mean {' or '.join(close)}?)" if close else ""
-        raise SettingFault(f"{unknown[0]} is not a setting of agree{similar}; allowed: {', '.join(names)}")
+    check_names(settings, names, "agree")
     comparison, resampling = (
         made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
     )
     examples = read(source, scores, references)
     if not examples.aspects:
         raise SettingFault('at least one example needs "ratings", such as {"coherence": 4}')
-    scored = add_scores(examples, load_several(metrics, {})) if metrics else examples
+    scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
     return study_metrics(scored, comparison, resampling, has_cues=has_cues)
@@ -151,7 +148,7 @@ def study_metrics(
         for ranking in rankings
         for name, reason in ranking.left_out.items()
     ]
-    signatures = "|".join(f"{name}: {each.signature}" for name, each in shown.scores.items())
+    signatures = "|".join(shown.signatures)
     return MetricStudy(
         signature=f"meta_eval|n={len(scored)}|{comparison.signature}|{resampling.signature}|{signatures}",
         scored=shown,

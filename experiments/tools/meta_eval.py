@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from core.faults import InputFaults, fault
 from core.scores import Metric
@@ -29,7 +28,7 @@ def meta_eval(
     """
     scored = score_file(run, file, metrics)
     with run.timed("agreement"):
-        study = study_metrics(replace(file, scores=scored.scores), comparison, resampling, has_cues=run.cues)
+        study = study_metrics(scored, comparison, resampling, has_cues=run.cues)
     return Outcome(
         signature=study.signature,
         rows=study.rows,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from core.faults import InputFaults, SettingFault, fault
-from core.scores import CorpusMetric, Metric, Scores
+from core.scores import CorpusMetric, Metric
 from data.files import InputFile, json_line
 from data.scored import ScoredFile, read_kept_scores, score_records
 from experiments.contracts import Run
 from judge.scoring import score_all
-from meta_eval.intervals import Resampling
-from meta_eval.scored_set import ScoredSet
 
 M = TypeVar("M")
 STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
@@ -46,7 +45,7 @@ def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -
             raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
 
 
-def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredSet:
+def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredFile:
     """The file with its scores, then those of the metrics that it runs; these are kept as `+exp=score` keeps them.
 
     Raises InputFaults by file and line.
@@ -59,19 +58,9 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
             depends = {"input": sha256, "signature": prepared.signature}
             kept = run.stages.get(STAGE, depends, partial(_write_scores, file, prepared), version=VERSION)
             found[name] = read_kept_scores(kept / ROWS, prepared.signature)
-    return ScoredSet(file.name, file.examples, found)
+    return replace(file, scores=found)
 
 
 def _write_scores(file: ScoredFile, metric: Metric, folder: Path) -> None:
     rows = map(json_line, score_records(file.examples, score_all(file, metric)))
     (folder / ROWS).write_text("".join(rows), encoding="utf-8", newline="\n")
-
-
-def show_signatures(scores: Mapping[str, Scores]) -> str:
-    """The signatures of all metrics, as a part of the signature of a run."""
-    return "|".join(f"{name}: {scored.signature}" for name, scored in scores.items())
-
-
-def show_resampling(resampling: Resampling) -> str:
-    """The settings of intervals, as a part of the signature of a run."""
-    return resampling.signature
