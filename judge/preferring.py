@@ -18,7 +18,7 @@ from data.scored import place_outputs
 from judge.inputs import Source, read
 from judge.metrics import load_metric
 from judge.scoring import AnyMetric, add_scores
-from judge.tables import Table, collect_reasons, tabulate, to_html
+from judge.tables import Table, join_names, tabulate, to_html
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import (
@@ -78,8 +78,8 @@ class PreferenceStudy:
         if self.raters is not None:
             caption = "Krippendorff's alpha of win, tie and loss; 1 is full agreement, 0 is chance."
             number = len({rater for rater in self.preferences.raters if rater is not None})
-            row = {"raters": number, "alpha": self.raters, "reason": self.raters.reason or ""}
-            found.append(Table("Agreement among raters", caption, [row]))
+            row = {"raters": number, "alpha": self.raters}
+            found.append(tabulate("Agreement among raters", caption, [(row, None)]))
         if self.agreement:
             found.append(agreement_table(self.agreement))
         if self.verdicts is not None and self.position is not None:
@@ -246,14 +246,12 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         return "the tests separate no two systems"
     order = [each.system for each in ranking.systems]
     parts = [
-        f"{name} is preferred to {_join(sorted(better[name], key=order.index))}" for name in order if name in better
+        f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
+        for name in order
+        if name in better
     ]
     rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
     return "; ".join([*parts, *rest])
-
-
-def _join(names: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def system_table(ranking: PreferenceRanking) -> Table:
@@ -304,4 +302,4 @@ def judge_table(verdicts: Verdicts, position: Estimate) -> Table:
         "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. position_effect: "
         "how often the output that is shown first is preferred, minus 1/2; 0 is best."
     )
-    return Table("The judge", caption, [row | {"reason": collect_reasons(row)}])
+    return tabulate("The judge", caption, [(row, None)])

@@ -45,10 +45,10 @@ def krippendorff_alpha(
     table, layout = _paired_units(ratings, layout)
     units = table.shape[1]
     if units < 2:
-        return _undefined(f"alpha needs at least 2 units with 2 ratings, but there are {units}")
+        return Estimate.undefined(f"alpha needs at least 2 units with 2 ratings, but there are {units}")
     values = np.unique(table[~np.isnan(table)])
     if len(values) < 2:
-        return _undefined(f"all ratings are {values[0]:g}: without variation alpha is not defined")
+        return Estimate.undefined(f"all ratings are {values[0]:g}: without variation alpha is not defined")
     counts = (table[:, :, None] == values).sum(axis=0).astype(np.float64)  # (units, values)
     per_unit = counts.sum(axis=1)
 
@@ -108,7 +108,7 @@ def leave_one_out(
     defined = [pair for pair in pairs if pair is not None]
     if not defined:
         reason = "no rater has 3 or more units in common with others and ratings that vary"
-        return Ceiling(_undefined(reason), np.full(raters, np.nan))
+        return Ceiling(Estimate.undefined(reason), np.full(raters, np.nan))
 
     def mean_correlation(_: Floats, inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
@@ -157,7 +157,3 @@ def _over_inputs(resampling: Resampling | None) -> Resampling:
     if found.over != "inputs":
         raise ValueError(f"agreement among raters needs intervals over inputs, but over is {found.over}")
     return found
-
-
-def _undefined(reason: str) -> Estimate:
-    return Estimate.undefined(reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,11 +31,15 @@ def name_metrics(metrics: Mapping[str, M], metric: M | None, name: str | None) -
     return {**single, **metrics}
 
 
-def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> None:
-    """Checks the names of the metrics to run, `metric` and `metrics`, before one is loaded.
+def check_scored(
+    file: ScoredFile, check: Callable[[ScoredFile], None], metric: str | None, metrics: Iterable[str]
+) -> ScoredFile:
+    """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
 
-    Raises InputFaults for a file without scores if no metric runs, and for a metric that is in the file already.
+    Raises InputFaults as `check` does, for a file without scores if no metric runs, and for a metric that is in the
+    file already.
     """
+    check(file)
     names = [*([] if metric is None else [metric]), *metrics]
     if not file.scores and not names:
         rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=[NAME]'
@@ -43,6 +47,7 @@ def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -
     for name in names:
         if any(given == name or given.startswith(f"{name}/") for given in file.scores):
             raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
+    return file
 
 
 def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredFile:
