@@ -1,18 +1,17 @@
 """Preferences in files: which of two systems' outputs for an input is preferred, one judgement per line."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.faults import fault, format_value, read_all, suggestion
-from data.files import FORMS
+from data.files import FORMS, InputFile, read_objects
 from data.records import Record, Text, check_records, require_none
 from data.scored import ScoredFile, place_outputs, read_scored
-from data.table_files import DELIMITERS, read_parquet, read_rows
-from data.text_files import form_of, read_json_lines
+from data.table_files import DELIMITERS
+from data.text_files import form_of
 from meta_eval.preferences import Preferences
 
 WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
@@ -39,14 +38,9 @@ def read_preferences(path: Path | str) -> Preferences:
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
     path, faults = Path(path), list[str]()
-    match form_of(path, FORMS):
-        case ".jsonl":
-            rows: Iterable[tuple[int, Mapping[str, Any]]] = read_json_lines(path, faults)
-        case ".parquet":
-            rows = read_parquet(path)
-        case form:
-            cells = read_rows(path, DELIMITERS[form], faults, _check_header)
-            rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in cells)
+    is_table = form_of(path, FORMS) in DELIMITERS
+    located = read_objects(InputFile(path), faults, _check_header)
+    rows = ((line, {name: cell for name, cell in row.items() if cell or not is_table}) for line, row in located)
     return check_preferences(path, rows, faults)
 
 
@@ -105,14 +99,15 @@ def read_judged(
 
     Raises InputFaults with all faults of both files.
     """
-    readers: list[Callable[[], Any]] = []
-    if outputs is not None or judge is None:
-        readers.append(partial(read_preferences, path))
-    if outputs is not None or judge is not None:
-        readers.append(partial(_read_outputs, path if outputs is None else outputs, scores))
-    found = read_all(readers)
-    given = next((each for each in found if isinstance(each, Preferences)), None)
-    return given, next((each for each in found if isinstance(each, ScoredFile)), None)
+    asks = judge is not None and outputs is None
+    texts = path if asks else outputs
+    given, scored = read_all(
+        [
+            lambda: None if asks else read_preferences(path),
+            lambda: None if texts is None else _read_outputs(texts, scores),
+        ]
+    )
+    return given, scored
 
 
 def _read_outputs(path: Path | str, scores: Mapping[str, Any] | None) -> ScoredFile:

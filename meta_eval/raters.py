@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, pearson, spearman
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, grouped_bootstrap, restrict
+from meta_eval.intervals import Resampling, draw_grouped, restrict
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -78,8 +78,7 @@ def krippendorff_alpha(
                 expected[r] = expect(total[None], copies[r : r + 1], distances)[0]
         return 1 - np.divide(observed, expected, out=np.full(len(weights), np.nan), where=expected > 0)
 
-    estimate, _ = grouped_bootstrap(alpha, layout, _over_inputs(resampling))
-    return estimate
+    return draw_grouped(alpha, layout, _over_inputs(resampling)).estimate
 
 
 def leave_one_out(
@@ -121,8 +120,7 @@ def leave_one_out(
     single = np.array(
         [math.nan if pair is None else statistic(pair[1], pair[2], np.ones((1, len(pair[0]))))[0] for pair in pairs]
     )
-    estimate, _ = grouped_bootstrap(mean_correlation, layout, _over_inputs(resampling))
-    return Ceiling(estimate, single)
+    return Ceiling(draw_grouped(mean_correlation, layout, _over_inputs(resampling)).estimate, single)
 
 
 def _disagreements(counts: Floats, per_unit: Floats, distances: Floats) -> Floats:
