@@ -104,8 +104,7 @@ def score(
     {'quality': [0.86, 0.5]}
     """
     examples = read(source, references=references)
-    metrics = load_several(metric, settings)
-    if not metrics:
+    if not (metrics := load_several(metric, settings)):
         raise SettingFault("at least one metric is needed, found none")
     return ScoredTexts(examples.examples, {name: score_all(examples, each) for name, each in metrics.items()})
 

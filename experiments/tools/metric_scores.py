@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import CorpusMetric, Metric
-from data.files import InputFile, json_line
-from data.scored import ScoredFile, read_kept_scores, score_records
+from data.files import InputFile
+from data.scored import ScoredFile, read_kept_scores
 from experiments.contracts import Run
-from judge.scoring import score_all
+from experiments.tools.engines import score_chunk
 
 M = TypeVar("M")
 STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
@@ -67,5 +67,5 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
 
 
 def _write_scores(file: ScoredFile, metric: Metric, folder: Path) -> None:
-    rows = map(json_line, score_records(file.examples, score_all(file, metric)))
-    (folder / ROWS).write_text("".join(rows), encoding="utf-8", newline="\n")
+    rows = score_chunk(metric, file.path, list(zip(file.lines, file.examples, strict=True)))
+    (folder / ROWS).write_text(rows, encoding="utf-8", newline="\n")
