@@ -98,6 +98,24 @@ def similar_names(name: str, allowed: Collection[str]) -> list[str]:
     return longer or difflib.get_close_matches(name, list(allowed), n=3, cutoff=0.5)
 
 
+def suggest_similar(name: str, allowed: Collection[str]) -> str:
+    """The similar names as the end of a sentence, or nothing if there are none.
+
+    >>> suggest_similar("blue", ["bleu", "chrf"])
+    ' (did you mean bleu?)'
+    """
+    close = similar_names(name, allowed)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def check_names(given: Iterable[str], allowed: Collection[str], of: str) -> None:
+    """Raises SettingFault for the first given name that is no setting `of` this."""
+    for name in given:
+        if name not in allowed:
+            shown = ", ".join(allowed) or "none"
+            raise SettingFault(f"{name} is not a setting of {of}{suggest_similar(name, allowed)}; allowed: {shown}")
+
+
 @contextmanager
 def blame_file(path: Path | str) -> Iterator[None]:
     """Raises InputFaults with the file for an error in the block, which only reads it: libraries raise any class.

@@ -1,20 +1,18 @@
 """Preferences in files: which of two systems' outputs for an input is preferred, one judgement per line."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.faults import fault, format_value, read_all, suggestion
-from data.files import FORMS
+from data.files import FORMS, InputFile, read_objects
 from data.records import Record, Text, check_records, require_none
-from data.scored import ScoredFile, read_scored
-from data.table_files import DELIMITERS, read_parquet, read_rows
-from data.text_files import form_of, read_json_lines
+from data.scored import ScoredFile, place_outputs, read_scored
+from data.table_files import DELIMITERS
+from data.text_files import form_of
 from meta_eval.preferences import Preferences
-from meta_eval.scored_set import ScoredSet
 
 WINS = {"a": 1.0, "b": 0.0, "tie": 0.5}
 NEEDED = ("system_a", "system_b", "winner")
@@ -40,14 +38,9 @@ def read_preferences(path: Path | str) -> Preferences:
     Raises InputFaults with all faults of the file as `file:line: what is wrong, what was found`.
     """
     path, faults = Path(path), list[str]()
-    match form_of(path, FORMS):
-        case ".jsonl":
-            rows: Iterable[tuple[int, Mapping[str, Any]]] = read_json_lines(path, faults)
-        case ".parquet":
-            rows = read_parquet(path)
-        case form:
-            cells = read_rows(path, DELIMITERS[form], faults, _check_header)
-            rows = ((line, {name: cell for name, cell in row.items() if cell}) for line, row in cells)
+    is_table = form_of(path, FORMS) in DELIMITERS
+    located = read_objects(InputFile(path), faults, _check_header)
+    rows = ((line, {name: cell for name, cell in row.items() if cell or not is_table}) for line, row in located)
     return check_preferences(path, rows, faults)
 
 
@@ -106,37 +99,18 @@ def read_judged(
 
     Raises InputFaults with all faults of both files.
     """
-    readers: list[Callable[[], Any]] = []
-    if outputs is not None or judge is None:
-        readers.append(partial(read_preferences, path))
-    if outputs is not None or judge is not None:
-        readers.append(partial(_read_outputs, path if outputs is None else outputs, scores))
-    found = read_all(readers)
-    given = next((each for each in found if isinstance(each, Preferences)), None)
-    return given, next((each for each in found if isinstance(each, ScoredFile)), None)
+    asks = judge is not None and outputs is None
+    texts = path if asks else outputs
+    given, scored = read_all(
+        [
+            lambda: None if asks else read_preferences(path),
+            lambda: None if texts is None else _read_outputs(texts, scores),
+        ]
+    )
+    return given, scored
 
 
 def _read_outputs(path: Path | str, scores: Mapping[str, Any] | None) -> ScoredFile:
     found = read_scored(path, scores)
     place_outputs(found)
-    return found
-
-
-def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
-    """The place of the output of each (system, input).
-
-    Raises InputFaults unless each example names both, and a system has one output for an input.
-    """
-    is_file = isinstance(outputs, ScoredFile)
-    path, lines = (outputs.path, outputs.lines) if is_file else (Path(outputs.name), range(1, len(outputs) + 1))
-    faults: list[str] = []
-    found: dict[tuple[str, str], int] = {}
-    for i, (line, example) in enumerate(zip(lines, outputs.examples, strict=True)):
-        lacking = [name for name in ("system", "group") if getattr(example, name) is None]
-        faults += [fault(path, line, f'"{name}" is needed here, found null') for name in lacking]
-        key = (str(example.system), str(example.group))
-        if not lacking and (earlier := found.setdefault(key, i)) != i:
-            rule = f"a system must have one output per input, but {format_value(key[0])} also has one for"
-            faults.append(fault(path, line, f"{rule} {format_value(key[1])} in line {lines[earlier]}"))
-    require_none((), faults)
     return found

@@ -64,6 +64,29 @@ class ScoredFile(ScoredSet):
     raters: Mapping[str, NDArray[np.float64]]
     source: InputFile | None = None
 
+    def locate(self, i: int) -> tuple[Path, int]:
+        """The file and line of an example."""
+        return self.path, self.lines[i]
+
+
+def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:
+    """The place of the output of each (system, input).
+
+    Raises InputFaults unless each example names both, and a system has one output for an input.
+    """
+    faults: list[str] = []
+    found: dict[tuple[str, str], int] = {}
+    for i, example in enumerate(outputs.examples):
+        lacking = [name for name in ("system", "group") if getattr(example, name) is None]
+        faults += [fault(*outputs.locate(i), f'"{name}" is needed here, found null') for name in lacking]
+        key = (str(example.system), str(example.group))
+        if not lacking and (earlier := found.setdefault(key, i)) != i:
+            rule = f"a system must have one output per input, but {format_value(key[0])} also has one for"
+            what = f"{rule} {format_value(key[1])} in line {outputs.locate(earlier)[1]}"
+            faults.append(fault(*outputs.locate(i), what))
+    require_none((), faults)
+    return found
+
 
 class ScoreRow(Identified):
     """A row of a file that `+exp=score` wrote, as far as it is read."""

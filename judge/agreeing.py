@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
-from core.faults import SettingFault, similar_names
+from core.faults import InputFaults, SettingFault, check_names, fault
 from data.scored import ScoredFile
 from judge.inputs import References, Source, read
-from judge.scoring import AnyMetric, add_scores, collect_notes, load_several
-from judge.tables import Table, collect_reasons, tabulate, tabulate_agreement, to_html
+from judge.scoring import AnyMetric, add_scores, collect_notes
+from judge.tables import Table, tabulate, tabulate_agreement, to_html
 from meta_eval.agreement import Agreement, note_cues
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.grouping import lay_out
@@ -105,7 +105,7 @@ def agree(
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties) and of
             `meta_eval.intervals.Resampling` (over, interval, resamples, seed).
 
-    Raises SettingFault for wrong settings, for texts without ratings and where there is no score.
+    Raises SettingFault for wrong settings and where there is no score, InputFaults as `check_rated`.
 
     >>> rows = [{"text": "word " * n, "ratings": {"quality": n % 4}} for n in range(1, 9)]
     >>> found = agree(rows, scores={"ours": [1, 2, 3, 0, 1, 2, 3, 0]}, permutations=99)
@@ -114,20 +114,23 @@ def agree(
     """
     known = {"comparison": Comparison, "resampling": Resampling}
     names = {each.name: kind for kind, made in known.items() for each in fields(made)}
-    if unknown := [name for name in settings if name not in names]:
-        close = similar_names(unknown[0], list(names))
-        similar = f" (did you mean {' or '.join(close)}?)" if close else ""
-        raise SettingFault(f"{unknown[0]} is not a setting of agree{similar}; allowed: {', '.join(names)}")
+    check_names(settings, names, "agree")
     comparison, resampling = (
         made(**{name: value for name, value in settings.items() if names[name] == kind}) for kind, made in known.items()
     )
     examples = read(source, scores, references)
-    if not examples.aspects:
-        raise SettingFault('at least one example needs "ratings", such as {"coherence": 4}')
-    scored = add_scores(examples, load_several(metrics, {})) if metrics else examples
+    check_rated(examples)
+    scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
     return study_metrics(scored, comparison, resampling, has_cues=has_cues)
+
+
+def check_rated(scored: ScoredSet) -> None:
+    """Raises InputFaults for examples without ratings."""
+    if not scored.aspects:
+        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
+        raise InputFaults([fault(scored.locate(0)[0], 0, f"{rule}, found none in {len(scored)} examples")])
 
 
 def study_metrics(
@@ -151,7 +154,7 @@ def study_metrics(
         for ranking in rankings
         for name, reason in ranking.left_out.items()
     ]
-    signatures = "|".join(f"{name}: {each.signature}" for name, each in shown.scores.items())
+    signatures = "|".join(shown.signatures)
     return MetricStudy(
         signature=f"meta_eval|n={len(scored)}|{comparison.signature}|{resampling.signature}|{signatures}",
         scored=shown,
@@ -271,5 +274,4 @@ def rater_table(found: Sequence[RaterAgreement]) -> Table:
         "Krippendorff's alpha (1: full agreement, 0: chance) and the mean correlation of each rater with the mean of "
         "the others: what a person reaches, a ceiling for metrics. Intervals: 95 %, percentile, drawn over inputs."
     )
-    rows = [{each.name: getattr(row, each.name) for each in fields(row)} for row in found]
-    return Table("Agreement among raters", caption, [{**row, "reason": collect_reasons(row)} for row in rows])
+    return tabulate("Agreement among raters", caption, [(vars(each), each) for each in found])

@@ -311,8 +311,10 @@ def audit_aspect(
 def cue_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of what cheap cues explain."""
     rows = [
-        {"aspect": aspect, "n": each.n, "explained": each.explained}
-        | {"most_by": ", ".join(each.carried_by) or "–", "reason": each.explained.reason or ""}
+        (
+            {"aspect": aspect, "n": each.n, "explained": each.explained, "most_by": ", ".join(each.carried_by) or "–"},
+            each,
+        )
         for aspect, audited in found.items()
         if (each := audited.cues)
     ]
@@ -321,18 +323,18 @@ def cue_table(found: Mapping[str, AspectAudit]) -> Table:
         "squared Spearman correlation of the scores with their prediction by the cues, cross-fitted by input; few "
         "texts make it a little too low). most_by: the cues that explain nearly all of it."
     )
-    return Table("What cheap cues explain", caption, rows)
+    return tabulate("What cheap cues explain", caption, rows)
 
 
 def property_table(found: Mapping[str, AspectAudit]) -> Table:
     """The table of correlations between scores and properties of the texts."""
     caption = "Spearman's rho of scores with cheap cues of the texts, and with position, their place in the file."
     rows = [
-        {"aspect": aspect, "property": name, "n": audited.n, "spearman": rho, "reason": rho.reason or ""}
+        ({"aspect": aspect, "property": name, "n": audited.n, "spearman": rho}, rho)
         for aspect, audited in found.items()
         for name, rho in audited.properties.items()
     ]
-    return Table("What the scores depend on", caption, rows)
+    return tabulate("What the scores depend on", caption, rows)
 
 
 def length_table(found: Mapping[tuple[str, str], LengthAudit], scored: str) -> Table:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from baselines.corpus_scores import CorpusName, CorpusScores, score_corpora
 from core.example import Example
-from core.faults import ExampleFaults, InputFaults, SettingFault, fault, format_value
-from core.scores import Metric
-from data.scored import Outputs, ScoredFile
+from core.faults import InputFaults, SettingFault, fault, format_value
+from data.scored import Outputs, place_outputs
 from judge.comparing_tables import (
     agreement_table,
     corpus_table,
@@ -25,8 +23,7 @@ from judge.comparing_tables import (
     win_table,
 )
 from judge.inputs import References, Source, read
-from judge.metrics import MetricFunction, load_metric
-from judge.scoring import collect_notes
+from judge.scoring import AnyMetric, add_scores, collect_notes
 from judge.tables import Table, to_html
 from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
@@ -115,7 +112,7 @@ class SystemsCompared:
 
 def compare(
     source: Source | Mapping[str, Sequence[str]],
-    metrics: str | Metric | MetricFunction | Sequence[str | Metric | MetricFunction] = (),
+    metrics: AnyMetric | Sequence[AnyMetric] = (),
     *,
     scores: Mapping[str, Outputs] | None = None,
     references: References | None = None,
@@ -149,21 +146,12 @@ def compare(
     """
     texts, known = number_inputs(source, references)
     scored = read(texts, scores, known)
-    several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
-    named = {name_metric(metric): load_metric(metric) for metric in several}
     check_comparable(scored)
-    found = dict(scored.scores)
-    for name, metric in named.items():
-        try:
-            found[name] = metric.score(scored.examples)
-        except ExampleFaults as faults:
-            raise InputFaults(fault(*locate(scored, i), what) for i, what in faults.at) from None
-    if not found and not scored.aspects:
+    found = add_scores(scored, metrics)
+    if not found.scores and not scored.aspects:
         raise SettingFault("a comparison needs metrics, scores or ratings, but there are none")
     resampling = Resampling(resamples=resamples, seed=seed)
-    return compare_scored(
-        replace(scored, scores=found), resampling, permutations=permutations, level=level, cues=cues, corpus=corpus
-    )
+    return compare_scored(found, resampling, permutations=permutations, level=level, cues=cues, corpus=corpus)
 
 
 def number_inputs(source: Any, references: References | None) -> tuple[Any, References | None]:
@@ -179,13 +167,6 @@ def number_inputs(source: Any, references: References | None) -> tuple[Any, Refe
         raise SettingFault(f"lists of texts must have one length, since line i of each answers input i, but {found}")
     numbered = {system: {str(i): text for i, text in enumerate(texts, 1)} for system, texts in source.items()}
     return numbered, references if listed is None else {str(i): each for i, each in enumerate(listed, 1)}
-
-
-def name_metric(metric: str | Metric | MetricFunction) -> str:
-    """The name of a metric in tables."""
-    if isinstance(metric, str):
-        return metric
-    return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
 
 
 def compare_scored(
@@ -210,13 +191,11 @@ def compare_scored(
         pairs[name] = add_beyond_cues(found, grid, name, features, resampling.confidence) if features else found
     powered = [(aspect, name) for aspect in partly for name in grid.scores]
     corpora = list_corpora(grid, scored.examples, corpus)
-    line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}"
-    line += f"|interval={resampling.interval}|confidence={resampling.confidence:g}|resamples={resampling.resamples}"
-    line += f"|seed={resampling.seed}|permutations={permutations}|cues={'linear' if cues else 'none'}"
-    signatures = {name: each.signature for name, each in scored.scores.items()}
-    signatures |= {f"corpus {name}": each.signature for name, each in corpora.items()}
+    line = f"compare|systems={','.join(grid.systems)}|inputs={len(grid.inputs)}|level={level:g}|{resampling.signature}"
+    line += f"|permutations={permutations}|cues={'linear' if cues else 'none'}"
+    by_corpus = [f"corpus {name}: {each.signature}" for name, each in corpora.items()]
     return SystemsCompared(
-        signature="|".join([line, *(f"{name}: {each}" for name, each in signatures.items())]),
+        signature="|".join([line, *scored.signatures, *by_corpus]),
         means=means,
         pairs=pairs,
         orders=[compare_orders(grid, name, aspect, resampling) for aspect in grid.ratings for name in grid.scores]
@@ -298,49 +277,24 @@ def check_comparable(scored: ScoredSet) -> None:
     """Raises InputFaults unless each system has exactly one output for every input, and all outputs for an input have
     the same context, prefix, label and references.
     """
+    places = place_outputs(scored)
+    systems, groups = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
     faults: list[str] = []
-    first: dict[tuple[str, str], int] = {}
+    if len(systems) < 2:
+        found = f"a comparison needs at least 2 systems, found {', '.join(systems)}"
+        faults.append(fault(scored.locate(0)[0], 0, found))
+    answered = {group: i for (_, group), i in reversed(places.items())}
+    for group in groups:
+        if lacking := [system for system in systems if (system, group) not in places]:
+            rule = f"all systems must answer the same inputs, but {format_value(group)} has no output of {lacking[0]}"
+            faults.append(fault(*scored.locate(answered[group]), rule))
     for i, example in enumerate(scored.examples):
-        for name in ("system", "group"):
-            if getattr(example, name) is None:
-                faults.append(fault(*locate(scored, i), f'"{name}" is needed here, found null'))
-        key = (example.system or "", example.group or "")
-        if all(key) and first.setdefault(key, i) != i:
-            what = (
-                f"a system must have one output per input, but {format_value(key[0])} also has one for "
-                f"{format_value(key[1])} in line {locate(scored, first[key])[1]}"
-            )
-            faults.append(fault(*locate(scored, i), what))
-    if not faults:
-        path, _ = locate(scored, 0)
-        systems, groups = (list(dict.fromkeys(names)) for names in zip(*first, strict=True))
-        if len(systems) < 2:
-            faults.append(fault(path, 0, f"a comparison needs at least 2 systems, found {', '.join(systems)}"))
-        answered = {group: i for (_, group), i in reversed(first.items())}
-        for group in groups:
-            if lacking := [system for system in systems if (system, group) not in first]:
-                rule = (
-                    f"all systems must answer the same inputs, but {format_value(group)} has no output of {lacking[0]}"
-                )
-                faults.append(fault(*locate(scored, answered[group]), rule))
-        faults += [fault(*locate(scored, i), difference) for i, difference in find_unlike_inputs(scored)]
-    if faults:
-        raise InputFaults(faults)
-
-
-def find_unlike_inputs(scored: ScoredSet) -> Iterator[tuple[int, str]]:
-    """The examples whose input differs from that of the first one of their group, and how it differs."""
-    first: dict[str | None, int] = {}
-    for i, example in enumerate(scored.examples):
-        earlier = first.setdefault(example.group, i)
+        earlier = answered[str(example.group)]
         for name in ("context", "prefix", "label", "references"):
             here, there = getattr(example, name), getattr(scored.examples[earlier], name)
             if here != there:
-                found = f"{format_value(here)} here and {format_value(there)} in line {locate(scored, earlier)[1]}"
-                rule = "all systems must answer the same input"
-                yield i, f"{rule}, but {name} of {format_value(example.group)} is {found}"
-
-
-def locate(scored: ScoredSet, i: int) -> tuple[Path | str, int]:
-    """The file and line of an example; in memory the name of the set and the place, counted from 1."""
-    return (scored.path, scored.lines[i]) if isinstance(scored, ScoredFile) else (scored.name, i + 1)
+                found = f"{format_value(here)} here and {format_value(there)} in line {scored.locate(earlier)[1]}"
+                rule = f"all systems must answer the same input, but {name} of {format_value(example.group)}"
+                faults.append(fault(*scored.locate(i), f"{rule} is {found}"))
+    if faults:
+        raise InputFaults(faults)

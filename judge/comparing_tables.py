@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from judge.tables import Table, collect_reasons, format_cell, format_number
+from judge.tables import MOST_NAMED, Table, format_cell, format_number, join_names, tabulate
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import FEWEST_UNITS
 from meta_eval.prediction_powered import FEWEST_PREFERENCES, PoweredEstimate
@@ -16,15 +16,13 @@ if TYPE_CHECKING:
     from baselines.corpus_scores import CorpusScores
     from judge.comparing import InputDifference
 
-MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 CHANCE = 0.05  # orders that agree by chance more often than this show nothing
 
 
 def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs], level: float) -> Table:
     """The means of all systems by metric, best first."""
-    rows: list[dict[str, Any]] = [
-        {"metric": metric, "system": each.system, "cluster": str(each.cluster or "–"), "mean": each.mean, "n": each.n}
-        | {"reason": each.mean.reason or ""}
+    named = [
+        ({"metric": metric, "system": each.system, "cluster": str(each.cluster or "–")}, each)
         for metric, ranked in means.items()
         for each in ranked
     ]
@@ -34,7 +32,7 @@ def mean_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pa
         f"system below at {level:g} (randomisation by input, Holm over all pairs). human: ratings by people."
     )
     said = [f"{metric}: {describe_order(ranked, pairs[metric], level)}" for metric, ranked in means.items()]
-    return Table("Systems, best first", caption, rows, " ".join(said))
+    return tabulate("Systems, best first", caption, named, ("mean", "n"), " ".join(said))
 
 
 def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> str:
@@ -62,25 +60,8 @@ def describe_order(ranked: Sequence[SystemMean], pairs: Pairs, level: float) -> 
     return f"{shown}." if is_complete else f"{shown}; the tests do not separate the others."
 
 
-def join_names(names: Sequence[str]) -> str:
-    """Names in a sentence, of many the first ones.
-
-    >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names("abcdefg")
-    ('a', 'a, b and c', 'a, b, c and 4 others')
-    """
-    if len(names) > MOST_NAMED:
-        return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} others"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
-
-
 def agreement_table(orders: Sequence[SystemAgreement]) -> Table:
     """How far metrics order the systems as people do."""
-    rows: list[dict[str, Any]] = [
-        {"metric": each.metric, "aspect": each.aspect, "systems": each.systems, "kendall": each.kendall}
-        | {"by_chance": each.by_chance, "spearman": each.spearman, "accuracy": each.accuracy, "inputs": each.inputs}
-        | {"reason": "; ".join(dict.fromkeys(e.reason for e in (each.kendall, each.spearman) if e.reason))}
-        for each in orders
-    ]
     caption = (
         "Agreement of the systems' mean scores with their mean ratings, over the inputs where all are scored and "
         "rated. kendall is tau-b; accuracy is the share of pairs of systems in the same order. Intervals are over "
@@ -88,7 +69,9 @@ def agreement_table(orders: Sequence[SystemAgreement]) -> Table:
         "at least as high; with few systems, high agreement is often chance."
     )
     said = [describe_agreement(each) for each in orders if not math.isnan(each.kendall.value)]
-    return Table("Do metrics order the systems as people do?", caption, rows, " ".join(said))
+    columns = ("metric", "aspect", "systems", "kendall", "by_chance", "spearman", "accuracy", "inputs")
+    title = "Do metrics order the systems as people do?"
+    return tabulate(title, caption, [({}, each) for each in orders], columns, " ".join(said))
 
 
 def describe_agreement(found: SystemAgreement) -> str:
@@ -130,15 +113,17 @@ def corpus_table(corpus: Mapping[str, CorpusScores]) -> Table:
 def pair_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pairs]) -> Table:
     """The table of all pairs of systems by metric."""
     has_cues = any(each.beyond_cues is not UNCOUNTED for found in pairs.values() for each in found.values())
-    rows: list[dict[str, Any]] = []
-    for metric, found in pairs.items():
-        for (a, b), each in found.items():
-            row: dict[str, Any] = {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
-            row |= {"p_value": each.randomisation_p, "holm": each.holm}
-            row |= {"beyond_cues": each.beyond_cues} if has_cues else {}
-            row |= {"wins": each.wins, "ties": each.ties, "losses": each.losses, "win_rate": each.win_rate}
-            row |= {"effect": each.effect, "bootstrap_p": each.bootstrap_p, "n": each.n, "missing": each.missing}
-            rows.append(row | {"reason": collect_reasons(row)})
+    columns = ("holm", *(["beyond_cues"] if has_cues else []), "wins", "ties", "losses", "win_rate", "effect")
+    columns += ("bootstrap_p", "n", "missing")
+    named: list[tuple[dict[str, Any], SystemComparison]] = [
+        (
+            {"metric": metric, "system_a": a, "system_b": b, "difference": each.difference}
+            | {"p_value": each.randomisation_p},
+            each,
+        )
+        for metric, found in pairs.items()
+        for (a, b), each in found.items()
+    ]
     caption = (
         "Positive where system_a scores higher. p_value: randomisation, two-sided, exact up to "
         f"{MOST_ENUMERATED} inputs; holm adjusts it for all pairs under a metric. "
@@ -154,7 +139,7 @@ def pair_table(means: Mapping[str, Sequence[SystemMean]], pairs: Mapping[str, Pa
         "bootstrap_p are left out."
     )
     said = [describe_difference(metric, means[metric], found) for metric, found in pairs.items()]
-    return Table("Systems on the same inputs", caption, rows, " ".join(said))
+    return tabulate("Systems on the same inputs", caption, named, columns, " ".join(said))
 
 
 def find_pair(ranked: Sequence[SystemMean], pairs: Pairs) -> tuple[str, str, SystemComparison, int]:
@@ -199,40 +184,39 @@ def example_table(
 
 def powered_table(found: Mapping[tuple[str, str], Mapping[str, PoweredEstimate]]) -> Table:
     """The table of human means from few ratings."""
-    rows = [
-        {"aspect": aspect, "metric": name, "system": system} | show_powered(each, "mean")
-        for (aspect, name), systems in found.items()
-        for system, each in systems.items()
-    ]
     caption = (
         "Prediction-powered mean rating (PPI++) beside that of the ratings alone, with 95 % t intervals, which are "
         "approximate for few or skewed ratings. saved: the ratings that the metric's scores replaced."
     )
-    return Table("Human means from few ratings", caption, rows)
+    named = [
+        ({"aspect": aspect, "metric": name, "system": system}, each)
+        for (aspect, name), systems in found.items()
+        for system, each in systems.items()
+    ]
+    return _tabulate_powered("Human means from few ratings", caption, named, "mean")
 
 
 def win_table(found: Mapping[tuple[str, str], Mapping[tuple[str, str], PoweredEstimate]]) -> Table:
     """The table of human win rates from few ratings."""
-    rows = [
-        {"aspect": aspect, "metric": name, "system_a": a, "system_b": b} | show_powered(each, "win_rate")
-        for (aspect, name), pairs in found.items()
-        for (a, b), each in pairs.items()
-    ]
     caption = (
         "Prediction-powered share of inputs where people rate system_a higher, ties counted half, beside that of the "
         "ratings alone. Score intervals at 95 % (Wilson's where nothing ties); the prediction-powered one takes as "
         f"many preferences as its estimate is worth, and needs {FEWEST_PREFERENCES}."
     )
-    return Table("Human win rates from few ratings", caption, rows)
+    named = [
+        ({"aspect": aspect, "metric": name, "system_a": a, "system_b": b}, each)
+        for (aspect, name), pairs in found.items()
+        for (a, b), each in pairs.items()
+    ]
+    return _tabulate_powered("Human win rates from few ratings", caption, named, "win_rate")
 
 
-def show_powered(each: PoweredEstimate, what: str) -> dict[str, Any]:
-    """The cells of a prediction-powered estimate."""
-    return {
-        "rated": each.rated,
-        "unrated": each.unrated,
-        what: each.estimate,
-        f"{what}_by_ratings": each.classical,
-        "saved": each.saved,
-        "reason": each.estimate.reason or "",
-    }
+def _tabulate_powered(
+    title: str, caption: str, named: Sequence[tuple[Mapping[str, str], PoweredEstimate]], what: str
+) -> Table:
+    cells = [
+        {**names, "rated": each.rated, "unrated": each.unrated}
+        | {what: each.estimate, f"{what}_by_ratings": each.classical}
+        for names, each in named
+    ]
+    return tabulate(title, caption, zip(cells, (each for _, each in named), strict=True), ("saved",))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from core.configs import CONFIGS
 from core.example import Example
-from core.faults import InputFaults, SettingFault, printable, similar_names
+from core.faults import InputFaults, SettingFault, check_names, printable, suggest_similar
 from core.scores import Metric, Scores, fields
 from core.signature import signature
 from core.stages import fingerprint
@@ -64,8 +64,7 @@ def metric_names() -> list[str]:
 def read_config(name: str) -> dict[str, Any]:
     """The settings of a metric as plain values, with `_target_`; None in place of references. Raises SettingFault."""
     if name not in (names := metric_names()):
-        close = similar_names(name, names)
-        similar = f" (did you mean {' or '.join(close)}?)" if close else ""
+        similar = suggest_similar(name, names)
         raise SettingFault(f"{printable(name)}: there is no such metric{similar}; allowed: {', '.join(names)}")
     return _drop_references(yaml.safe_load((CONFIGS / "metric" / f"{name}.yaml").read_text(encoding="utf-8")))
 
@@ -80,11 +79,7 @@ def complete_settings(name: str, config: Mapping[str, Any], settings: Mapping[st
     """A configuration with some settings replaced. Raises SettingFault for an unknown setting and a missing one."""
     parameters = inspect.signature(resolve_name(config["_target_"])).parameters.values()
     named = {parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD}
-    known = sorted({key for key in config if not key.startswith("_")} | named)
-    if unknown := [key for key in settings if key not in known]:
-        close = similar_names(unknown[0], known)
-        similar = f" (did you mean {' or '.join(close)}?)" if close else ""
-        raise SettingFault(f"{unknown[0]} is not a setting of {name}{similar}; allowed: {', '.join(known) or 'none'}")
+    check_names(settings, sorted({key for key in config if not key.startswith("_")} | named), name)
     found = {**config, **settings}
     for key, default in config.items():
         if isinstance(default, Mapping) and "_target_" in default and isinstance(found[key], Mapping):

@@ -13,11 +13,12 @@ import numpy as np
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault
 from core.settings import Fraction, check
-from data.preferences import check_preferences, place_outputs, read_preferences
+from data.preferences import check_preferences, read_preferences
+from data.scored import place_outputs
 from judge.inputs import Source, read
 from judge.metrics import load_metric
-from judge.scoring import AnyMetric, add_scores, load_several
-from judge.tables import Table, collect_reasons, tabulate, to_html
+from judge.scoring import AnyMetric, add_scores
+from judge.tables import Table, join_names, tabulate, to_html
 from meta_eval.bootstrap import Estimate
 from meta_eval.intervals import Resampling
 from meta_eval.preferences import (
@@ -77,8 +78,8 @@ class PreferenceStudy:
         if self.raters is not None:
             caption = "Krippendorff's alpha of win, tie and loss; 1 is full agreement, 0 is chance."
             number = len({rater for rater in self.preferences.raters if rater is not None})
-            row = {"raters": number, "alpha": self.raters, "reason": self.raters.reason or ""}
-            found.append(Table("Agreement among raters", caption, [row]))
+            row = {"raters": number, "alpha": self.raters}
+            found.append(tabulate("Agreement among raters", caption, [(row, None)]))
         if self.agreement:
             found.append(agreement_table(self.agreement))
         if self.verdicts is not None and self.position is not None:
@@ -134,7 +135,7 @@ def prefer(
     scored = None if outputs is None else read(outputs)
     if scored is not None:
         place_outputs(scored)
-        scored = add_scores(scored, load_several(metrics, {}) if metrics else {})
+        scored = add_scores(scored, metrics)
     elif metrics:
         raise SettingFault("metrics score texts: outputs must hold those of the systems")
     asked: Any = load_metric(judge, **settings) if isinstance(judge, str) else judge
@@ -169,41 +170,36 @@ def study_preferences(
         raise SettingFault("the judge must compare pairs of texts, as llm_judge does: pass other metrics as metrics")
     if given is None and judge is None:
         raise SettingFault("preferences, or a judge that gives them, are needed, found neither")
-    places = {} if outputs is None else place_outputs(outputs)
-    asked = given if given is not None or outputs is None else list_pairs(outputs)
-    assert asked is not None
-    verdicts = ask_judge(judge, asked, outputs, places) if judge is not None and outputs is not None else None
-    found: dict[str, Any] = {}
-    if verdicts is not None:
-        if given is None:
-            given = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
-        else:
-            found["judge"] = verdicts.outcomes
-    assert given is not None
-    columns = {} if outputs is None else outputs.split_aspects().scores
-    for name in columns:
-        found[name] = prefer_by_scores(given, places, next(iter(columns[name].values.values())))
-    if np.isnan(given.outcomes).all():
-        raise InputFaults(
-            [fault(given.name, 0, f"the judge gave no answer: {verdicts.reasons[0] if verdicts else ''}")]
-        )
-    if found and all(np.isnan(outcomes).all() for outcomes in found.values()):
-        rule = f"the judged systems and inputs must be in {outputs.name if outputs else ''}"
-        raise InputFaults([fault(given.name, 0, f"{rule}, but no pair of outputs is")])
-    agreement = {
-        (name, *pair): agree_on_preferences(given.take(kept), outcomes[kept], resampling)
-        for name, outcomes in found.items()
-        for pair, kept in _split(given).items()
+    texts = ScoredSet("", (), {}) if outputs is None else outputs.split_aspects()
+    places, asked = place_outputs(texts), list_pairs(texts) if given is None else given
+    verdicts = None if judge is None else ask_judge(judge, asked, texts, places)
+    found = {
+        name: prefer_by_scores(asked, places, next(iter(each.values.values()))) for name, each in texts.scores.items()
     }
-    settings = f"resamples={resampling.resamples}|seed={resampling.seed}|level={level:g}"
-    signatures = [f"{name}: {each.signature}" for name, each in columns.items()]
-    signatures += [verdicts.signature] if verdicts is not None and "judge" in found else []
+    signatures = [*texts.signatures]
+    if verdicts is not None and given is None:
+        asked = replace(asked, name=verdicts.signature, outcomes=verdicts.outcomes)
+    elif verdicts is not None:
+        found = {"judge": verdicts.outcomes, **found}
+        signatures.append(verdicts.signature)
+    if np.isnan(asked.outcomes).all():
+        reason = verdicts.reasons[0] if verdicts else ""
+        raise InputFaults([fault(asked.name, 0, f"the judge gave no answer: {reason}")])
+    if found and all(np.isnan(outcomes).all() for outcomes in found.values()):
+        rule = f"the judged systems and inputs must be in {texts.name}"
+        raise InputFaults([fault(asked.name, 0, f"{rule}, but no pair of outputs is")])
+    agreement = {
+        (name, *pair): agree_on_preferences(asked.take(kept), outcomes[kept], resampling)
+        for name, outcomes in found.items()
+        for pair, kept in _split(asked).items()
+    }
+    line = f"preferences|{asked.name}|n={len(asked)}|{resampling.signature}|level={level:g}"
     return PreferenceStudy(
-        signature="|".join([f"preferences|{given.name}|n={len(given)}|{settings}", *signatures]),
-        preferences=given,
-        ranking=rank_by_preferences(given, resampling, level),
+        signature="|".join([line, *signatures]),
+        preferences=asked,
+        ranking=rank_by_preferences(asked, resampling, level),
         level=level,
-        raters=agree_among_raters(given, resampling),
+        raters=agree_among_raters(asked, resampling),
         agreement=agreement,
         position=None if verdicts is None else position_effect(verdicts.first, asked.inputs, resampling.confidence),
         verdicts=verdicts,
@@ -250,14 +246,12 @@ def describe_ranking(ranking: PreferenceRanking, level: float) -> str:
         return "the tests separate no two systems"
     order = [each.system for each in ranking.systems]
     parts = [
-        f"{name} is preferred to {_join(sorted(better[name], key=order.index))}" for name in order if name in better
+        f"{name} is preferred to {join_names(sorted(better[name], key=order.index))}"
+        for name in order
+        if name in better
     ]
     rest = ["the tests do not separate the others"] if len(separated) < len(ranking.pairs) else []
     return "; ".join([*parts, *rest])
-
-
-def _join(names: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def system_table(ranking: PreferenceRanking) -> Table:
@@ -308,4 +302,4 @@ def judge_table(verdicts: Verdicts, position: Estimate) -> Table:
         "Each pair is asked in both orders; the outcome is a tie unless both name the same winner. position_effect: "
         "how often the output that is shown first is preferred, minus 1/2; 0 is best."
     )
-    return Table("The judge", caption, [row | {"reason": collect_reasons(row)}])
+    return tabulate("The judge", caption, [(row, None)])

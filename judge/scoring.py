@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.example import Example
-from core.faults import ExampleFaults, SettingFault
+from core.faults import ExampleFaults, InputFaults, SettingFault, fault
 from core.scores import Metric, Scores
-from data.scored import ScoredFile, join_name, join_records, score_records
+from data.scored import join_name, join_records, score_records
 from judge.inputs import References, Source, read
 from judge.metrics import MetricFunction, load_metric
 from judge.tables import Table, to_html
@@ -104,7 +104,8 @@ def score(
     {'quality': [0.86, 0.5]}
     """
     examples = read(source, references=references)
-    metrics = load_several(metric, settings)
+    if not (metrics := load_several(metric, settings)):
+        raise SettingFault("at least one metric is needed, found none")
     return ScoredTexts(examples.examples, {name: score_all(examples, each) for name, each in metrics.items()})
 
 
@@ -114,8 +115,6 @@ def load_several(metric: AnyMetric | Sequence[AnyMetric], settings: Mapping[str,
     Raises SettingFault for settings of several metrics and for a name given twice.
     """
     several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else list(metric)
-    if not several:
-        raise SettingFault("at least one metric is needed, found none")
     if len(several) > 1 and settings:
         raise SettingFault(f"{', '.join(settings)}: of several metrics, pass load_metric(NAME, SETTING=VALUE)")
     found: dict[str, Metric] = {}
@@ -133,14 +132,13 @@ def score_all(examples: ScoredSet, metric: Metric) -> Scores:
     try:
         return metric.score(examples.examples)
     except ExampleFaults as faults:
-        raise (faults.located(examples.path, examples.lines) if isinstance(examples, ScoredFile) else faults) from None
+        raise InputFaults(fault(*examples.locate(i), what) for i, what in faults.at) from None
 
 
-def add_scores(examples: ScoredSet, metrics: Mapping[str, Metric]) -> ScoredSet:
+def add_scores(examples: ScoredSet, metrics: AnyMetric | Sequence[AnyMetric]) -> ScoredSet:
     """The set with its scores, then those of the metrics."""
-    return replace(
-        examples, scores={**examples.scores, **{name: score_all(examples, each) for name, each in metrics.items()}}
-    )
+    found = {name: score_all(examples, each) for name, each in load_several(metrics, {}).items()}
+    return replace(examples, scores={**examples.scores, **found})
 
 
 def join_signatures(signatures: Mapping[str, str]) -> str:

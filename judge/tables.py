@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 AGREEMENT_CELLS = ("metric", "set", "aspect", "n", "pearson", "spearman", "kendall")
 AGREEMENT_CELLS += ("word_count_spearman", "beyond_cues", "unscored", "truncated", "synthetic")
+MOST_NAMED = 4  # systems, or groups of them, that a sentence names
 FURTHER_CAPTION = (
     "kendall_c is tau-c. accuracy is pairwise accuracy with ties; calibrated_accuracy counts scores within epsilon as "
     "tied; epsilon was chosen on these same ratings. soft_accuracy is soft pairwise accuracy: how far a metric is as "
@@ -49,7 +50,11 @@ class Table:
 
 
 def tabulate(
-    title: str, caption: str, found: Iterable[tuple[Mapping[str, Any], object]], columns: Sequence[str]
+    title: str,
+    caption: str,
+    found: Iterable[tuple[Mapping[str, Any], object]],
+    columns: Sequence[str] = (),
+    finding: str = "",
 ) -> Table:
     """A table with a row per result: what names it, the attributes of the result, and why an estimate is undefined.
 
@@ -58,9 +63,11 @@ def tabulate(
         caption: what the columns are.
         found: the results, each behind the first cells of its row.
         columns: the names of the attributes; a `reason` among them comes before those of the estimates.
+        finding: what the table shows, in words.
     """
     rows = [{**names, **{column: getattr(each, column) for column in columns}} for names, each in found]
-    return Table(title, caption, [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows])
+    full = [{**row, "reason": row.get("reason") or collect_reasons(row)} for row in rows]
+    return Table(title, caption, full, finding=finding)
 
 
 def agreement_cells(row: Agreement) -> dict[str, Any]:
@@ -129,6 +136,17 @@ def collect_reasons(row: Mapping[str, Any]) -> str:
     """
     reasons = (cell.reason for cell in row.values() if isinstance(cell, Estimate))
     return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Names in a sentence, of many the first ones.
+
+    >>> join_names(["a"]), join_names(["a", "b", "c"]), join_names("abcdefg")
+    ('a', 'a, b and c', 'a, b, c and 4 others')
+    """
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} others"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
 def to_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:

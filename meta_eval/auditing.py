@@ -19,7 +19,7 @@ from meta_eval.grouping import Layout, lay_out
 from meta_eval.intervals import (
     UNDEFINED,
     Resampling,
-    grouped_bootstrap,
+    draw_grouped,
     grouped_estimate,
     jackknife_interval,
     restrict,
@@ -135,7 +135,7 @@ def audit_length(
         if reason is not None:
             return Estimate.undefined(reason)
         units = restrict(layout, at)
-        return grouped_bootstrap(lambda s, i: statistic(units.weigh(s, i)), units, resampling)[0]
+        return draw_grouped(lambda s, i: statistic(units.weigh(s, i)), units, resampling).estimate
 
     def plain(at: NDArray[np.bool_], **other: Floats) -> Estimate:
         (values,) = other.values()

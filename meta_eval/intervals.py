@@ -182,12 +182,6 @@ def draw_grouped(statistic: Weighted, layout: Layout, resampling: Resampling) ->
     return Draws(value, np.concatenate(list(parts)), left_out, units, resampling)
 
 
-def grouped_bootstrap(statistic: Weighted, layout: Layout, resampling: Resampling) -> tuple[Estimate, Floats]:
-    """The value of a statistic with its interval, and its values on the resamples on which it is defined."""
-    drawn = draw_grouped(statistic, layout, resampling)
-    return drawn.estimate, drawn.defined
-
-
 def bca_interval(value: float, values: Floats, left_out: Floats, confidence: float) -> tuple[float, float]:
     """Efron's BCa interval (1987, Eq. 2.3) of a value, from its resamples and from the values with one unit left out.
 

@@ -216,12 +216,9 @@ def rank_by_preferences(given: Preferences, resampling: Resampling, level: float
     adjusted = holm([pair.p_value for pair in pairs])
     pairs = [replace(pair, holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
     if len(draws):
-        table = np.full((len(names), len(names)), math.nan)
-        for pair in pairs:
-            i, j = places[pair.system_a], places[pair.system_b]
-            table[i, j] = table[j, i] = pair.holm
-        numbers = clusters(strengths.tolist(), table, level)
-        systems = [replace(each, cluster=number) for each, number in zip(systems, numbers, strict=True)]
+        p_values = {(pair.system_a, pair.system_b): pair.holm for pair in pairs}
+        numbers = clusters(dict(zip(names, strengths.tolist(), strict=True)), p_values, level)
+        systems = [replace(each, cluster=numbers[each.system]) for each in systems]
     order = sorted(systems, key=lambda each: (-np.nan_to_num(each.strength.value), -each.win_rate.value))
     return PreferenceRanking(tuple(order), tuple(pairs))
 
@@ -319,10 +316,9 @@ def agree_among_raters(given: Preferences, resampling: Resampling) -> Estimate |
 
 def list_pairs(scored: ScoredSet) -> Preferences:
     """All pairs of systems on each input, without outcomes. Every example names its system and its input."""
-    systems, by_input = dict.fromkeys(scored.systems or ()), dict[str, set[str]]()
-    for example in scored.examples:
-        by_input.setdefault(str(example.group), set()).add(str(example.system))
-    rows = [(name, a, b) for name, there in by_input.items() for a, b in combinations(systems, 2) if {a, b} <= there]
+    systems, inputs = scored.systems or [], scored.groups or []
+    there, pairs = set(zip(systems, inputs, strict=True)), [*combinations(dict.fromkeys(systems), 2)]
+    rows = [(name, a, b) for name in dict.fromkeys(inputs) for a, b in pairs if {(a, name), (b, name)} <= there]
     inputs, a, b = (tuple(row[i] for row in rows) for i in range(3))
     return Preferences(scored.name, inputs, a, b, np.full(len(rows), np.nan), (None,) * len(rows))
 

@@ -365,14 +365,9 @@ def _test_williams(
 
 def number_clusters(ranking: Ranking, pairs: Sequence[MetricPair]) -> dict[str, int]:
     """The cluster of each ranked metric by Holm's p-values; 1 is the best."""
-    names = list(ranking.measured)
-    p_values = np.full((len(names), len(names)), math.nan)
-    for pair in pairs:
-        if pair.metric_a in names and pair.metric_b in names:
-            i, j = names.index(pair.metric_a), names.index(pair.metric_b)
-            p_values[i, j] = p_values[j, i] = pair.holm
-    values = [each.value for each in ranking.agreement.values()]
-    return dict(zip(names, clusters(values, p_values, ranking.comparison.level), strict=True))
+    values = {name: each.value for name, each in ranking.agreement.items()}
+    p_values = {(pair.metric_a, pair.metric_b): pair.holm for pair in pairs}
+    return clusters(values, p_values, ranking.comparison.level)
 
 
 def name_better(pair: MetricPair, level: float) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from meta_eval.bootstrap import Estimate
 from meta_eval.correlation import Floats, pearson, spearman
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, grouped_bootstrap, restrict
+from meta_eval.intervals import Resampling, draw_grouped, restrict
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -45,10 +45,10 @@ def krippendorff_alpha(
     table, layout = _paired_units(ratings, layout)
     units = table.shape[1]
     if units < 2:
-        return _undefined(f"alpha needs at least 2 units with 2 ratings, but there are {units}")
+        return Estimate.undefined(f"alpha needs at least 2 units with 2 ratings, but there are {units}")
     values = np.unique(table[~np.isnan(table)])
     if len(values) < 2:
-        return _undefined(f"all ratings are {values[0]:g}: without variation alpha is not defined")
+        return Estimate.undefined(f"all ratings are {values[0]:g}: without variation alpha is not defined")
     counts = (table[:, :, None] == values).sum(axis=0).astype(np.float64)  # (units, values)
     per_unit = counts.sum(axis=1)
 
@@ -78,8 +78,7 @@ def krippendorff_alpha(
                 expected[r] = expect(total[None], copies[r : r + 1], distances)[0]
         return 1 - np.divide(observed, expected, out=np.full(len(weights), np.nan), where=expected > 0)
 
-    estimate, _ = grouped_bootstrap(alpha, layout, _over_inputs(resampling))
-    return estimate
+    return draw_grouped(alpha, layout, _over_inputs(resampling)).estimate
 
 
 def leave_one_out(
@@ -108,7 +107,7 @@ def leave_one_out(
     defined = [pair for pair in pairs if pair is not None]
     if not defined:
         reason = "no rater has 3 or more units in common with others and ratings that vary"
-        return Ceiling(_undefined(reason), np.full(raters, np.nan))
+        return Ceiling(Estimate.undefined(reason), np.full(raters, np.nan))
 
     def mean_correlation(_: Floats, inputs: Floats) -> Floats:
         weights = inputs[:, layout.inputs]
@@ -121,8 +120,7 @@ def leave_one_out(
     single = np.array(
         [math.nan if pair is None else statistic(pair[1], pair[2], np.ones((1, len(pair[0]))))[0] for pair in pairs]
     )
-    estimate, _ = grouped_bootstrap(mean_correlation, layout, _over_inputs(resampling))
-    return Ceiling(estimate, single)
+    return Ceiling(draw_grouped(mean_correlation, layout, _over_inputs(resampling)).estimate, single)
 
 
 def _disagreements(counts: Floats, per_unit: Floats, distances: Floats) -> Floats:
@@ -157,7 +155,3 @@ def _over_inputs(resampling: Resampling | None) -> Resampling:
     if found.over != "inputs":
         raise ValueError(f"agreement among raters needs intervals over inputs, but over is {found.over}")
     return found
-
-
-def _undefined(reason: str) -> Estimate:
-    return Estimate.undefined(reason)

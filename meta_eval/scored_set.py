@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -63,6 +64,15 @@ class ScoredSet:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    def locate(self, i: int) -> tuple[Path | str, int]:
+        """The file and line of an example in messages; in memory the name of the set and the place, counted from 1."""
+        return self.name, i + 1
+
+    @cached_property
+    def signatures(self) -> list[str]:
+        """The signature of every metric, behind its name."""
+        return [f"{name}: {scored.signature}" for name, scored in self.scores.items()]
 
     @cached_property
     def aspects(self) -> tuple[str, ...]:

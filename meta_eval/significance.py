@@ -1,6 +1,6 @@
 """Multiple tests: adjusted p-values, and clusters of metrics or systems that no test separates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,30 +28,28 @@ def benjamini_hochberg(p_values: ArrayLike) -> Floats:
     return _adjusted(p_values, lambda p: np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1])
 
 
-def clusters(values: Sequence[float], p_values: ArrayLike, level: float = 0.05) -> list[int]:
+def clusters(
+    values: Mapping[str, float], p_values: Mapping[tuple[str, str], float], level: float = 0.05
+) -> dict[str, int]:
     """The cluster of each metric (or system), 1 for the best; the tests do not separate metrics of one cluster.
 
     A new cluster begins where every metric above differs significantly from every metric below, as in WMT's rankings.
 
     Args:
-        values: the values to rank by, higher is better, of shape (k,).
-        p_values: p-values of the differences of pairs, symmetric, of shape (k, k); NaN separates nothing.
+        values: the values to rank by; higher is better.
+        p_values: of the differences of all pairs, each in one order; NaN separates nothing. Other pairs do not count.
+        level: of significance.
 
-    >>> clusters([0.9, 0.2, 0.8], [[1, 0.01, 0.3], [0.01, 1, 0.02], [0.3, 0.02, 1]])
-    [1, 2, 1]
+    >>> clusters({"a": 0.9, "b": 0.2, "c": 0.8}, {("a", "b"): 0.01, ("a", "c"): 0.3, ("b", "c"): 0.02})
+    {'a': 1, 'c': 1, 'b': 2}
     """
-    p = np.asarray(p_values, dtype=np.float64)
-    k = len(values)
-    if p.shape != (k, k):
-        raise ValueError(f"p_values must have shape ({k}, {k}), one per pair of values, but has {p.shape}")
-    order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")
-    separated = p[np.ix_(order, order)] < level
-    numbers, number = [0] * k, 1
-    for at, member in enumerate(order):
-        if at and separated[:at, at:].all():
-            number += 1
-        numbers[member] = number
-    return numbers
+    order = sorted(values, key=lambda name: -values[name])
+    separated = {frozenset(pair) for pair, p in p_values.items() if p < level}
+    found: dict[str, int] = {}
+    for at, name in enumerate(order):
+        begins = all(frozenset((above, below)) in separated for above in order[:at] for below in order[at:])
+        found[name] = max(found.values(), default=0) + begins
+    return found
 
 
 def _adjusted(p_values: ArrayLike, adjust) -> Floats:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Estimate, Floats
 from meta_eval.grouping import Layout, lay_out
-from meta_eval.intervals import Resampling, grouped_bootstrap
+from meta_eval.intervals import Resampling, draw_grouped
 
 Ties = Literal["mid", "published"]  # whether a permutation that equals the observed sum counts half or in full
 PERMUTATIONS = 1000  # of the published program
@@ -56,7 +56,7 @@ def soft_pairwise_accuracy(
         return Estimate.undefined(reason)
     statistic = weigh_soft_accuracy(metric.ravel(), human.ravel(), layout, ties, permutations, seed)
     resampling = Resampling(interval="percentile", confidence=confidence, resamples=resamples, seed=seed)
-    return grouped_bootstrap(statistic, layout, resampling)[0]
+    return draw_grouped(statistic, layout, resampling).estimate
 
 
 def find_complete(layout: Layout) -> NDArray[np.bool_]:

@@ -219,12 +219,10 @@ def rank_systems(
         none = Estimate.undefined("no input has a score of every system")
         return [SystemMean(name, 0, none, 0) for name in systems]
     means = [mean for mean, _ in _estimate_means(values[:, complete].T, lay_out(n), resampling or Resampling())]
-    p_values = np.full((len(systems), len(systems)), math.nan)
-    first, second = np.triu_indices(len(systems), 1)
-    p_values[first, second] = p_values[second, first] = [each.holm for each in pairs.values()]
-    cluster = clusters([mean.value for mean in means], p_values, level)
-    found = [SystemMean(name, n, mean, c) for name, mean, c in zip(systems, means, cluster, strict=True)]
-    return sorted(found, key=lambda each: -each.mean.value)
+    by_system = dict(zip(systems, means, strict=True))
+    p_values = {pair: each.holm for pair, each in pairs.items()}
+    cluster = clusters({name: mean.value for name, mean in by_system.items()}, p_values, level)
+    return [SystemMean(name, n, by_system[name], number) for name, number in cluster.items()]
 
 
 def compare_orders(grid: Grid, metric: str, aspect: str, resampling: Resampling | None = None) -> SystemAgreement:

@@ -26,7 +26,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from core.configs import CONFIGS
-from core.faults import SettingFault, similar_names
+from core.faults import SettingFault, suggest_similar
 from experiments.runner.listing import SCALES, group_options, setting_comments
 from experiments.runner.trust import (
     BUILDING_PARTS,
@@ -358,7 +358,9 @@ def _unknown_choice(file: str, folders: Sequence[Path], options: Sequence[str]) 
         return SettingFault(f"{group}={name} is not installed (installed: {installed}); run pip install {plugin}")
     group, _, name = file.partition("/")
     names = group_options(folders).get(group, list(options))
-    return SettingFault(f"{group}={name}: there is no such {group}{_closest(name, names)}; allowed: {', '.join(names)}")
+    return SettingFault(
+        f"{group}={name}: there is no such {group}{suggest_similar(name, names)}; allowed: {', '.join(names)}"
+    )
 
 
 def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()) -> SettingFault:
@@ -369,12 +371,7 @@ def _unknown_key(key: str, siblings: Sequence[str], folders: Sequence[Path] = ()
     if not names:
         return SettingFault(f"{key} is not a setting; {parent} has no settings of its own")
     more = f" (+{key}=VALUE adds another argument of its target)" if parent else ""
-    return SettingFault(f"{key} is not a setting{_closest(key, names)}; allowed there: {', '.join(names)}{more}")
-
-
-def _closest(name: str, names: Sequence[str]) -> str:
-    close = similar_names(name, names)
-    return f" (did you mean {' or '.join(close)}?)" if close else ""
+    return SettingFault(f"{key} is not a setting{suggest_similar(key, names)}; allowed there: {', '.join(names)}{more}")
 
 
 def _check_hydra(overrides: Sequence[Override]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from baselines.corpus_scores import CorpusName
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals
-from experiments.tools.metric_scores import check_scored, score_file
-from judge.comparing import check_comparable, compare_scored
+from experiments.tools.metric_scores import score_file
+from judge.comparing import compare_scored
 from meta_eval.intervals import Resampling
 
 
@@ -33,13 +33,3 @@ def compare(
         gaps = {f"{a} - {b}": each.difference for (a, b), each in found.pairs[name].items() if best in (a, b)}
         plots[name.replace("/", "_")] = intervals(gaps, f"difference of mean {name} from the best, 95 %")
     return Outcome(found.signature, tables=found.tables, scored=[scored], plots=plots, notes=found.notes)
-
-
-def check_file(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> ScoredFile:
-    """Checks the file before a metric is loaded, and returns it; `metric` and `metrics` are the names of those to run.
-
-    Raises InputFaults as `check_scored` and `check_comparable`.
-    """
-    check_scored(file, metric, metrics)
-    check_comparable(file)
-    return file

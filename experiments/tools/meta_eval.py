@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
-from core.faults import InputFaults, fault
 from core.scores import Metric
 from data.scored import ScoredFile
 from experiments.contracts import Outcome, Run
 from experiments.report.plots import intervals, scores_against_ratings
-from experiments.tools.metric_scores import check_scored, score_file
+from experiments.tools.metric_scores import score_file
 from judge.agreeing import study_metrics
 from meta_eval.intervals import Resampling
 from meta_eval.ranking import Comparison
@@ -29,7 +27,7 @@ def meta_eval(
     """
     scored = score_file(run, file, metrics)
     with run.timed("agreement"):
-        study = study_metrics(replace(file, scores=scored.scores), comparison, resampling, has_cues=run.cues)
+        study = study_metrics(scored, comparison, resampling, has_cues=run.cues)
     return Outcome(
         signature=study.signature,
         rows=study.rows,
@@ -47,15 +45,3 @@ def meta_eval(
         scored=[study.scored],
         notes=study.notes,
     )
-
-
-def check_rated(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> ScoredFile:
-    """Checks the file before a metric is loaded, and returns it; `metric` and `metrics` are the names of those to run.
-
-    Raises InputFaults for a file without ratings, and as `check_scored`.
-    """
-    if not any(example.ratings for example in file.examples):
-        rule = 'at least one example needs "ratings", such as {"coherence": 4}'
-        raise InputFaults([fault(file.path, 0, f"{rule}, found none in {len(file.examples)} examples")])
-    check_scored(file, metric, metrics)
-    return file

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from core.faults import InputFaults, SettingFault, fault
-from core.scores import CorpusMetric, Metric, Scores
-from data.files import InputFile, json_line
-from data.scored import ScoredFile, read_kept_scores, score_records
+from core.scores import CorpusMetric, Metric
+from data.files import InputFile
+from data.scored import ScoredFile, read_kept_scores
 from experiments.contracts import Run
-from judge.scoring import score_all
-from meta_eval.intervals import Resampling
-from meta_eval.scored_set import ScoredSet
+from experiments.tools.engines import score_chunk
 
 M = TypeVar("M")
 STAGE, ROWS = "scores", "rows.jsonl"  # a stage has the scores of one metric on one file, a line per example
@@ -34,11 +32,15 @@ def name_metrics(metrics: Mapping[str, M], metric: M | None, name: str | None) -
     return {**single, **metrics}
 
 
-def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -> None:
-    """Checks the names of the metrics to run, `metric` and `metrics`, before one is loaded.
+def check_scored(
+    file: ScoredFile, check: Callable[[ScoredFile], None], metric: str | None, metrics: Iterable[str]
+) -> ScoredFile:
+    """Checks the file, and the names of the metrics to run, `metric` and `metrics`, before one is loaded.
 
-    Raises InputFaults for a file without scores if no metric runs, and for a metric that is in the file already.
+    Raises InputFaults as `check` does, for a file without scores if no metric runs, and for a metric that is in the
+    file already.
     """
+    check(file)
     names = [*([] if metric is None else [metric]), *metrics]
     if not file.scores and not names:
         rule = 'scores are needed: "scores" in the lines, +scores.NAME=FILE or metrics=[NAME]'
@@ -46,9 +48,10 @@ def check_scored(file: ScoredFile, metric: str | None, metrics: Iterable[str]) -
     for name in names:
         if any(given == name or given.startswith(f"{name}/") for given in file.scores):
             raise InputFaults([fault(file.path, 0, f"a metric must have one score, but {name} is also in the file")])
+    return file
 
 
-def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredSet:
+def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> ScoredFile:
     """The file with its scores, then those of the metrics that it runs; these are kept as `+exp=score` keeps them.
 
     Raises InputFaults by file and line.
@@ -61,14 +64,13 @@ def score_file(run: Run, file: ScoredFile, metrics: Mapping[str, Metric]) -> Sco
             depends = {"input": sha256, "signature": prepared.signature}
             kept = run.stages.get(STAGE, depends, partial(_write_scores, file, prepared), version=VERSION)
             found[name] = replace(read_kept_scores(kept / ROWS, prepared.signature), notes=read_notes(kept))
-    return ScoredSet(file.name, file.examples, found)
+    return replace(file, scores=found)
 
 
 def _write_scores(file: ScoredFile, metric: Metric, folder: Path) -> None:
-    scores = score_all(file, metric)
-    rows = map(json_line, score_records(file.examples, scores))
-    (folder / ROWS).write_text("".join(rows), encoding="utf-8", newline="\n")
-    add_notes(folder, scores.notes)
+    rows, notes = score_chunk(metric, file.path, list(zip(file.lines, file.examples, strict=True)))
+    (folder / ROWS).write_text(rows, encoding="utf-8", newline="\n")
+    add_notes(folder, notes)
 
 
 def add_notes(folder: Path, notes: Iterable[str]) -> None:
@@ -80,13 +82,3 @@ def add_notes(folder: Path, notes: Iterable[str]) -> None:
 def read_notes(folder: Path) -> tuple[str, ...]:
     """The notes in the folder of a stage, each once."""
     return tuple(dict.fromkeys((folder / NOTES).read_text(encoding="utf-8").splitlines()))
-
-
-def show_signatures(scores: Mapping[str, Scores]) -> str:
-    """The signatures of all metrics, as a part of the signature of a run."""
-    return "|".join(f"{name}: {scored.signature}" for name, scored in scores.items())
-
-
-def show_resampling(resampling: Resampling) -> str:
-    """The settings of intervals, as a part of the signature of a run."""
-    return resampling.signature

@@ -7,7 +7,7 @@ import pytest
 
 import judge
 from core.example import Example
-from core.faults import SettingFault
+from core.faults import InputFaults, SettingFault
 from judge.agreeing import MetricStudy
 
 
@@ -74,7 +74,7 @@ def test_faults() -> None:
         agree(resample=3)
     with pytest.raises(SettingFault, match="statistic must be 'pearson'"):
         agree(statistic="tau")
-    with pytest.raises(SettingFault, match='at least one example needs "ratings"'):
+    with pytest.raises(InputFaults, match='examples:0: at least one example needs "ratings"'):
         judge.agree(["one", "two"], "word_count")
     with pytest.raises(SettingFault, match="scores are needed"):
         judge.agree([{"text": "one", "ratings": {"q": 1}}])

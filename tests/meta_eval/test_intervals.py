@@ -13,7 +13,7 @@ from meta_eval.intervals import (
     Resampling,
     bca_interval,
     bootstrap_p_value,
-    grouped_bootstrap,
+    draw_grouped,
     grouped_estimate,
     jackknife_interval,
     mean_interval,
@@ -162,11 +162,11 @@ def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(seed):
     rng = np.random.default_rng(seed)
     gap = rng.normal(size=30) + 0.35
     options = Resampling(resamples=4999, seed=seed)
-    _, values = grouped_bootstrap(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), options)
+    values = draw_grouped(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), options).defined
     p = bootstrap_p_value(values, 30)
     assert 0.001 < p < 0.7
     at_p = Resampling(confidence=1 - p, resamples=4999, seed=seed)
-    edge, _ = grouped_bootstrap(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), at_p)
+    edge = draw_grouped(lambda _, w: w @ gap / w.sum(axis=-1), lay_out(30), at_p).estimate
     assert edge.low == pytest.approx(0, abs=0.02)
 
 
@@ -250,7 +250,8 @@ def test_standardised_means():
 
 def test_the_values_on_resamples_are_returned():
     x = np.arange(30.0)
-    estimate, values = grouped_bootstrap(lambda _, w: w @ x / w.sum(axis=-1), lay_out(30), Resampling(resamples=50))
+    draws = draw_grouped(lambda _, w: w @ x / w.sum(axis=-1), lay_out(30), Resampling(resamples=50))
+    estimate, values = draws.estimate, draws.defined
     draws = np.random.default_rng(0).integers(0, 30, (50, 30))
     np.testing.assert_allclose(values, x[draws].mean(axis=1))
     assert estimate.value == 14.5

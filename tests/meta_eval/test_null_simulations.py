@@ -10,7 +10,7 @@ from scipy import stats
 from meta_eval.comparison import williams
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import group, lay_out
-from meta_eval.intervals import Resampling, bootstrap_p_value, grouped_bootstrap, grouped_estimate
+from meta_eval.intervals import Resampling, bootstrap_p_value, draw_grouped, grouped_estimate
 from meta_eval.permutation import permutation_test
 from meta_eval.prediction_powered import powered_mean, powered_win_rate
 from meta_eval.systems import compare_systems
@@ -83,7 +83,7 @@ def test_paired_bootstrap_of_metrics(statistic, n):
             )
 
         seed = int(rng.integers(1 << 30))
-        _, values = grouped_bootstrap(difference, layout, Resampling(resamples=399, seed=seed))
+        values = draw_grouped(difference, layout, Resampling(resamples=399, seed=seed)).defined
         return bootstrap_p_value(values, n) <= 0.05
 
     rate = share(ROUNDS[n], rejects)
