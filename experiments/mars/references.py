@@ -54,8 +54,8 @@ def score_set(rated: RatedSet, embedder: Embedder, q: float) -> ScoredSet:
     kept = tuple(example for example in rated.examples if len(example.references) >= most)
     cosines = compare(kept, embedder, most)
     line = f"mars_references|encoder={embedder.identity}|q={q:g}"
-    missing = np.isnan(cosines).any(axis=1).tolist()
-    unknown = ["the encoder has no vector for it" if each else None for each in missing]
+    known = np.isfinite(cosines.sum(axis=1))
+    unknown = [None if known[i] else "the encoder has no vector for it" for i in range(len(known))]
     values = {ALONE: cosines[:, 0]}
     for n in sorted({2, 3, 5, most} & set(range(2, most + 1))):
         values |= {f"eq7_of_{n}": mars(cosines[:, :n], q), f"best_of_{n}": cosines[:, :n].max(axis=1)}

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 )
 def test_a_command_on_the_examples_runs(run_here: Callable[..., int], tmp_path: Path, command: str) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    (tmp_path / "outputs").mkdir(exist_ok=True)
     assert run_here(*shlex.split(command), "run_dir=here") == 0
     assert (tmp_path / "here" / "report.html").is_file()
 
