@@ -96,7 +96,8 @@ def plot_joint(rows: Sequence[Mapping[str, Any]], varied: Sequence[str]) -> Figu
         panel.set_xticks(range(len(levels)), levels)
         panel.set(xlabel=first, ylabel="Spearman (95 % interval)", title=" · ".join(place))
         panel.axhline(0, color="black", linewidth=0.6)
-        panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+        if panel.get_legend_handles_labels()[0]:
+            panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     return figure
 
 
