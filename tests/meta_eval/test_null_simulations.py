@@ -106,7 +106,7 @@ def test_system_against_system(n):
         counts["win rate"] += found.win_rate.low <= 0.5 <= found.win_rate.high
     print(f"systems n={n}: { ({name: count / ROUNDS[n] for name, count in counts.items()}) }")
     for name in ("randomisation", "bootstrap"):
-        assert counts[name] / ROUNDS[n] == pytest.approx(0.05, abs=0.01)
+        assert 0.04 <= counts[name] / ROUNDS[n] <= 0.06, name  # the standard error is .007
     for name in ("difference", "effect", "win rate"):
         assert 0.93 <= counts[name] / ROUNDS[n] <= 0.97
 
