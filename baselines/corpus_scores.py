@@ -13,7 +13,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from core.example import UNSPACED
+from data.words import are_unspaced
 from meta_eval.bootstrap import Estimate
 
 CorpusName = Literal["bleu", "chrf", "ter"]
@@ -50,8 +50,7 @@ def score_corpora(
         metrics: which ones.
         resamples: of the bootstrap.
     """
-    letters = [letter for several in references for text in several for letter in text if letter.isalpha()]
-    unspaced = sum(UNSPACED.match(letter) is not None for letter in letters) > len(letters) / 2
+    unspaced = are_unspaced([text for several in references for text in several])
     made: dict[str, Metric] = {
         "bleu": BLEU(tokenize="zh" if unspaced else "13a"),
         "chrf": CHRF(),

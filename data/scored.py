@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -318,10 +319,10 @@ def join_name(metric: str, aspect: str, aspects: Collection[str]) -> str:
     return metric if len(aspects) == 1 else f"{metric}/{aspect}"
 
 
-def read_kept_scores(rows: Path, signature: str) -> Scores:
-    """The scores in a file of records, as one metric gave them."""
+def read_kept_scores(rows: Path, signature: str, most: int | None = None) -> Scores:
+    """The scores in a file of records, as one metric gave them; with `most` those of the first ones."""
     with rows.open(encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
+        records = [json.loads(line) for line in islice(lines, most)]
     numbers = [[math.nan if score is None else score for score in record["scores"].values()] for record in records]
     values = dict(zip(records[0]["scores"], np.array(numbers, np.float64).T, strict=True))
     explanations = [record["explanation"] for record in records if "explanation" in record]

@@ -24,7 +24,7 @@ from judge.comparing_tables import (
 )
 from judge.inputs import References, Source, read
 from judge.scoring import AnyMetric, add_scores, collect_notes
-from judge.tables import Table, to_html
+from judge.tables import Table, shorten, to_html
 from meta_eval.cues import add_normal_scores
 from meta_eval.intervals import Resampling
 from meta_eval.prediction_powered import PoweredEstimate, powered_mean, powered_win_rate
@@ -235,7 +235,7 @@ def find_largest(
         order = [i for i in np.argsort(-sign * gaps, kind="stable") if sign * gaps[i] > 0]
         for i in order[:LARGEST]:
             texts = tuple(examples[grid.places[s, i]].full_text for s in (a, b))
-            first, second = (text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in texts)
+            first, second = (shorten(text, LONGEST) for text in texts)
             systems = grid.systems[a], grid.systems[b]
             yield InputDifference(name, grid.systems[better], grid.inputs[i], float(gaps[i]), systems, (first, second))
 

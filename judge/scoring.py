@@ -16,7 +16,7 @@ from core.scores import Metric, Scores
 from data.scored import join_name, join_records, score_records
 from judge.inputs import References, Source, read
 from judge.metrics import MetricFunction, load_metric
-from judge.tables import Table, to_html
+from judge.tables import Table, shorten, to_html
 from meta_eval.scored_set import ScoredSet
 
 AnyMetric = str | Metric | MetricFunction
@@ -167,7 +167,7 @@ def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float
     for i, example in enumerate(first):
         text = " ".join(example.full_text.split())
         scores = {aspect: float(each[i]) for aspect, each in values.items()}
-        rows.append({"id": example.id, "text": text[:WIDTH] + "…" * (len(text) > WIDTH), **scores})
+        rows.append({"id": example.id, "text": shorten(text, WIDTH), **scores})
     ends: dict[str, Callable[..., Any]] = {"min": np.min, "median": np.median, "mean": np.mean, "max": np.max}
     known = {aspect: each[~np.isnan(each)] for aspect, each in values.items()}
     summary = [

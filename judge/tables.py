@@ -128,6 +128,15 @@ def format_cell(cell: Any) -> str:
     return format_number(cell) if isinstance(cell, float) else printable(str(cell))
 
 
+def shorten(text: str, longest: int) -> str:
+    """The beginning of a text of more than `longest` characters.
+
+    >>> shorten("a long story", 6)
+    'a long…'
+    """
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
 def collect_reasons(row: Mapping[str, Any]) -> str:
     """Why estimates of a row, or their intervals, are undefined; each reason once.
 

@@ -185,7 +185,7 @@ class MARS:
         usable = [tuple(row for row in rows if not isinstance(row, RefusedReference)) for rows in of_example]
         texts_and_rows = list(zip([example.full_text for example in chosen], usable, strict=True))
         pairs = [(text, one.augmented.text) for text, rows in texts_and_rows for row in rows for one in row]
-        cosines = self._compute_cosines(pairs).reshape(-1, len(self.ratios))
+        cosines = compute_cosines(self.embedder, pairs).reshape(-1, len(self.ratios))
         start = 0
         for index, example, rows, all_rows in zip(selection.indices, chosen, usable, of_example, strict=True):
             refused = tuple(row for row in all_rows if isinstance(row, RefusedReference))
@@ -216,14 +216,6 @@ class MARS:
         return augment_references(
             examples, self.ratios, self.augmenter, self.tagger, documents, self.masking, kept=self.kept
         )
-
-    def _compute_cosines(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        if not pairs:
-            return np.empty(0)
-        distinct = {text: i for i, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
-        vectors = self.embedder.embed(list(distinct))
-        first, second = (vectors[[distinct[pair[side]] for pair in pairs]] for side in (0, 1))
-        return cosine(first, second)
 
     def _choose_cosines(self, one: Compared) -> Float[NDArray[np.float64], "references ratios"]:
         """The cosines at this metric's ratios."""
@@ -256,6 +248,16 @@ class MARS:
             "ratios": [by_ratio[r].explain(w, c) for r, w, c in zip(self.ratios, weights, cosines, strict=True)],
             **(refused if one.refused else {}),
         }
+
+
+def compute_cosines(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """The cosine of each pair of texts, of shape (pairs,); each text is embedded once. NaN where one has no vector."""
+    if not pairs:
+        return np.empty(0)
+    distinct = {text: i for i, text in enumerate(dict.fromkeys(text for pair in pairs for text in pair))}
+    vectors = embedder.embed(list(distinct))
+    first, second = (vectors[[distinct[pair[side]] for pair in pairs]] for side in (0, 1))
+    return cosine(first, second)
 
 
 @checked_dataclass

@@ -6,7 +6,6 @@
 import pickle
 from collections.abc import Iterator, Sequence
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +18,8 @@ from core.settings import Text as Name
 from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, find_file, require_file
 from data.records import Identified, Record, Text, load_examples
-from data.sets.stories import load_roc_plain
-from data.splits import HELD_OUT_FRACTION, split_share
+from data.sets.stories import add_plain_stories, load_roc_plain
+from data.splits import HELD_OUT_FRACTION
 
 SAMPLE = "newsroom/newsroom_sample.jsonl"
 MORE = "newsroom/newsroom_more.jsonl"
@@ -67,12 +66,9 @@ def newsroom(
 
     Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched.
     """
-    stories = [partial(load_roc_plain, root, download)] if plain_stories else []
-    rated, *plain = read_all([partial(load_newsroom, root, systems, download), *stories])
-    texts = [story for part in plain for story in part]
-    return Corpus(
-        "newsroom", *split_share(texts, attrgetter("text"), held_out_fraction, seed), (rated,), synthetic=False
-    )
+    plain = partial(load_roc_plain, root, download) if plain_stories else None
+    rated = [partial(load_newsroom, root, systems, download)]
+    return add_plain_stories("newsroom", rated, plain, held_out_fraction, seed)
 
 
 def load_newsroom(root: Path | str, systems: Sequence[str] | None = PAPER_SYSTEMS, download: bool = False) -> RatedSet:

@@ -7,18 +7,17 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from core.example import Example
-from core.faults import format_value, read_all
+from core.faults import format_value
 from core.settings import Number, Several, check, one_of
 from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, require_file
 from data.records import Identified, NonEmpty, Text, load_examples
-from data.sets.stories import load_roc_plain
-from data.splits import HELD_OUT_FRACTION, split_share
+from data.sets.stories import add_plain_stories, load_roc_plain
+from data.splits import HELD_OUT_FRACTION
 
 SETS = ("semeval_mhpg", "narrativeqa_mhpg", "msmarco", "avsd")
 
@@ -56,11 +55,9 @@ def qa_ratings(
     Raises InputFaults if a file is missing or faulty, DownloadFault if one cannot be fetched.
     """
     check(Several[one_of(SETS)], sets=sets)
-    stories = [partial(load_roc_plain, root, download)] if plain_stories else []
-    parts = read_all([*(partial(load_qa_ratings, root, name, download) for name in sets), *stories])
-    plain = [story for part in parts[len(sets) :] for story in part]
-    sides = split_share(plain, attrgetter("text"), held_out_fraction, seed)
-    return Corpus("qa_ratings", *sides, tuple(parts[: len(sets)]), synthetic=False)
+    plain = partial(load_roc_plain, root, download) if plain_stories else None
+    rated = [partial(load_qa_ratings, root, name, download) for name in sets]
+    return add_plain_stories("qa_ratings", rated, plain, held_out_fraction, seed)
 
 
 def load_qa_ratings(root: Path | str, name: str, download: bool = False) -> RatedSet:

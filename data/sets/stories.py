@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -93,6 +93,20 @@ def load_mans_roc(root: Path | str, download: bool = False) -> RatedSet:
 
     examples = load_examples(require_file(root, RATED, download), Continuation, to_examples)
     return RatedSet("mans_roc", examples, synthetic=False)
+
+
+def add_plain_stories(
+    name: str,
+    loaders: Sequence[Callable[[], RatedSet]],
+    plain: Callable[[], Sequence[Example]] | None,
+    held_out_fraction: float,
+    seed: int,
+) -> Corpus:
+    """A corpus of rated sets that have no texts to train on, with the stories of `plain` in their place."""
+    found = read_all([*loaders, *([] if plain is None else [plain])])
+    stories = [] if plain is None else found[-1]
+    parts = split_share(stories, attrgetter("text"), held_out_fraction, seed)
+    return Corpus(name, *parts, tuple(found[: len(loaders)]), synthetic=False)
 
 
 def load_roc_plain(root: Path | str, download: bool = False) -> tuple[Example, ...]:

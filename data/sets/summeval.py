@@ -4,20 +4,18 @@
 """
 
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from core.example import Example
-from core.faults import read_all
 from core.settings import Number
 from data.corpus import Corpus, RatedSet
 from data.download import PublicFile, require_file
 from data.records import Identified, NonEmpty, Record, Text, load_examples
-from data.sets.stories import load_roc_plain
-from data.splits import HELD_OUT_FRACTION, split_share
+from data.sets.stories import add_plain_stories, load_roc_plain
+from data.splits import HELD_OUT_FRACTION
 
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 FILE = PublicFile(
@@ -57,12 +55,8 @@ def summeval(
 
     Raises InputFaults if a file is missing or faulty.
     """
-    stories = [partial(load_roc_plain, root, False)] if plain_stories else []
-    rated, *plain = read_all([partial(load_summeval, root), *stories])
-    texts = [story for part in plain for story in part]
-    return Corpus(
-        "summeval", *split_share(texts, attrgetter("text"), held_out_fraction, seed), (rated,), synthetic=False
-    )
+    plain = partial(load_roc_plain, root) if plain_stories else None
+    return add_plain_stories("summeval", [partial(load_summeval, root)], plain, held_out_fraction, seed)
 
 
 def load_summeval(root: Path | str) -> RatedSet:

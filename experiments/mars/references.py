@@ -4,19 +4,17 @@ An augmented reference stands for another good answer. Where a set has several h
 than any model writes: if they do not help Eq. 7, no language model will.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from core.example import Example
 from core.scores import Scores
 from core.settings import Positive, check
 from data.corpus import Corpus, RatedSet
 from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
-from mars.score import cosine, mars
+from mars.metric import compute_cosines
+from mars.score import mars
 from meta_eval.comparison import difference
 from meta_eval.scored_set import ScoredSet
 from models.encoders import Embedder, load_embedder
@@ -52,7 +50,8 @@ def score_set(rated: RatedSet, embedder: Embedder, q: float) -> ScoredSet:
     """The scores with 1, 2, 3, 5 and n references, of the texts with at least n: as many as the median text has."""
     most = int(np.median([len(example.references) for example in rated.examples]))
     kept = tuple(example for example in rated.examples if len(example.references) >= most)
-    cosines = compare(kept, embedder, most)
+    pairs = [(example.full_text, reference) for example in kept for reference in example.references[:most]]
+    cosines = compute_cosines(embedder, pairs).reshape(-1, most)
     line = f"mars_references|encoder={embedder.identity}|q={q:g}"
     known = np.isfinite(cosines.sum(axis=1))
     unknown = [None if known[i] else "the encoder has no vector for it" for i in range(len(known))]
@@ -63,25 +62,14 @@ def score_set(rated: RatedSet, embedder: Embedder, q: float) -> ScoredSet:
     return ScoredSet(rated.name, kept, scores, rated.synthetic)
 
 
-def compare(examples: Sequence[Example], embedder: Embedder, most: int) -> NDArray[np.float64]:
-    """The cosine of each text with its first references, of shape (texts, references)."""
-    texts = list(dict.fromkeys(text for e in examples for text in (e.full_text, *e.references[:most])))
-    vectors, place = embedder.embed(texts), {text: i for i, text in enumerate(texts)}
-    judged = vectors[[place[example.full_text] for example in examples]]
-    return np.stack(
-        [cosine(judged, vectors[[place[example.references[i]] for example in examples]]) for i in range(most)], axis=1
-    )
-
-
 def list_gains(scored: ScoredSet) -> list[dict[str, Any]]:
     """The gain of every row over the first reference alone, by rated aspect."""
     rows = []
     for aspect in scored.aspects:
         rated = scored.rated(aspect)
         for name in scored.scores:
-            gain = difference(
-                rated.values(name, aspect), rated.values(ALONE, aspect), rated.ratings(aspect), groups=rated.groups
-            )
             if name != ALONE:
+                pair = rated.values(name, aspect), rated.values(ALONE, aspect)
+                gain = difference(*pair, rated.ratings(aspect), groups=rated.groups)
                 rows.append({"set": scored.name, "aspect": aspect, "row": name, "n": len(rated), "gain": gain})
     return rows

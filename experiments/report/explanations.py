@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.report.tables import shorten
+from judge.tables import shorten
 
 LONGEST = 800  # characters of one piece
 PIECES = 300  # of one example

@@ -21,6 +21,11 @@ COLOURS = 10
 Columns: TypeAlias = Mapping[str, Sequence[str]]  # the names of a metric in results.json by column
 
 
+def varied_settings(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings that differ between jobs."""
+    return [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
+
+
 def joint_rows(
     jobs: Sequence[Mapping[str, Any]], varied: Sequence[str], columns: Columns | None
 ) -> list[dict[str, Any]]:

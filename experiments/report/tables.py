@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.table import Table as TerminalTable
 
 from core.faults import printable
-from judge.tables import Table, agreement_cells, format_cell, format_interval, format_number, shown_columns
+from judge.tables import Table, agreement_cells, format_cell, format_interval, format_number, shorten, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 
@@ -88,15 +88,6 @@ def group_rows(rows: Sequence[Agreement]) -> dict[str, list[Agreement]]:
 
 def _rank(row: Agreement) -> tuple[float, str]:
     return math.inf if math.isnan(row.spearman.value) else -row.spearman.value, row.metric
-
-
-def shorten(text: str, longest: int) -> str:
-    """The beginning of a text of more than `longest` characters.
-
-    >>> shorten("a long story", 6)
-    'a long…'
-    """
-    return text if len(text) <= longest else f"{text[:longest]}…"
 
 
 def terminal_table(columns: Sequence[str], lines: Sequence[Sequence[Any]], title: str) -> TerminalTable:

@@ -23,7 +23,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from experiments.report.joint import Columns, joint_rows, plot_joint, plot_trade_off, trade_off_rows
+from experiments.report.joint import (
+    Columns,
+    joint_rows,
+    plot_joint,
+    plot_trade_off,
+    trade_off_rows,
+    varied_settings,
+)
 from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
 from experiments.report.tables import AGREEMENT, literal, terminal_table, to_markdown
@@ -152,11 +159,6 @@ def redacting_hydra() -> Iterator[None]:
 def read_results(folder: Path) -> dict[str, Any]:
     """The content of results.json in a run folder."""
     return json.loads((folder / "results.json").read_text(encoding="utf-8"))
-
-
-def varied_settings(jobs: Sequence[dict[str, Any]]) -> list[str]:
-    """The settings that differ between jobs."""
-    return [key for key in jobs[0]["settings"] if len({str(job["settings"].get(key)) for job in jobs}) > 1]
 
 
 def write_joint(

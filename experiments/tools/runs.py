@@ -12,7 +12,7 @@ import yaml
 
 from core.faults import InputFaults, fault
 from experiments.contracts import Outcome, Run, Table
-from experiments.report.joint import joint_rows
+from experiments.report.joint import joint_rows, varied_settings
 
 ASIDE = ("description", "experiment", "joint", "logger", "name", "outputs", "recipe_of", "run_dir", "stages_dir")
 
@@ -27,7 +27,7 @@ def runs(run: Run, folder: str) -> Outcome:
     found = [read_run(path) for path in sorted(Path(folder).rglob("results.json"))]
     if not found:
         raise InputFaults([fault(folder, 0, "must hold finished runs (results.json), found none")])
-    varied = list_varied([each["settings"] for each in found])
+    varied = list_varied(found)
     figures = dict.fromkeys(name for each in found for name in each["figures"])
     rows = [
         {
@@ -67,17 +67,16 @@ def flatten(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
             yield f"{above}{key}", str(value)
 
 
-def list_varied(settings: Sequence[Mapping[str, str]]) -> list[str]:
+def list_varied(found: Sequence[Mapping[str, Any]]) -> list[str]:
     """The settings that all of these runs have, and that differ."""
-    shared = [key for key in settings[0] if all(key in each for each in settings)]
-    return [key for key in shared if len({each[key] for each in settings}) > 1]
+    return [key for key in varied_settings(found) if all(key in each["settings"] for each in found)]
 
 
 def agreement_tables(found: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     """A table for each experiment with several runs and ratings: Spearman's rho by run, set and aspect."""
     for name in dict.fromkeys(each["experiment"] for each in found):
         own = [each for each in found if each["experiment"] == name]
-        varied = list_varied([each["settings"] for each in own])
+        varied = list_varied(own)
         named = [{**each, "settings": {**each["settings"], "run": each["page"].parent.name}} for each in own]
         rows = joint_rows(named, ["run", *varied], None)
         if len(own) > 1 and rows:

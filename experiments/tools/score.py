@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from core.example import Example
 from core.faults import InputFaults, fault
-from core.scores import Field, Scores, required_fields
+from core.scores import Field, required_fields
 from core.selection import find_lack
 from core.settings import Count, check
 from data.files import InputFile, Source, json_line
-from data.scored import ENDINGS, extra_types, iterate_unscored, join_records, write_score_rows
+from data.scored import ENDINGS, extra_types, iterate_unscored, join_records, read_kept_scores, write_score_rows
 from data.table_files import import_pyarrow
 from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
 from experiments.contracts import Outcome, Run
@@ -166,35 +166,21 @@ def score(run: Run, file: ScorableFile, output: Path, engine: Engine) -> Outcome
             json.dump(meta, meta_file, indent=2, ensure_ascii=False, allow_nan=False)
             meta_file.write("\n")
     figures: dict[str, float] = {"examples": found.rows, "unscored": found.unscored, "truncated": found.truncated}
+    shown = {
+        name: read_kept_scores(folder / ROWS, signatures[name], len(file.first))
+        for name, folder in zip(names, kept, strict=True)
+    }
     tables = score_tables(file.first[:FIRST], found.values)
     where = "the output" if output == STANDARD else str(output)
     return Outcome(
         signature=join_signatures(signatures),
         figures=figures | {f"mean {row['aspect']}": row["mean"] for row in tables[-1].rows},
         tables=tables,
-        shown=[show_first(file, dict(zip(names, kept, strict=True)))],
+        shown=[ScoredSet(file.path.name, file.first, shown)],
         notes=[*notes, *describe_losses(found.rows, found.unscored, found.truncated, where)],
         files=[] if output == STANDARD else [output],
         printed=rows if output == STANDARD else None,
     )
-
-
-def show_first(file: ScorableFile, kept: Mapping[str, Path]) -> ScoredSet:
-    """The first examples with their scores by metric, which the page shows."""
-    scores = {}
-    for name, folder in kept.items():
-        with (folder / ROWS).open(encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in islice(lines, len(file.first))]
-        columns = {aspect: [row["scores"][aspect] for row in rows] for aspect in rows[0]["scores"]}
-        explained = [row.get("explanation") or {} for row in rows] if any("explanation" in row for row in rows) else ()
-        scores[name] = Scores(
-            {aspect: np.array(column, dtype=np.float64) for aspect, column in columns.items()},
-            name,
-            [row.get("reason") for row in rows],
-            [row["dropped_tokens"] for row in rows],
-            explained,
-        )
-    return ScoredSet(file.path.name, file.first, scores)
 
 
 def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[str, Path]) -> None:
