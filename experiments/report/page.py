@@ -17,7 +17,7 @@ from data.text_files import open_atomically
 from experiments.contracts import Outcome
 from experiments.report.disagreements import list_disagreements
 from experiments.report.explanations import LONGEST
-from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions
+from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions, name_machine
 from experiments.report.tables import group_rows, text_columns
 from experiments.report.texts import list_texts
 from judge.tables import FURTHER_CAPTION, format_interval, format_number, shorten, shown_columns
@@ -64,7 +64,7 @@ def render(outcome: Outcome, circumstances: Circumstances, plots: Path) -> str:
             (scored.name, scored.aspects[0] if scored.aspects else "", list_disagreements(scored))
             for scored in (*outcome.scored, *outcome.shown)
         ],
-        versions=library_versions(),
+        versions={**library_versions(), "on": name_machine()},
         total=max(sum(circumstances.timings.values()), circumstances.seconds),
     )
 

@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import os
+import platform
 import re
 import shutil
 import sys
@@ -94,6 +95,7 @@ def results(outcome: Outcome, circumstances: Circumstances) -> dict[str, Any]:
             "command": list(circumstances.command),
             "started": circumstances.started,
             "versions": {"judging-generated-text": version("judging-generated-text"), **library_versions()},
+            "machine": name_machine(),
         }
     )
 
@@ -134,6 +136,16 @@ def is_synthetic(outcome: Outcome) -> bool:
 def library_versions() -> dict[str, str]:
     """The versions of the libraries that can change results."""
     return {name: version(name) for name in LIBRARIES}
+
+
+def name_machine() -> str:
+    """The processor, and the threads and instructions of torch where it was used: by these, trained models differ."""
+    info = Path("/proc/cpuinfo")
+    models = re.findall(r"^model name\s*: (.+)$", info.read_text("utf-8"), re.MULTILINE) if info.is_file() else []
+    name = models[0] if models else platform.processor() or platform.machine()
+    torch = sys.modules.get("torch")
+    used = f", {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}" if torch else ""
+    return f"{name} ({os.cpu_count()} cores){used}"
 
 
 def score_lines(outcome: Outcome) -> Iterator[dict[str, Any]]:

@@ -26,7 +26,7 @@ from tests.experiments.steering.test_experiment import SMALL as STEERED
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("goldens.json")
 SUMMARIES = f"data.path={ROOT}/examples/summaries.jsonl"
-LATER = {"timings", "seconds", "started", "command", "versions", "files"}  # differ from run to run
+LATER = {"timings", "seconds", "started", "command", "versions", "machine", "files"}  # differ from run to run
 NAMING = "metric set aspect system system_1 system_2 metric_1 metric_2 adversary texts reads discriminator guide rule"
 NAMING = f"{NAMING} label setting damage edit property pairs".split()
 MEASURED = re.compile(r"overhead|seconds|gigabytes")  # columns and figures of times

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,7 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
     assert read["table"][0]["pearson_interval"] == [None, None]
     assert read["figures"] == {"loss": None, "half": 0.5}
     assert read["versions"]["torch"]
+    assert f"({os.cpu_count()} cores)" in read["machine"]
     intervals = {f"{name}_interval" for name in ("pearson", "spearman", "kendall", "beyond_cues")}
     assert set(read["table"][0]) == {*AGREEMENT_CELLS, *intervals, "table"}
     assert read["table"][0]["table"] == "agreement"
