@@ -52,12 +52,11 @@ class Line:
 
 
 def read_scores(run: Path, name: str) -> dict[str, Floats]:
-    """The scores of a set by metric from a run's scores.jsonl, for the metrics in `NAMES`."""
+    """The scores of a set by metric from a run's scores.jsonl, for what the run learned of `NAMES`."""
     lines = [json.loads(line) for line in (run / "scores.jsonl").read_text("utf-8").splitlines()]
     rows = [line["scores"] for line in lines if line["set"] == name]
-    return {
-        m: np.array([row[m]["quality"] for row in rows]) for m in NAMES if rows and m in rows[0] and m != CHEAP_CUES
-    }
+    learned = [metric for metric in NAMES if rows and "quality" in rows[0].get(metric, ())]
+    return {metric: np.array([row[metric]["quality"] for row in rows]) for metric in learned}
 
 
 def gather(rated: RatedSet, runs: Sequence[Path]) -> tuple[ScoredSet, dict[str, list[Floats]]]:
