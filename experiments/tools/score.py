@@ -117,7 +117,8 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
             if (reason := find_lack(example, requires[name], called[name])) is None:
                 waiting.remove(name)
             elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
-                faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}"))
+                hint = _suggest_aspects(metrics[name], example, "metric" if len(metrics) == 1 else f"metrics.{name}")
+                faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}{hint}"))
         if not waiting and rows - ends[-1] >= chunk:
             ends.append(rows)
             waiting = set(metrics)
@@ -127,6 +128,13 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
         raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
     ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
     return ScorableFile(source.path, tuple(ends[1:]), source.sha256(), tuple(first), source)
+
+
+def _suggest_aspects(metric: Mapping[str, Any], example: Example, place: str) -> str:
+    """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
+    required = {aspect: _find_required({**metric, "aspects": [aspect]}) for aspect in metric.get("aspects", ())}
+    known = [aspect for aspect, fields in required.items() if find_lack(example, fields, place) is None]
+    return f"; {place}.aspects=[{','.join(known)}] does without" if known else ""
 
 
 def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:

@@ -157,7 +157,7 @@ def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
 def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
     for aspect in ("coherence", "overall"):
         write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
-    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv:0: no such file. It says which dialogues of dstc9"):
+    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv: no such file. It says which dialogues of dstc9"):
         load_dstc9(tmp_path)
     write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
     assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
@@ -185,7 +185,7 @@ def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Pat
         load_fed(tmp_path)
     assert found.value.faults[0].startswith(f"{path}:2: ")
     write(path, "f</UTT>g</UTT>1\n")
-    with pytest.raises(InputFaults, match=r":0: must have the 2 dialogues of fed_test_coherence.txt, found 1"):
+    with pytest.raises(InputFaults, match=r": must have the 2 dialogues of fed_test_coherence.txt, found 1"):
         load_fed(tmp_path)
 
 
@@ -193,7 +193,7 @@ def test_missing_files_are_named_together_with_the_way_to_get_them(tmp_path: Pat
     with pytest.raises(InputFaults) as found:
         public_dialogues("fed", tmp_path)
     faults = found.value.faults
-    assert [fault.split(":0: ")[0] for fault in faults] == [
+    assert [fault.split(": ")[0] for fault in faults] == [
         str(tmp_path / name)
         for name in (
             "fed/fed_test_coherence.txt",
@@ -225,7 +225,7 @@ def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest
     path = root / "fed/fed_test_overall.txt"
     content = path.read_bytes()
     path.unlink()
-    with pytest.raises(InputFaults, match=r"fed_test_overall.txt:0: no such file"):
+    with pytest.raises(InputFaults, match=r"fed_test_overall.txt: no such file"):
         public_dialogues("fed", root)
     assert fetched == []
     for _ in range(2):
@@ -240,7 +240,7 @@ def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
         path.unlink()
     with pytest.raises(InputFaults) as found:
         public_dialogues("dstc9", root, download=True, training_sets=["topical_chat", "persona_chat", "daily_dialog"])
-    assert {fault.split(":0: no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
+    assert {fault.split(": no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
 
 
 def test_a_failed_download_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -34,7 +34,7 @@ def test_without_groups_the_place_decides_and_equal_names_are_told_apart(tmp_pat
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (['{"text": "a", "group": "x"}'], "b.jsonl:0: both files must answer the same inputs, but 1 are in one"),
+        (['{"text": "a", "group": "x"}'], "b.jsonl: both files must answer the same inputs, but 1 are in one"),
         (['{"text": "a", "group": "x"}'] * 2, "b.jsonl:2: a system must have one output for each input"),
         (['{"text": "a", "group": "x"}'] * 9, "reads at most 5 outputs, found 9"),
         (['{"text": ""}'], "b.jsonl:1: "),

@@ -107,7 +107,7 @@ def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here,
 @pytest.mark.parametrize(
     ("lines", "faults"),
     [
-        ([("a", "1"), ("a", "2")], ["in.jsonl:0: a comparison needs at least 2 systems, found a"]),
+        ([("a", "1"), ("a", "2")], ["in.jsonl: a comparison needs at least 2 systems, found a"]),
         (
             [("a", "1"), ("b", "1"), ("a", "2")],
             ['in.jsonl:3: all systems must answer the same inputs, but "2" has no output of b'],
@@ -168,11 +168,11 @@ def test_scores_with_other_settings_are_refused(
     assert "bleu: bleu2|" in json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
     capsys.readouterr()
     assert run_here(*given, "+scores.bleu=[a_out.jsonl,other_out.jsonl]") == 2
-    assert "other_out.jsonl:0: the files of scores.bleu must have one signature" in capsys.readouterr().err
+    assert "other_out.jsonl: the files of scores.bleu must have one signature" in capsys.readouterr().err
 
 
 def test_scores_are_needed(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = [{"text": "x", "system": s, "group": "1"} for s in "ab"]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     assert run_here("+exp=compare", "data.path=in.jsonl") == 2
-    assert "in.jsonl:0: scores are needed" in capsys.readouterr().err
+    assert "in.jsonl: scores are needed" in capsys.readouterr().err

@@ -146,7 +146,7 @@ def test_several_metrics_run_by_the_names_of_their_configurations(run_here: Here
         (("metrics=[blue]",), "metric=blue: there is no such metric (did you mean bleu"),
         (("metrics=[bleu,bleu]",), "metrics must name each metric once, but has bleu twice"),
         (("metrics=[cdm_generative]",), "metrics.cdm_generative.folder must be given"),
-        (("+metric@metrics.m=bleu",), "in.jsonl:0: a metric must have one score, but m is also in the file"),
+        (("+metric@metrics.m=bleu",), "in.jsonl: a metric must have one score, but m is also in the file"),
     ],
 )
 def test_metrics_that_cannot_run(
@@ -160,8 +160,8 @@ def test_metrics_that_cannot_run(
 @pytest.mark.parametrize(
     ("line", "settings", "message"),
     [
-        ({"text": "x", "scores": {"m": 1}}, (), 'in.jsonl:0: at least one example needs "ratings"'),
-        ({"text": "x", "ratings": {"q": 1}}, (), "in.jsonl:0: scores are needed"),
+        ({"text": "x", "scores": {"m": 1}}, (), 'in.jsonl: at least one example needs "ratings"'),
+        ({"text": "x", "ratings": {"q": 1}}, (), "in.jsonl: scores are needed"),
         ({"text": "x", "ratings": {"q": 1}, "scores": {"m": "a"}}, (), 'in.jsonl:1: "m" of "scores" must be'),
         (
             {"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}},
