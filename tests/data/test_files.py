@@ -147,8 +147,8 @@ def test_a_long_cell_is_read(tmp_path: Path):
 
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
-    ("", ["0: the file is empty, found 0 bytes that say nothing"]),
-    (" \n\r\n", ["0: the file is empty, found 4 bytes that say nothing"]),
+    ("", [" the file is empty, found 0 bytes that say nothing"]),
+    (" \n\r\n", [" the file is empty, found 4 bytes that say nothing"]),
     ('{"text": "a"', ["1: broken JSON at column 13: Expecting ',' delimiter, found \"\""]),
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
@@ -194,7 +194,7 @@ def test_faults_of_jsonl(tmp_path: Path, content: str | bytes, expected: list[st
 
 
 CSV: list[tuple[str | bytes, list[str]]] = [
-    ("text\n", ["0: the file needs at least one example, but has only a header"]),
+    ("text\n", [" the file needs at least one example, but has only a header"]),
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
     ("id,text\na,b\n\nc,d\n", ["3: a row must have 2 cells, found 0"]),
     ('id,text\na,"b\nb\nb"\nc,\n', ['5: an example needs "text" or "turns" that say something, found null']),
@@ -272,10 +272,10 @@ def test_a_required_field_that_no_example_has_is_a_mistake_of_the_caller(tmp_pat
 def test_no_file_a_folder_another_suffix(tmp_path: Path):
     (tmp_path / "folder.jsonl").mkdir()
     for name, expected in {
-        "none.jsonl": "0: no such file",
-        "folder.jsonl": "0: no such file, it is a folder",
-        "x.txt": '0: the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"',
-        "x": '0: the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ""',
+        "none.jsonl": " no such file",
+        "folder.jsonl": " no such file, it is a folder",
+        "x.txt": ' the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"',
+        "x": ' the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ""',
     }.items():
         with pytest.raises(InputFaults) as found:
             read_examples(tmp_path / name)

@@ -57,7 +57,7 @@ def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "scored", "expected"),
     [
-        ("", False, ["0: the file is empty, found 0 bytes that say nothing"]),
+        ("", False, [" the file is empty, found 0 bytes that say nothing"]),
         ("Hi!</UTT>Yes.", False, ['1: nothing may follow the last </UTT> of an unrated dialogue, found "Yes."',
                                   '1: a dialogue needs at least two turns, found ["Hi!"]']),
         ("a</UTT>b</UTT>0.9\n", False, ['1: nothing may follow the last </UTT> of an unrated dialogue, found "0.9"']),
@@ -170,8 +170,8 @@ def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
         ("line\tscore\n0\t1\n1\t2\n", '1: the header must be line, tab, deam_score, found ["line", "score"]'),
         ("line\tdeam_score\n0\tx\n1\t2\n", '2: must be a new line number, a tab and a score, found ["0", "x"]'),
         ("line\tdeam_score\n1\t1\n1\t2\n", '3: must be a new line number, a tab and a score, found ["1", "2"]'),
-        ("line\tdeam_score\n0\t1\n", "0: there must be a score for each of the 2 dialogues, found 1"),
-        ("line\tdeam_score\n0\t1\n2\t1\n", "0: must score the dialogues of fed, found other lines [2]"),
+        ("line\tdeam_score\n0\t1\n", " there must be a score for each of the 2 dialogues, found 1"),
+        ("line\tdeam_score\n0\t1\n2\t1\n", " must score the dialogues of fed, found other lines [2]"),
     ],
 )
 def test_faults_of_published_scores(tmp_path: Path, content: str, expected: str):
