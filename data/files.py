@@ -39,6 +39,7 @@ from data.text_files import STANDARD, decoder, form_of, iterate_lines, open_atom
 
 UTTERANCE_END = "</UTT>"
 LISTS = ("turns", "references")
+TEXTS = frozenset(FIELDS) - {*LISTS, "ratings"}
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -353,13 +354,16 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
     ]
     given = {name: value for name, value in record.items() if value is not None and value != ""}
     at_fault: set[object] = set()
-    try:
-        found = ExampleRecord.model_validate(given)
-        values = {name: getattr(found, name) for name in found.model_fields_set}
-    except ValidationError as error:
-        problems += list_problems(error, given)
-        at_fault = {place[0] for place, _, _ in broken_rules(error)}
-        values = {name: value for name, value in given.items() if name not in at_fault}
+    if _holds_plain_texts(given):
+        values = given
+    else:
+        try:
+            found = ExampleRecord.model_validate(given)
+            values = {name: getattr(found, name) for name in found.model_fields_set}
+        except ValidationError as error:
+            problems += list_problems(error, given)
+            at_fault = {place[0] for place, _, _ in broken_rules(error)}
+            values = {name: value for name, value in given.items() if name not in at_fault}
     missing = {name: None for name in requires if not _says_something(values.get(name))}
     says_something = _says_something(values.get("text")) or _says_something(values.get("turns"))
     if not says_something and not {"text", "turns"} & at_fault:
@@ -372,6 +376,12 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
     if "turns" in requires and len(values.get("turns", ())) == 1:
         problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
     return values, problems
+
+
+def _holds_plain_texts(given: Mapping[str, Any]) -> bool:
+    """Whether there are texts in ASCII alone, which are valid but for a blank id: most records of a long file."""
+    ascii_only = all(name in TEXTS and type(value) is str and value.isascii() for name, value in given.items())
+    return ascii_only and bool(given.get("id", "-").strip())
 
 
 def _says_something(value: Any) -> bool:
