@@ -4,11 +4,22 @@ The models have random weights and the sizes of configs/model/cdm/tiny.yaml and 
 built-in dialogues, gamma = 1 and the same random numbers.
 """
 
+import time
+from unittest.mock import patch
+
 import numpy as np
 import torch
-from measuring import describe_machine, measure, print_comparison, print_header, read_arguments
+from measuring import (
+    count_products,
+    describe_machine,
+    measure,
+    print_comparison,
+    print_header,
+    read_arguments,
+    show_range,
+)
 
-from cdm.discriminative import find_steps
+from cdm.discriminative import Steps, find_steps
 from cdm.infilling import Gaps, Pair
 from cdm.momentum import degraded_log_probabilities
 from cdm.sampling import Sampling, draw, sample_segments, warp_probabilities
@@ -80,8 +91,29 @@ def compare_scoring(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -
         raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
 
 
+def compare_places(pair: Pair, dialogues: list[tuple[str, ...]], runs: int) -> None:
+    """Scoring with the last layer at scored places alone, and at all places, in turn."""
+    tokenised, ratios = pair.tokenise(dialogues), list[float]()
+
+    def score_all_places() -> list[Steps]:
+        with patch("models.causal.WITH_MLP", frozenset()):
+            return find_steps(pair, tokenised)
+
+    for _ in range(runs):
+        plain, here = (
+            measure(work, clock=time.process_time) for work in (score_all_places, lambda: find_steps(pair, tokenised))
+        )
+        ratios.append(plain.seconds / here.seconds)
+    products = count_products(score_all_places) / count_products(lambda: find_steps(pair, tokenised))
+    shown = f"{show_range(ratios)} times less processor time, {products:.2f} times fewer products"
+    print(f"last layer at scored places alone: {shown}")
+    worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(here.found, plain.found, strict=True))
+    if worst > 1e-4:
+        raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
+
+
 def main() -> None:
-    chosen = read_arguments(__doc__, dialogues=64)
+    chosen = read_arguments(__doc__, dialogues=64, runs=3)
     dialogues = [example.turns for example in generate_dialogues(chosen.dialogues, seed=0)]
     print(f"{len(dialogues)} dialogues, {describe_machine()}; seconds one at a time and in batches")
     print_header("pair", "one at a time", "in batches", "ratio", "tokens a second in batches")
@@ -92,6 +124,8 @@ def main() -> None:
         pair = Pair(amateur, expert, READ)
         compare_drawing(family, pair, dialogues)
         compare_scoring(family, pair, dialogues)
+        if isinstance(pair.expert, CausalLM):
+            compare_places(pair, dialogues, chosen.runs)
 
 
 if __name__ == "__main__":
