@@ -39,7 +39,8 @@ from data.text_files import STANDARD, decoder, form_of, iterate_lines, open_atom
 
 UTTERANCE_END = "</UTT>"
 LISTS = ("turns", "references")
-TEXTS = frozenset(FIELDS) - {*LISTS, "ratings"}
+KNOWN = frozenset(FIELDS)
+TEXTS = KNOWN - {*LISTS, "ratings"}
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -349,9 +350,10 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record."""
-    problems = [
-        f"keys must be among {', '.join(FIELDS)}, found {format_value(key)}" for key in record if key not in FIELDS
-    ]
+    problems: list[str] = []
+    if not record.keys() <= KNOWN:
+        rule = f"keys must be among {', '.join(FIELDS)}, found"
+        problems = [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
     given = {name: value for name, value in record.items() if value is not None and value != ""}
     at_fault: set[object] = set()
     if _holds_plain_texts(given):
@@ -380,8 +382,9 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
 
 def _holds_plain_texts(given: Mapping[str, Any]) -> bool:
     """Whether there are texts in ASCII alone, which are valid but for a blank id: most records of a long file."""
-    ascii_only = all(name in TEXTS and type(value) is str and value.isascii() for name, value in given.items())
-    return ascii_only and bool(given.get("id", "-").strip())
+    values = given.values()
+    are_ascii = given.keys() <= TEXTS and set(map(type, values)) <= {str} and all(map(str.isascii, values))
+    return are_ascii and bool(given.get("id", "-").strip())
 
 
 def _says_something(value: Any) -> bool:
