@@ -15,6 +15,7 @@ from measuring import (
     measure,
     print_comparison,
     print_header,
+    print_row,
     read_arguments,
     show_range,
 )
@@ -91,23 +92,26 @@ def compare_scoring(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -
         raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
 
 
-def compare_places(pair: Pair, dialogues: list[tuple[str, ...]], runs: int) -> None:
-    """Scoring with the last layer at scored places alone, and at all places, in turn."""
-    tokenised, ratios = pair.tokenise(dialogues), list[float]()
+def compare_places(family: str, pair: Pair, dialogues: list[tuple[str, ...]], runs: int) -> None:
+    """Scoring with the last layer of causal models at all places and at scored places alone, in turn."""
+    tokenised = pair.tokenise(dialogues)
+
+    def score() -> list[Steps]:
+        return find_steps(pair, tokenised)
 
     def score_all_places() -> list[Steps]:
         with patch("models.causal.WITH_MLP", frozenset()):
-            return find_steps(pair, tokenised)
+            return score()
 
-    for _ in range(runs):
-        plain, here = (
-            measure(work, clock=time.process_time) for work in (score_all_places, lambda: find_steps(pair, tokenised))
-        )
-        ratios.append(plain.seconds / here.seconds)
-    products = count_products(score_all_places) / count_products(lambda: find_steps(pair, tokenised))
-    shown = f"{show_range(ratios)} times less processor time, {products:.2f} times fewer products"
-    print(f"last layer at scored places alone: {shown}")
-    worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(here.found, plain.found, strict=True))
+    measured = [
+        [measure(work, clock=time.process_time) for work in (score_all_places, score)] for _ in range(max(1, runs))
+    ]
+    seconds = [[each.seconds for each in way] for way in zip(*measured, strict=True)]
+    ratios = [plain / here for plain, here in zip(*seconds, strict=True)]
+    products = count_products(score_all_places) / count_products(score)
+    print_row(family, *(show_range(each) for each in (*seconds, ratios)), f"{products:.2f}")
+    plain, here = (each.found for each in measured[0])
+    worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(here, plain, strict=True))
     if worst > 1e-4:
         raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
 
@@ -117,6 +121,7 @@ def main() -> None:
     dialogues = [example.turns for example in generate_dialogues(chosen.dialogues, seed=0)]
     print(f"{len(dialogues)} dialogues, {describe_machine()}; seconds one at a time and in batches")
     print_header("pair", "one at a time", "in batches", "ratio", "tokens a second in batches")
+    causal: dict[str, Pair] = {}
     for family, (gaps, *tiny) in FAMILIES.items():
         amateur, expert = (gaps.build(model, dialogues, seed=0) for model in tiny)
         for lm in (amateur, expert):
@@ -124,8 +129,12 @@ def main() -> None:
         pair = Pair(amateur, expert, READ)
         compare_drawing(family, pair, dialogues)
         compare_scoring(family, pair, dialogues)
-        if isinstance(pair.expert, CausalLM):
-            compare_places(pair, dialogues, chosen.runs)
+        if isinstance(expert, CausalLM):
+            causal[family] = pair
+    print("\nprocessor seconds of scoring with the last layer of the models at all places, and at scored places alone")
+    print_header("pair", "all places", "scored places", "ratio", "ratio of products")
+    for family, pair in causal.items():
+        compare_places(family, pair, dialogues, chosen.runs)
 
 
 if __name__ == "__main__":
