@@ -84,8 +84,8 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
         return
     depth = model.config.num_hidden_layers
     layers = next(each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == depth)
-    mlp, at = layers[-1].mlp, tuple(torch.tensor(places, device=model.device).T)
-    plain = mlp.forward
+    mlp: Any = layers[-1].mlp
+    plain, at = mlp.forward, tuple(torch.tensor(places, device=model.device).T)
 
     def compute(hidden: Tensor) -> Tensor:
         return torch.zeros_like(hidden).index_put_(at, plain(hidden[at][None])[0])
