@@ -85,16 +85,21 @@ def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[Non
     depth = model.config.num_hidden_layers
     layers = next(each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == depth)
     mlp: Any = layers[-1].mlp
-    plain, at = mlp.forward, tuple(torch.tensor(places, device=model.device).T)
+    at, read = tuple(torch.tensor(places, device=model.device).T), list[Tensor]()
 
-    def compute(hidden: Tensor) -> Tensor:
-        return torch.zeros_like(hidden).index_put_(at, plain(hidden[at][None])[0])
+    def choose(_: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
+        read.append(given[0])
+        return (given[0][at][None],)
 
-    mlp.forward = compute
+    def spread(_: nn.Module, given: tuple[Tensor], found: Tensor) -> Tensor:
+        return torch.zeros_like(read.pop()).index_put_(at, found[0])
+
+    hooks = mlp.register_forward_pre_hook(choose), mlp.register_forward_hook(spread)
     try:
         yield
     finally:
-        del mlp.forward
+        for hook in hooks:
+            hook.remove()
 
 
 @dataclass
