@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -171,6 +171,10 @@ class Reader(Protocol):
 class ConditionalLM(LanguageModel, ABC):
     """A model of targets given sources: it encodes the source (Seq2SeqLM), or reads it before the target (CausalLM)."""
 
+    _vocabulary: "dict[tuple[Any, ...], Vocabulary]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
     @abstractmethod
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> Reader:
         """Reads the sources; every target begins with the tokens `before`."""
@@ -193,12 +197,22 @@ class ConditionalLM(LanguageModel, ABC):
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
-    @torch.inference_mode()
     def output_vocabulary(self) -> "Vocabulary":
-        """The weights that make logits of last hidden states, as they are now.
+        """The weights that make logits of last hidden states; the model is asked once, and again when it changes."""
+        weights = [*self.model.parameters(), *self.model.buffers()]
+        if any(each.is_inference() for each in weights):  # torch does not count their changes
+            return self._find_vocabulary()
+        state = tuple((each.data_ptr(), each._version) for each in weights)
+        if state not in self._vocabulary:
+            self._vocabulary.clear()
+            self._vocabulary[state] = self._find_vocabulary()
+        return self._vocabulary[state]
 
-        Two states show what the model does beside the product: a bias is what it adds to the state 0, and a far state
-        tells whether it caps or scales the logits too.
+    @torch.inference_mode()
+    def _find_vocabulary(self) -> "Vocabulary":
+        """Two states show what the model does beside the product.
+
+        A bias is what it adds to the state 0, and a far state tells whether it caps or scales the logits too.
         """
         weight = self.model.get_output_embeddings().weight
         states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])

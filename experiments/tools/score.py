@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 JOINED = "scores.jsonl"  # of the run folder
 LOG_INTERVAL = 30  # seconds between progress messages
+SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples on the page
 
 
@@ -205,7 +206,7 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[
         if before:
             log.info("%d of %d examples of %s are already scored", before, total, file.path)
         advance(before)
-        began = logged = time.monotonic()
+        began = logged = synced = time.monotonic()
         parts = (
             (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
         )
@@ -215,10 +216,14 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[
                 add_notes(folders[name], notes)
                 rows[name].write(text.encode())
                 rows[name].flush()
-                os.fsync(rows[name].fileno())
             advance(end - begin)
-            if time.monotonic() - logged > LOG_INTERVAL:
-                logged = time.monotonic()
+            now = time.monotonic()
+            if now - synced > SYNC_INTERVAL or end == total:
+                synced = now
+                for each in rows.values():
+                    os.fsync(each.fileno())
+            if now - logged > LOG_INTERVAL:
+                logged = now
                 rate = (end - before) / (logged - began)
                 minutes = (total - end) / rate / 60
                 log.info("scored %d of %d, %.3g a second, %.1f minutes left", end, total, rate, minutes)

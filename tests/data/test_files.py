@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,8 @@ from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
 from data import text_files
-from data.files import json_line, located_examples, read_examples, write_examples
+from data.columns import FIELDS
+from data.files import _check_record, json_line, located_examples, read_examples, write_examples
 from data.scored import score_records
 from data.text_files import longest_line, open_atomically, set_longest_line
 
@@ -31,6 +33,17 @@ def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) 
     assert all(each.startswith(f"{path}:") for each in found.value.faults)
     assert str(found.value).splitlines() == list(found.value.faults)
     return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+VALUES = [None, "", " ", "a", "a b", "\u00e9", "\ud83d", 7, ["a"], [" "], {"a": 1.0}]
+
+
+@given(st.dictionaries(st.sampled_from([*FIELDS, "unknown"]), st.sampled_from(VALUES)))
+def test_texts_in_ascii_are_checked_as_all_records(record: dict[str, Any]) -> None:
+    """They skip the model that checks the others."""
+    quick = _check_record(record, ("text",))
+    with patch("data.files._holds_plain_texts", return_value=False):
+        assert quick == _check_record(record, ("text",))
 
 
 def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tuple[Example, ...]:

@@ -153,3 +153,14 @@ def test_nothing_is_left_where_a_column_follows_the_third():
     x, y = np.arange(6.0), np.array([1.0, 0.0, 2.0, 5.0, 3.0, 4.0])
     for first, second, third in ((x, y, x**3), (y, x, -x)):
         assert np.isnan(partial_spearman(first, second, third, np.ones((1, 6)))).all()
+
+
+def test_a_long_correlation_is_announced(caplog, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 20))
+    monkeypatch.setattr("meta_eval.correlation.PER_STEP", 1.0)
+    kendall(x, y, np.ones((3, 20)))
+    assert not caplog.messages
+    monkeypatch.setattr("meta_eval.correlation.FEW", 10)
+    kendall(x, y, np.ones((3, 20)))
+    assert caplog.messages == ["the order of all pairs of 20 examples, 3 times, will take about 5 minutes of one core"]
