@@ -29,7 +29,6 @@ from experiments.demo.legend import describe_metric
 from experiments.demo.serving import guard, refuse_unknown_function
 from experiments.demo.steering import SideBySide, SteeringRequest, write_side_by_side
 from experiments.demo.views import (
-    BEGINNING,
     highlight,
     introduce,
     show_candidates,
@@ -46,7 +45,7 @@ DOCS = Path(__file__).parents[2] / "build" / "docs"  # as `make docs` leaves it
 DOCS_AT = "/documentation"
 PROMPT, PROMPTS = "The food", ("Yesterday my sister and I", "On Friday I")  # shown at first, and to click
 SOURCES: dict[Kind, str] = {"text": "texts", "dialogue": "dialogues", "text and references": "summaries"}
-CLICKED = 3  # examples of each kind
+CLICKED, BEGINNING = 3, 24  # examples of each kind, and the characters by which they are named
 COMPARED = (
     "The outputs of several systems for the same inputs, as JSONL, CSV or TSV. One file: a line such as "
     '`{"system": "new", "group": "input 1", "text": "An output."}` for each output. Or a file for each system: outputs '
@@ -155,13 +154,13 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
 
 
 def name_example(kind: Kind, example: Example) -> str:
-    """The kind, the beginning and the rating of an example.
+    """The kind, the rating and the beginning of an example.
 
     >>> name_example("text", Example("a", text="The soup was cold.", ratings={"quality": 2}))
-    'text: The soup was cold. (rated 2)'
+    'text, rated 2: The soup was cold.'
     """
-    rated = "".join(f" (rated {value:g})" for value in list(example.ratings.values())[:1])
-    return f"{kind}: {shorten(' '.join(example.full_text.split()), BEGINNING)}{rated}"
+    rated = "".join(f", rated {value:g}" for value in list(example.ratings.values())[:1])
+    return f"{kind}{rated}: {shorten(' '.join(example.full_text.split()), BEGINNING)}"
 
 
 def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:

@@ -21,6 +21,7 @@ from oumg.generation import WrittenToken
 
 SHOWN = 10  # candidates in the table of a token
 BEGINNING = 60  # characters of a text, by which it is named
+VISIBLE = 0.0005  # smaller changes are shown as 0
 UNKNOWN = Legend(scale="")  # of scores that a file has
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")
 ABOVE, BELOW = (120, 190, 240), (250, 170, 100)  # blue and orange, which colour-blind people tell apart
@@ -85,7 +86,7 @@ def show_judgements(found: Sequence[Judgement], before: Judged, example: Example
     rows: list[dict[str, Any]] = []
     for each in found:
         moved = changes.get(each.metric, 0.0)
-        change = f"{moved:+.3f}" if each.metric in changes else ""
+        change = f"{round(moved, 3) + 0.0:+.3f}" if each.metric in changes else ""
         rows.append({**vars(each), "change": change, "direction": name_direction(moved)})
     edited = shorten(" ".join(before.example.full_text.split()), BEGINNING) if before.example and changes else ""
     notes = dict.fromkeys(note for each in found for note in each.notes)
@@ -125,8 +126,12 @@ def compare_best(found: SystemsCompared, metric: str) -> dict[str, Any]:
 
 
 def name_direction(moved: float) -> str:
-    """The class of a number that rose or fell."""
-    return "up" if moved > 0 else "down" if moved < 0 else ""
+    """The class of a number that rose or fell, as far as it is shown.
+
+    >>> name_direction(0.5), name_direction(-0.5), name_direction(-0.0001)
+    ('up', 'down', '')
+    """
+    return "up" if moved >= VISIBLE else "down" if moved <= -VISIBLE else ""
 
 
 def mix(share: float) -> str:
