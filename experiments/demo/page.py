@@ -89,7 +89,9 @@ def serve_page(page: Any, settings: DemoSettings) -> str:
         enable_monitoring=False,
         footer_links=[],
         max_file_size="5mb",
-        theme=themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        theme=themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]).set(
+            block_info_text_color="*neutral_500"  # the default is too pale on white
+        ),
         css_paths=STYLE,
         app_kwargs={"exception_handlers": {KeyError: refuse_unknown_function}},
     )
@@ -153,7 +155,7 @@ def build_steer_tab(models: DemoModels, settings: DemoSettings) -> None:
         view.select(on_select(side), [state, label], shown, show_progress="hidden")
 
 
-def name_example(kind: Kind, example: Example) -> str:
+def name_example(kind: str, example: Example) -> str:
     """The kind, the rating and the beginning of an example.
 
     >>> name_example("text", Example("a", text="The soup was cold.", ratings={"quality": 2}))

@@ -97,7 +97,7 @@ def test_a_text_is_scored_again_after_an_edit(address: str, visit: Callable[...,
     page.get_by_role("button", name="Score").click()
     page.get_by_text("change by the edit").wait_for()
     words = page.locator("table.judged tr", has_text="word count").locator("td")
-    assert words.all_inner_texts()[1:] == ["9.000", "-1.000"]
+    assert words.all_inner_texts()[1:] == ["10.000", "-1.000"]
     text.fill("Another text. It has nothing of the first.")
     page.get_by_role("button", name="Score").click()
     page.get_by_text("change by the edit").wait_for(state="hidden")
@@ -114,7 +114,7 @@ def test_a_text_that_is_called_a_dialogue_is_refused(address: str, visit: Callab
     page.get_by_text("a dialogue needs two turns or more").first.wait_for()
     text.fill("Hi!\nHello, how are you?\nFine.")
     page.get_by_role("button", name="Score").click()
-    page.locator("td", has_text="CDM, discriminative").wait_for()
+    page.locator("table.judged td", has_text="CDM, discriminative").wait_for()
 
 
 def test_examples_of_every_kind_are_clicked_and_scored(address: str, visit: Callable[..., Any]) -> None:
@@ -130,8 +130,8 @@ def test_examples_of_every_kind_are_clicked_and_scored(address: str, visit: Call
         page.wait_for_function("([area, before]) => area.value != before", arg=[text.element_handle(), before])
         assert kinds.is_checked()
         page.get_by_role("button", name="Score").click()
-        page.locator("td", has_text=metric).wait_for()
-        assert page.locator("td[colspan]").count() == 0
+        page.locator("table.judged td", has_text=metric).wait_for()
+        assert page.locator("table.judged td[colspan]").count() == 0
         assert page.get_by_text("Note: tiny model of synthetic text").count() == 1
 
 
