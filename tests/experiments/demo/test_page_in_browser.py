@@ -1,5 +1,6 @@
 """The page of the demo as a person uses it, in headless Chromium; the page is served by the real command."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -121,14 +122,13 @@ def test_examples_of_every_kind_are_clicked_and_scored(address: str, visit: Call
     page = visit(address)
     page.get_by_role("tab", name="Judge").click()
     text = page.get_by_role("textbox", name="one turn on each line")
-    for kind, metric in (("text", "CTRLEval, coherence"), ("dialogue", "CDM, discriminative"), ("references", "MARS")):
+    shown = {"text": "CTRLEval, coherence", "dialogue": "CDM, discriminative", "text and references": "MARS"}
+    for kind, metric in shown.items():
         before = text.input_value()
-        kinds = page.get_by_role("radio", name=kind, exact=kind != "references")
-        page.locator("button.gallery-item:visible", has_text=f"{kind}, rated" if kind != "text" else "text").nth(
-            1
-        ).click()
+        examples = page.locator("button.gallery-item:visible", has_text=re.compile(rf"^\s*{kind}(, rated [\d.]+)?: "))
+        examples.nth(1).click()
         page.wait_for_function("([area, before]) => area.value != before", arg=[text.element_handle(), before])
-        assert kinds.is_checked()
+        assert page.get_by_role("radio", name=kind, exact=True).is_checked()
         page.get_by_role("button", name="Score").click()
         page.locator("table.judged td", has_text=metric).wait_for()
         assert page.locator("table.judged td[colspan]").count() == 0
@@ -264,6 +264,18 @@ def test_without_models_the_page_names_the_command(serve: Serve, visit: Callable
     page.get_by_role("button", name="Score").click()
     page.locator("td", has_text="2.000").wait_for()
     assert page.get_by_text("tiny model").count() == 0
+
+
+def test_the_documentation_is_linked_where_it_is_built(
+    serve: Serve, visit: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "demo.html").write_text("<h1>Try it in a browser</h1>")
+    monkeypatch.setattr(demo_page, "DOCS", tmp_path / "docs")
+    page = visit(serve(None))
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Documentation").click()
+    assert opened.value.get_by_role("heading", name="Try it in a browser").is_visible()
 
 
 def test_a_generation_stops_when_the_browser_is_closed(
