@@ -262,8 +262,10 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
     shown = gr.HTML()
 
     def on_files(files: list[str] | None) -> Any:
+        if not files:
+            return gr.skip()
         with show_refusals():
-            outputs = read_systems([Path(file) for file in files or ()], settings.outputs)
+            outputs = read_systems([Path(file) for file in files], settings.outputs)
         return choose_usual_metrics(models.metrics, name_kind(outputs.examples))[0]
 
     def on_compare(files: list[str] | None, metric: str) -> str:
@@ -272,5 +274,5 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
             found = compare_systems(outputs, metric, models.metrics[metric])
         return show_comparison(found, {metric: describe_metric(models.metrics[metric])}, models.note)
 
-    files.upload(on_files, files, metric, show_progress="hidden")
+    files.change(on_files, files, metric, show_progress="hidden")
     button.click(on_compare, [files, metric], shown)
