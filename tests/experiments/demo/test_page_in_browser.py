@@ -24,6 +24,7 @@ if CHROMIUM is None:
     pytest.skip("needs Chromium on the path", allow_module_level=True)
 HOSTILE = "<img src=x onerror=\"document.title='broken in'\">"
 PATIENCE = 60_000  # milliseconds
+CHOSEN = "metric => [...document.querySelectorAll('input')].some(each => each.value === metric)"
 Serve = Callable[[DemoModels | None], str]
 
 
@@ -142,7 +143,7 @@ def test_an_example_steers_and_a_click_compares(address: str, visit: Callable[..
     wait_for_tokens(page, 10)
     page.get_by_role("tab", name="Compare").click()
     page.locator("button.gallery-item:visible").first.click()
-    page.wait_for_function("[...document.querySelectorAll('input')].some(each => each.value === 'ROUGE-L')")
+    page.wait_for_function(CHOSEN, arg="ROUGE-L")
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("heading", name="ROUGE-L").wait_for()
     assert page.locator(".share .won").first.inner_text() == "10 won"
@@ -210,7 +211,7 @@ def test_every_tab_is_legible_and_needs_no_sideways_scrolling(
         page.get_by_role("tab", name=name).click()
         if name == "Compare":
             page.locator("button.gallery-item:visible").first.click()
-            page.locator("text=summaries.jsonl").first.wait_for()
+            page.wait_for_function(CHOSEN, arg="ROUGE-L")
         page.get_by_role("button", name=button).click()
         page.locator(shown).first.wait_for()
         assert page.evaluate(CONTRAST) == []
