@@ -1,4 +1,4 @@
-"""Texts with a label: a user's own, the built-in reviews and news, and public sets of sentiments and topics.
+"""Texts with a label: a user's own, the built-in reviews, remarks and news, and public sets of sentiments and topics.
 
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
@@ -17,8 +17,10 @@ from typing import Any
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value, suggestion
+from core.settings import check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
+from data.builtin.remarks import Labels, generate_remarks
 from data.builtin.reviews import REVIEWS
 from data.corpus import Corpus, generate_corpus, read_own
 from data.download import GITHUB, PublicFile, require_file
@@ -66,6 +68,18 @@ def builtin_news(
 ) -> Corpus:
     """Generated news of four topics; arguments as in `builtin_reviews`."""
     return _generated_data("builtin_news", NEWS, train, held_out, rated, verdicts, seed)
+
+
+def builtin_remarks(
+    train: int = 6000, held_out: int = 200, labels: Labels = "sentiment", verdicts: float = 0.5, seed: int = 0
+) -> Corpus:
+    """Generated remarks of a few short sentences, the same whichever labels they get: `sentiment` or `topic`.
+
+    None is rated. The other arguments are as in `builtin_reviews`. Raises SettingFault for other labels.
+    """
+    check(Labels, labels=labels)
+    make = partial(generate_remarks, labels=labels, verdicts=verdicts)
+    return generate_corpus("builtin_remarks", make, make, TEXT, (train, held_out, 0), seed, in_order=True)
 
 
 def _generated_data(
