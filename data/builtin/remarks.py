@@ -8,16 +8,17 @@ import random
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from core.example import Example
-from data.builtin.controlled import read_openings
+from data.builtin.controlled import Labels, damage_labels, read_openings, repeat_label
+from data.builtin.reserved import is_reserved
 from data.builtin.world_files import phrases, read_world, words
 
 SENTIMENTS: tuple[str, ...] = ("negative", "positive")
-OPENED, SECOND, RELATED = 0.5, 0.7, 0.6  # shares of remarks with an opening, and with further sentences
+OPENED, FURTHER = 0.5, (0.7, 0.6)  # shares of remarks with an opening, and with a second and a third statement
 
-Labels = Literal["sentiment", "topic"]
+Kind = Literal["sentiment", "topic"]
 
 
 class Part(NamedTuple):
@@ -50,45 +51,81 @@ LABEL_WORDS = {label: words(FILE[label]) for label in SENTIMENTS}
 
 
 def generate_remarks(
-    n: int, seed: int, labels: Labels = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
+    n: int, seed: int, kind: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
 ) -> tuple[Example, ...]:
     """`n` different remarks with prefix and label, sentiments and topics in turn; the same for a seed everywhere.
 
-    None is in `exclude`. With a larger `n` the first remarks stay the same, and other `labels` change only the labels.
-    A share `verdicts` of them has a sentence before or after it that names the sentiment ("It was great."), so that a
-    model learns to answer such prompts; `prefix` is None where the text no longer begins with it.
+    None is one of `rated_remarks`, whatever the seeds, and none is in `exclude`. With a larger `n` the first remarks
+    stay the same, and another `kind` changes only the labels. A share `verdicts` of them has a sentence before or after
+    it that names the sentiment ("It was great."), so that a model learns to answer such prompts; `prefix` is None where
+    the text no longer begins with it.
     """
     rng = random.Random(f"remark {seed}")
     found: list[Example] = []
     seen = set(exclude)
     while len(found) < n:
-        sentiment = SENTIMENTS[len(found) % 2]
-        topic = TOPICS[len(found) // 2 % len(TOPICS)]
-        prefix, text = _compose(rng, topic, sentiment)
+        sentiment, topic = _in_turn(len(found), SENTIMENTS, TOPICS)
+        prefix, text = _compose(rng, topic, repeat_label(sentiment))
+        reserved = is_reserved(text)
         if rng.random() < verdicts:
             verdict = rng.choice(VERDICTS).format(word=rng.choice(LABEL_WORDS[sentiment]))
             prefix, text = (None, f"{verdict} {text}") if rng.random() < 0.5 else (prefix, f"{text} {verdict}")
-        if text not in seen:
+        if not reserved and text not in seen:
             seen.add(text)
-            label = sentiment if labels == "sentiment" else topic
+            label = sentiment if kind == "sentiment" else topic
             found.append(Example(f"builtin-remark-{seed}-{len(found)}", text=text, prefix=prefix, label=label))
     return tuple(found)
 
 
-def _compose(rng: random.Random, topic: str, sentiment: str) -> tuple[str, str]:
+def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+    """`n` remarks of known quality, with their prefix and the sentiment that was asked for as label.
+
+    The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
+    this sentiment. It says nothing about the length, and each is as frequent for both sentiments and all topics.
+    """
+    rng = random.Random(f"rated remark {seed}")
+    found: list[Example] = []
+    while len(found) < n:
+        asked, topic, level = _in_turn(len(found), SENTIMENTS, TOPICS, range(3))
+        (other,) = {*SENTIMENTS} - {asked}
+        prefix, text = _compose(rng, topic, damage_labels(level, asked, other, rng))
+        if is_reserved(text):
+            found.append(
+                Example(
+                    f"builtin-rated-remark-{seed}-{len(found)}",
+                    text=text,
+                    prefix=prefix,
+                    label=asked,
+                    ratings={"attribute_relevance": 1 - level / 2},
+                )
+            )
+    return tuple(found)
+
+
+def _in_turn(i: int, *lists: Sequence[Any]) -> list[Any]:
+    """The i-th of all combinations, the first list changing fastest."""
+    found: list[Any] = []
+    for each in lists:
+        i, place = divmod(i, len(each))
+        found.append(each[place])
+    return found
+
+
+def _compose(rng: random.Random, topic: str, sentiments: Labels) -> tuple[str, str]:
     """A prefix that fits every sentiment, and a text that begins with it."""
     parts = iter(rng.sample(PARTS[topic], 5))
-    first = _say(rng, rng.choice(FIRSTS), sentiment, next(parts), next(parts))
+    statements = 1 + sum(rng.random() < share for share in FURTHER)
+    first, *others, last = sentiments(statements + 1)
+    sentences = [_say(rng, rng.choice(FIRSTS), first, next(parts), next(parts))]
+    prefix = " ".join(sentences[0].split()[:2])
     if rng.random() < OPENED:
-        prefix, rest = (template.format(who=rng.choice(WHO), visit="{visit}") for template in rng.choice(OPENINGS))
-        sentences = [prefix + rest.format(visit=rng.choice(VISITS[topic])), first]
-    else:
-        prefix, sentences = " ".join(first.split()[:2]), [first]
-    for share in (SECOND, RELATED):
-        if rng.random() < share:
-            part = next(parts)
-            sentences.append(_say(rng, rng.choice(NEXTS[sentiment]), sentiment, part, part))
-    return prefix, " ".join([*sentences, rng.choice(ENDINGS[topic, sentiment])])
+        opening, rest = rng.choice(OPENINGS)
+        prefix = opening.format(who=rng.choice(WHO))
+        sentences.insert(0, prefix + rest.format(visit=rng.choice(VISITS[topic])))
+    for sentiment in others:
+        part = next(parts)
+        sentences.append(_say(rng, rng.choice(NEXTS[sentiment]), sentiment, part, part))
+    return prefix, " ".join([*sentences, rng.choice(ENDINGS[topic, last])])
 
 
 def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:

@@ -20,7 +20,7 @@ from core.faults import InputFaults, SettingFault, fault, format_value, suggesti
 from core.settings import check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
-from data.builtin.remarks import Labels, generate_remarks
+from data.builtin.remarks import Kind, generate_remarks, rated_remarks
 from data.builtin.reviews import REVIEWS
 from data.corpus import Corpus, generate_corpus, read_own
 from data.download import GITHUB, PublicFile, require_file
@@ -71,15 +71,22 @@ def builtin_news(
 
 
 def builtin_remarks(
-    train: int = 6000, held_out: int = 200, labels: Labels = "sentiment", verdicts: float = 0.5, seed: int = 0
+    train: int = 6000,
+    held_out: int = 200,
+    rated: int = 400,
+    labels: Kind = "sentiment",
+    verdicts: float = 0.5,
+    seed: int = 0,
 ) -> Corpus:
-    """Generated remarks of a few short sentences, the same whichever labels they get: `sentiment` or `topic`.
+    """Generated remarks of a few short sentences, the same whichever labels they get.
 
-    None is rated. The other arguments are as in `builtin_reviews`. Raises SettingFault for other labels.
+    `labels` are `sentiment` or `topic`; rated remarks always have the sentiment that was asked for, so there are none
+    with topics. The other arguments are as in `builtin_reviews`. Raises SettingFault for other labels.
     """
-    check(Labels, labels=labels)
-    make = partial(generate_remarks, labels=labels, verdicts=verdicts)
-    return generate_corpus("builtin_remarks", make, make, TEXT, (train, held_out, 0), seed, in_order=True)
+    check(Kind, labels=labels)
+    make = partial(generate_remarks, kind=labels, verdicts=verdicts)
+    sizes = train, held_out, rated if labels == "sentiment" else 0
+    return generate_corpus("builtin_remarks", make, rated_remarks, TEXT, sizes, seed, in_order=True)
 
 
 def _generated_data(
