@@ -36,6 +36,9 @@ def print_steering(models: Path, shown: int) -> None:
     """Accuracy of judges that learned other texts than the guides, and the share of texts that the grammar knows."""
     print("prompt | strength | accuracy of independent judges | grammatical | n")
     for labels, prompt in PROMPTS.items():
+        if not all((models / f"guide_{label}").is_dir() for label in labels):
+            print(f"{prompt} | no guides to {', '.join(labels)}")
+            continue
         judged = labels[1:] if len(labels) == 2 else labels
         judges = LabelJudges(labels, {each: Discriminator.from_pretrained(models / f"judge_{each}") for each in judged})
         for strength in STRENGTHS:
