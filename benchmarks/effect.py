@@ -7,7 +7,7 @@ rows on built-in text are for choosing settings; those on examples/, which no mo
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -60,12 +60,12 @@ def print_steering(models: Path, shown: int) -> None:
                     print("".join(f"    {label}: {text}\n" for text in texts[label][: shown // len(labels)]), end="")
 
 
-def print_agreement(name: str, metric: Metric, sets: dict[str, Sequence[Example]]) -> None:
+def print_agreement(name: str, metric: Metric, sets: Mapping[str, Sequence[Example]]) -> None:
     """Spearman's rho of scores with ratings, and the neighbours of a group that are in their order."""
     for source, examples in sets.items():
         (scores,) = metric.score(examples).values.values()
         ratings = [next(iter(example.ratings.values())) for example in examples]
-        rho, tau = spearmanr(scores, ratings).statistic, kendalltau(scores, ratings).statistic
+        rho, tau = (float(np.asarray(measure(scores, ratings))[0]) for measure in (spearmanr, kendalltau))
         pairs = [
             scores[i] < scores[j]
             for i, first in enumerate(examples)
@@ -93,7 +93,6 @@ def main() -> None:
         models / "infiller", iwf=models / "iwf" / "iwf.json", aspects=["attribute_relevance"], truncation="window"
     )
     print_agreement("ctrleval, attribute relevance", ctrleval, texts)
-    print_agreement("judge of positive", DiscriminatorScore.from_pretrained(models / "judge_positive"), texts)
     print_steering(models, chosen.texts)
 
 

@@ -61,7 +61,8 @@ def test_ratings_say_how_many_sentences_have_the_label_and_nothing_of_the_length
         both = {1.0: {remark.label}, 0.5: {*SENTIMENTS}, 0.0: {*SENTIMENTS} - {remark.label}}
         assert sentiments_of(remark.text) == both[rating]
     words = [len(each.text.split()) for each in rated]
-    assert abs(spearmanr(words, [each.ratings["attribute_relevance"] for each in rated]).statistic) < 0.1
+    ratings = [each.ratings["attribute_relevance"] for each in rated]
+    assert abs(float(np.asarray(spearmanr(words, ratings))[0])) < 0.1
 
 
 def test_no_seed_trains_on_a_rated_remark() -> None:
