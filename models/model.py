@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from core.notes import read_note
 from models.batching import halve_when_out_of_memory
 from models.devices import check_device, check_memory
 from models.loading import load_pretrained, model_fingerprint, weights_fingerprint
@@ -93,11 +94,15 @@ class Float32Linear(nn.Linear):
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model and its tokenizer; each kind of model names the class of transformers that loads it."""
+    """A model and its tokenizer; each kind of model names the class of transformers that loads it.
+
+    `notes` are what a reader of its scores must know (`core.notes`).
+    """
 
     loader: ClassVar[Any]
     model: Any  # the classes of transformers share no useful base type
     tokenizer: PreTrainedTokenizerBase
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
@@ -114,7 +119,7 @@ class LanguageModel:
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
         if model.dtype.itemsize < torch.float32.itemsize:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
-        return cls(model.to(device).eval(), tokenizer)
+        return cls(model.to(device).eval(), tokenizer, read_note(name))
 
     def save_pretrained(self, folder: Path) -> None:
         """Writes model and tokenizer in the Hugging Face form."""
