@@ -32,7 +32,6 @@ from cdm.discriminative import (
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
 from cdm.rules import make_rule_negatives
-from cdm.sampling import Sampling
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Metric, Scores
