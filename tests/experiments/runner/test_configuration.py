@@ -26,7 +26,12 @@ from experiments.runner.listing import descriptions, group_options
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
 SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
-RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
+RECIPES = {
+    "fed": "cdm_dialogue",
+    "commongen": "cdm_commongen",
+    "songci": "guided_poetry",
+    "ctrleval": "ctrleval_sentiment",
+}
 ALL = itertools.product(OPTIONS["exp"], OPTIONS["scale"], OPTIONS["logger"])
 CHOICES = [
     *([f"+exp={e}", f"scale={s}", f"logger={g}"] for e, s, g in ALL),
