@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.faults import SettingFault
+from core.notes import read_note
 from core.scores import Metric
 from core.settings import Count, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from experiments.contracts import Outcome, Run
 from experiments.demo.judging import load_metrics
-from experiments.demo.legend import TINY, learned_synthetic
 from experiments.demo.steering import Steerer
 
 log = logging.getLogger(__name__)
@@ -68,21 +68,22 @@ class DemoModels:
         folder: as the user gave it.
         steerer: None without a generator and a guide.
         metrics: by name.
-        note: what a reader of their scores must know, "" for nothing.
+        notes: what a reader of their scores must know (`core.notes`).
     """
 
     folder: str
     steerer: Steerer | None
     metrics: Mapping[str, Metric]
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, settings: DemoSettings) -> "DemoModels":
         """The models that the folder has."""
         folder = Path(settings.models)
         steerer = Steerer.from_pretrained(folder, settings.device)
-        note = TINY if learned_synthetic(folder) else ""
-        return cls(settings.models, steerer, load_metrics(folder, settings.device), note)
+        names = sorted(folder.iterdir()) if folder.is_dir() else []
+        notes = tuple(dict.fromkeys(note for name in names for note in read_note(name)))
+        return cls(settings.models, steerer, load_metrics(folder, settings.device), notes)
 
 
 def demo(run: Run, settings: DemoSettings) -> Outcome:

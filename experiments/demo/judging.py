@@ -114,12 +114,12 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
     return found
 
 
-def judge(metrics: Mapping[str, Metric], example: Example, note: str = "") -> list[Judgement]:
-    """The example under each of the metrics; `note` is that of their models."""
-    return [judge_by(name, metric, example, note) for name, metric in metrics.items()]
+def judge(metrics: Mapping[str, Metric], example: Example) -> list[Judgement]:
+    """The example under each of the metrics."""
+    return [judge_by(name, metric, example) for name, metric in metrics.items()]
 
 
-def judge_by(name: str, metric: Metric, example: Example, note: str = "") -> Judgement:
+def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     """The example under one metric; a metric that cannot judge it says why."""
     try:
         scores = metric.score([example])
@@ -129,9 +129,8 @@ def judge_by(name: str, metric: Metric, example: Example, note: str = "") -> Jud
     if math.isnan(value):
         return Judgement(name, None, scores.reasons[0])
     known = scores.explanations[0] if scores.explanations else {}
-    legend, lines = describe_metric(metric), tuple(read_explanation(known, aspect))
-    notes = (*scores.notes, *([note] if note and legend.learned else []))
-    return Judgement(name, float(value), None, lines, legend.scale, notes)
+    lines = tuple(read_explanation(known, aspect))
+    return Judgement(name, float(value), None, lines, describe_metric(metric).scale, scores.notes)
 
 
 def choose_usual_metrics(names: Iterable[str], kind: Kind) -> list[str]:

@@ -1,6 +1,5 @@
 """Legend: what the metrics and models of the page are, and what the numbers mean."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore
 from mars.metric import MARS
 
 LOG_PROBABILITY = "nats per token, at most 0; 0 = certain of every token, -1 = each token has a probability of .37"
-TINY = "tiny model of synthetic text: shows how it works, is no judgement"
 MODELS = {  # by the beginning of the name of its folder
     "amateur": "CDM's smaller model of dialogues",
     "expert": "CDM's larger model of dialogues",
@@ -36,25 +34,23 @@ class Legend:
     Attributes:
         measures: what.
         scale: the range of its numbers, and what one of them means.
-        learned: whether a model stands behind it.
     """
 
     measures: str = ""
     scale: str = "higher is better"
-    learned: bool = True
 
 
 def describe_metric(metric: Metric) -> Legend:
     """What a metric of the page measures, and on which scale."""
     match metric:
         case WordCount():
-            return Legend("the number of words", "words; says nothing about quality", learned=False)
+            return Legend("the number of words", "words; says nothing about quality")
         case Rouge():
             scale = "0 to 1; 1 = the words of a reference"
-            return Legend("words shared with a reference, in order", scale, learned=False)
+            return Legend("words shared with a reference, in order", scale)
         case Bleu():
             scale = "0 to 1; 1 = the text of a reference"
-            return Legend("one to four words in a row shared with references", scale, learned=False)
+            return Legend("one to four words in a row shared with references", scale)
         case CTRLEval(aspects=("coherence",)):
             return Legend("how well each sentence follows from the others", LOG_PROBABILITY)
         case CTRLEval(aspects=("consistency",)):
@@ -87,9 +83,3 @@ def describe_models(folder: Path) -> list[tuple[str, str]]:
     """The names of the models in a folder, and what they are."""
     names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
     return [(name, what) for name in names for beginning, what in MODELS.items() if name.startswith(beginning)]
-
-
-def learned_synthetic(folder: Path) -> bool:
-    """Whether the run that left these models trained them on synthetic text."""
-    results = folder.parent / "results.json"
-    return results.is_file() and bool(json.loads(results.read_text(encoding="utf-8")).get("synthetic"))

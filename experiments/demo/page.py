@@ -227,7 +227,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
             example = make_example(kind, text, prefix, label, references, context, settings.characters)
             if not chosen:
                 raise SettingFault("choose at least one metric")
-            found = judge({name: models.metrics[name] for name in chosen}, example, models.note)
+            found = judge({name: models.metrics[name] for name in chosen}, example)
         scores = {each.metric: each.score for each in found if each.score is not None}
         return show_judgements(found, before, example), Judged(example, scores)
 
@@ -272,7 +272,7 @@ def build_compare_tab(models: DemoModels, settings: DemoSettings) -> None:
         with show_refusals():
             outputs = read_systems([Path(file) for file in files or ()], settings.outputs)
             found = compare_systems(outputs, metric, models.metrics[metric])
-        return show_comparison(found, {metric: describe_metric(models.metrics[metric])}, models.note)
+        return show_comparison(found, {metric: describe_metric(models.metrics[metric])})
 
     files.change(on_files, files, metric, show_progress="hidden")
     button.click(on_compare, [files, metric], shown)

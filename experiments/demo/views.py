@@ -39,7 +39,7 @@ def highlight(prompt: str, tokens: Sequence[WrittenToken]) -> list[tuple[str, st
 def introduce(models: DemoModels, docs: str | None) -> str:
     """What the page is for, what its models are, and where the documentation is."""
     legends = [(name, describe_metric(metric)) for name, metric in models.metrics.items()]
-    return _pieces.introduction(models.note, docs, describe_models(Path(models.folder)), legends)
+    return _pieces.introduction("; ".join(models.notes), docs, describe_models(Path(models.folder)), legends)
 
 
 def show_candidates(found: SideBySide, side: str, place: int, label: str) -> str:
@@ -93,14 +93,10 @@ def show_judgements(found: Sequence[Judgement], before: Judged, example: Example
     return _pieces.judgements(rows, edited, list(notes))
 
 
-def show_comparison(found: SystemsCompared, legends: Mapping[str, Legend], note: str) -> str:
-    """Means with intervals, inputs won and lost with their texts, notes, and all tables.
-
-    `legends` are those of metrics; `note` is that of their models.
-    """
+def show_comparison(found: SystemsCompared, legends: Mapping[str, Legend]) -> str:
+    """Means with intervals, inputs won and lost with their texts, notes, and all tables; each metric has its legend."""
     sections = [{**compare_best(found, metric), "scale": legends.get(metric, UNKNOWN).scale} for metric in found.means]
-    notes = dict.fromkeys([*found.notes, *(note for each in legends.values() if note and each.learned)])
-    return _pieces.comparison(sections, Markup(to_html(found.tables)), list(notes))
+    return _pieces.comparison(sections, Markup(to_html(found.tables)), found.notes)
 
 
 def compare_best(found: SystemsCompared, metric: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Systems in one file or in a file each, and the files that are refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from baselines.word_count import WordCount
 from core.faults import InputFaults, SettingFault
 from experiments.demo.comparing import compare_systems, read_systems
 from experiments.demo.judging import choose_usual_metrics, name_kind
-from experiments.demo.legend import Legend, describe_metric
+from experiments.demo.legend import Legend
 from experiments.demo.views import show_comparison
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -59,7 +60,7 @@ def test_the_page_lists_inputs_won_and_lost_with_their_texts_and_escapes_everyth
     first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "<i>"}')
     second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "x"}', f'{{"text": "{HOSTILE} b", "group": "<i>"}}')
     found = compare_systems(read_systems([first, second], most=5), HOSTILE, WordCount())
-    html = show_comparison(found, {HOSTILE: Legend("words", "0 to 9")}, "tiny")
+    html = show_comparison(replace(found, notes=("tiny",)), {HOSTILE: Legend("words", "0 to 9")})
     assert "<script>" not in html
     assert "<i>" not in html.replace('<i style="left', "")
     assert html.index("Inputs that one wins") < html.index("<dd>a b c</dd>") < html.index("Inputs that two wins")
@@ -67,7 +68,6 @@ def test_the_page_lists_inputs_won_and_lost_with_their_texts_and_escapes_everyth
     assert 'class="tied"' not in html
     assert "0 to 9" in html
     assert "Note: tiny." in html
-    assert "Note: tiny." not in show_comparison(found, {HOSTILE: describe_metric(WordCount())}, "tiny")
 
 
 @pytest.mark.parametrize(

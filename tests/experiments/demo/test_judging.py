@@ -33,7 +33,8 @@ class Halves:
 
     def score(self, examples: Sequence[Example]) -> Scores:
         parts = [["good", 0.5], [HOSTILE, -1.0]]
-        return Scores({"quality": np.array([0.25])}, self.signature, explanations=[{"parts": parts}])
+        explained = [{"parts": parts}]
+        return Scores({"quality": np.array([0.25])}, "halves", explanations=explained, notes=("a tiny model",))
 
 
 class Nothing:
@@ -56,7 +57,7 @@ def test_a_metric_scores_explains_or_says_why_not() -> None:
 
 def test_the_note_of_models_stands_once_beside_their_scores_and_not_beside_counted_words() -> None:
     text = Example("a", text="one two")
-    found = judge({"words": WordCount(), "halves": Halves(), "more": Halves()}, text, "a tiny model")
+    found = judge({"words": WordCount(), "halves": Halves(), "more": Halves()}, text)
     assert [each.notes for each in found] == [(), ("a tiny model",), ("a tiny model",)]
     assert show_judgements(found, Judged(), text).count("Note: a tiny model.") == 1
     assert "Note" not in show_judgements(found[:1], Judged(), text)
