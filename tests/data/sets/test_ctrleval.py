@@ -148,15 +148,6 @@ def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"sentiment or topic, but is 'own.yaml'; set data.part"):
-        ctrleval(tmp_path, "own.yaml")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match=r"sets\[1\] must be 'newsgroups', but is 'squad'"):
-        ctrleval(tmp_path, "topic", attributes=tmp_path, sets=["ag_news", "squad"])
-    with pytest.raises(ValueError, match=r"one of rt_polarity, .*, but is 'squad'"):
-        load_labelled(tmp_path, "squad")
-
-
 def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match=r"Fetch it with data\.download=true"):
         load_ctrleval(tmp_path, "sentiment")

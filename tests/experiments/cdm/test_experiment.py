@@ -1,8 +1,6 @@
 """CDM through the command line, at toy size: what it leaves behind, what it refuses, and what its pooler learns."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +9,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from omegaconf import OmegaConf
 
 from cdm.discriminative import Steps
 from cdm.infilling import SEPARATOR, Pair, PartialOrder, TokenisedDialogues
@@ -28,7 +25,6 @@ from experiments.contracts import Run
 from experiments.training import Trained
 from models.tiny import TinyT5
 
-ROOT = Path(__file__).parents[3]
 TOY = """
 data.train=60 data.held_out=20 data.rated=12 logger=none
 model.vocabulary=300 model.width.amateur=16 model.width.expert=32 model.expert.schedule.epochs=1
@@ -128,36 +124,6 @@ def test_every_held_out_dialogue_has_one_purpose() -> None:
     assert {turns for part in parts for turns in part} == {example.turns for example in examples[2:]}
 
 
-def test_joint_columns_are_named_as_the_rows_of_a_run() -> None:
-    joint = OmegaConf.load(ROOT / "configs/exp/cdm_dialogue.yaml").joint
-    of_row = {row: column for column, rows in joint.items() for row in rows}
-    for kind in ("BERT", "Bi-LSTM"):
-        name = kind.lower().replace("-", "")
-        assert of_row[f"cdm_generative_{name}"] == f"generative, {kind}"
-        assert of_row[f"cdm_resampled_amateur_{name}"] == f"resampled amateur, {kind}"
-        assert of_row[f"cdm_resampled_expert_{name}"] == f"resampled expert, {kind}"
-        assert of_row[f"cdm_mixture_{name}"] == f"mixture, {kind}"
-
-
-@pytest.mark.slow
-def test_fed_has_the_published_rows(run: Callable[..., Any], shared_data: Path, tmp_path: Path) -> None:
-    toy = [setting for setting in TOY.split() if not setting.startswith("data.")]
-    data = (
-        "data=fed",
-        f"data.root={shared_data}",
-        "data.training_sets=[daily_dialog]",
-        "model.expert.tasks_per_text=1",
-    )
-    done = run("+exp=cdm_dialogue", *data, *toy, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
-    assert done.returncode == 0, done.stderr
-    table = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["table"]
-    found = {(row["metric"], row["aspect"]): round(row["spearman"], 4) for row in table}
-    assert found["deam_published", "coherence"] == 0.4682
-    assert found["deam_published", "overall"] == 0.5472
-    assert found["word_count", "coherence"] == pytest.approx(0.205, abs=5e-4)
-    assert found["word_count", "overall"] == pytest.approx(0.267, abs=5e-4)
-
-
 def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
     dialogues = [tuple(f"{d}-{t}" for t in range(9)) for d in range(30)]
     cut = cut_dialogues(dialogues, 4, seed=1)
@@ -167,18 +133,6 @@ def test_windows_are_consecutive_turns_of_their_dialogue() -> None:
         start = dialogue.index(turns[0])
         assert turns == dialogue[start : start + len(turns)]
         assert 2 <= len(turns) <= 4
-
-
-@pytest.mark.slow
-def test_two_processes_train_and_one_writes(tmp_path: Path) -> None:
-    two = ("trainer=cpu", "trainer.devices=2", "trainer.strategy=ddp")
-    command = ("+exp=cdm_dialogue", *TOY.split(), *two, f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
-    program = [sys.executable, str(ROOT / "experiments" / "run.py")]
-    found = subprocess.run([*program, *command], capture_output=True, text=True, cwd=ROOT)
-    assert found.returncode == 0, found.stderr
-    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
-    assert {row["metric"] for row in results["table"]} == {*GENERATIVE, *DISCRIMINATIVE, *BASELINES}
-    assert not list((tmp_path / "stages").glob("*.partial"))
 
 
 @pytest.fixture

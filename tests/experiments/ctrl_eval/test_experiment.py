@@ -27,7 +27,6 @@ from ctrl_eval.metric import CTRLEval
 from ctrl_eval.prompts import load_prompts
 from data.corpus import Corpus, RatedSet
 from experiments.ctrl_eval.experiment import CtrlEvalPlan, choose_table
-from experiments.runner.configuration import compose_run
 from experiments.training import LanguageModelPlan, Pretrained
 from models.tiny import TinyGPT2, TinyT5
 from models.training import LanguageModelSchedule
@@ -96,13 +95,6 @@ def test_every_row_and_figure_is_there_and_stages_are_found_again(
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()} == stages
 
 
-def test_the_discriminators_of_the_paper_are_berts() -> None:
-    """Section 4.3: DisScore and UNION; GPT's tokenizer has no token that begins a text, so GPT-2 stands in for it."""
-    model = compose_run(["+exp=ctrleval_sentiment", "scale=paper", "data=ctrleval", "data.root=r"]).model
-    assert model.discriminator.build.encoder == "google-bert/bert-base-uncased"
-    assert model.causal.name == "openai-community/gpt2"
-
-
 RATED = RatedSet("released", (), synthetic=False, iwf=lambda: Path("sets/iwf_full.txt"))
 RELEASED = Corpus("released", (), (), (RATED,), synthetic=False)
 
@@ -123,26 +115,6 @@ def test_the_released_table_goes_with_the_released_data() -> None:
     assert choose_table(RELEASED, replace(trained_here, iwf_tokenizer="google/pegasus-large")) == "sets/iwf_full.txt"
     with pytest.raises(SettingFault, match=r"set model\.iwf_tokenizer to a PEGASUS, or model\.iwf=count"):
         choose_table(RELEASED, trained_here)
-
-
-@pytest.mark.slow
-def test_the_released_sentiment_set_by_the_settings_of_the_paper(
-    run: Callable[..., Any], shared_data: Path, tmp_path: Path
-) -> None:
-    TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
-    found = run(
-        *("+exp=ctrleval_sentiment", "scale=paper", "logger=none", f"outputs={tmp_path}", f"run_dir={tmp_path}/run"),
-        *("data=ctrleval", f"data.root={shared_data}", f"data.attributes={shared_data}", "analyses.numbers=[1,8]"),
-        *(f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model", f"model.causal.name={tmp_path}/causal"),
-        *("model.discriminator=null", "model.bart=null"),
-    )
-    assert found.returncode == 0, found.stderr
-    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
-    assert "|iwf=released_afffe2376a0e517b|" in results["signature"]
-    assert not any("word frequencies" in note for note in results["notes"])
-    table = results["table"]
-    assert {row["n"] for row in table if row["table"] == "agreement"} == {360}
-    assert {row.get("metric") for row in table} >= {"ctrleval", "perplexity", "bartscore_backbone", "word_count"}
 
 
 REAL: dict[str, tuple[str, PretrainedConfig]] = {  # a real vocabulary, and the shape of the rest

@@ -13,7 +13,6 @@ import pytest
 from core.example import Example
 from core.scores import Scores
 from experiments.mars.experiment import ABLATIONS, change_setting, count_shared_texts, to_raw_perplexity
-from experiments.runner.configuration import compose_run
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS
 from mars.references import Augmentation
@@ -104,21 +103,6 @@ def test_the_table_and_the_plot_have_every_value(run: Callable[..., Any], tmp_pa
     assert (tmp_path / "run/plots/settings.png").is_file()
 
 
-@pytest.mark.parametrize(
-    ("experiment", "scale"),
-    [
-        ("mars_story", "tiny"),
-        ("mars_news data.root=x", "paper"),
-        ("mars_qa data.root=x", "paper"),
-        ("mars_planning", "tiny"),
-    ],
-)
-def test_the_divergence_is_set_at_the_top_for_both_scales(experiment: str, scale: str) -> None:
-    config = compose_run([*f"+exp={experiment}".split(), f"scale={scale}", "kl=0.35"], [ROOT / "configs"])
-    assert config.model.metric.augmentation.kl == 0.35
-    assert config.model.metric.masking.rounding == "ceil"
-
-
 def test_raw_perplexity_and_shared_texts() -> None:
     scores = Scores({"quality": np.array([-math.log(75.0), math.nan])}, "perplexity", [None, "blank"])
     raw = to_raw_perplexity(scores)
@@ -126,26 +110,3 @@ def test_raw_perplexity_and_shared_texts() -> None:
     assert raw.reasons == (None, "blank")
     examples = [Example(str(i), text, group=str(i // 2)) for i, text in enumerate("yxxxxx")]
     assert count_shared_texts(examples) == (2, 3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("experiment", "data", "sets"),
-    [
-        ("mars_story", "roc_stories", ("mans_roc", "mans_roc_reorder", "mans_roc_retrieve")),
-        ("mars_news", "newsroom", ("newsroom", "newsroom_reorder", "newsroom_retrieve")),
-        ("mars_qa", "qa_ratings", ("semeval_mhpg", "semeval_mhpg_reorder", "semeval_mhpg_retrieve")),
-    ],
-)
-def test_public_sets_run_to_the_end(
-    run: Callable[..., Any], shared_data: Path, tmp_path: Path, experiment: str, data: str, sets: tuple[str, ...]
-) -> None:
-    read = (f"data={data}", f"data.root={shared_data}", *["data.sets=[semeval_mhpg]"][: data == "qa_ratings"])
-    found = run(f"+exp={experiment}", *read, *TOY.split(), f"run_dir={tmp_path}/run", f"outputs={tmp_path}")
-    assert found.returncode == 0, found.stderr
-    results = json.loads((tmp_path / "run/results.json").read_text("utf-8"))
-    rows = [row for row in results["table"] if "synthetic" in row]
-    assert {row["set"] for row in rows} == set(sets)
-    by_ratio = [row for row in results["table"] if "mean deviation" in row]
-    assert {row["aspect"] for row in by_ratio} == {"mean" if data == "newsroom" else next(iter(rows))["aspect"]}
-    assert {row["synthetic"] for row in rows} == {False}

@@ -95,24 +95,6 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, p
     assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("poems", "command"), [(60, "+exp=oumg_poetry g1_k=4 g2_k=3"), (200, "+exp=guided_poetry guide_k=6")]
-)
-def test_song_ci(
-    run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any, poems: int, command: str
-) -> None:
-    """On a small part of the Song Ci poems of one tune are one input, and every form is kept."""
-    few = ("data.held_out_fraction=0.95", f"inputs={poems}", "model.checked=20")
-    where = ("data=songci", f"data.root={shared_data}", f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
-    assert run_here(*SMALL, *command.split(), *few, *where) == 0
-    relative, forms = poem_runs.tables(tmp_path / "run")
-    assert relative[0]["inputs"] < relative[0]["n"]  # poems of one tune are one input
-    assert all(row["form_kept"] == 1.0 for row in forms.values())
-    notes = json.loads((tmp_path / "run/results.json").read_text("utf-8"))["notes"]
-    assert any("were not trained on" in note for note in notes)
-
-
 def test_halves_share_no_input() -> None:
     poems = [Example(f"{tune}{i}", text="春。", prefix=tune, group=tune) for tune in "甲乙丙丁戊" for i in range(3)]
     first, second = halve_inputs(poems, seed=0)

@@ -12,10 +12,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from data.scored import read_scored
 from judge.agreeing import ranking_table
 from meta_eval.intervals import Resampling
-from meta_eval.ranking import Comparison, MetricPair, compare_metrics, list_groupings, name_better, rank_metrics
+from meta_eval.ranking import Comparison, MetricPair, compare_metrics, name_better, rank_metrics
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_set
 
@@ -378,29 +377,3 @@ def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here,
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *settings) == 0
     signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
     assert [setting for setting in settings if f"|{setting}|" not in signature] == []
-
-
-def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -> None:
-    """DEAM on the DSTC9 sample: .1881 with coherence, .1200 with overall quality."""
-    folder = shared_data / "dstc9"
-    scores = [float(row.split("\t")[1]) for row in (folder / "deam_scores_sample.tsv").read_text().splitlines()[1:]]
-    ratings = {
-        aspect: [
-            float(line.rpartition("</UTT>")[2])
-            for line in (folder / f"dstc9_sample_{aspect}.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-        ]
-        for aspect in ("coherence", "overall")
-    }
-    with (tmp_path / "in.jsonl").open("w") as file:
-        for i, score in enumerate(scores):
-            rated = {aspect: values[i] for aspect, values in ratings.items()}
-            line = {"id": str(i), "text": "x", "ratings": rated, "scores": {"deam": score, "shuffled": scores[i - 7]}}
-            file.write(json.dumps(line) + "\n")
-    sample = read_scored(tmp_path / "in.jsonl")
-    assert list_groupings(sample.layout) == ["global"]
-    for aspect, expected in (("coherence", 0.1881), ("overall", 0.1200)):
-        found = stats.spearmanr(sample.values("deam", aspect), sample.ratings(aspect))[0]
-        assert found == pytest.approx(expected, abs=5e-5)
-        (pair,) = compare_all(sample, PLAIN, FEW, aspect)
-        assert pair.holm == pair.p_value
-        assert not math.isnan(pair.williams_p)
