@@ -130,12 +130,6 @@ def test_weights_and_ensemble_by_hand() -> None:
     assert relevance_weight(probabilities) == pytest.approx(0.4)
 
 
-def test_equations_of_label_words_are_numbered_as_in_the_paper() -> None:
-    assert "Eq. 14: P(v(a)) / sum" in str(relevance_score.__doc__)
-    assert "Eq. 15: w = sum" in str(relevance_weight.__doc__)
-    assert "Eq. 1 and 16" in str(shares.__doc__)
-
-
 def test_shares_are_of_each_text() -> None:
     weights = np.array([[[0.2, 0.6], [0.0, 0.0]], [[30.0, 10.0], [0.0, 0.5]]])
     expected = np.array([[[0.25, 0.75], [0.5, 0.5]], [[0.75, 0.25], [0.0, 1.0]]])

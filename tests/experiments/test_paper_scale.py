@@ -200,21 +200,6 @@ def test_mars_on_stories(models: Models, results: Results) -> None:
     assert agreement(results("mars_story", *mars_models(models), *few)) >= MARS_ROWS
 
 
-@pytest.mark.parametrize(
-    ("experiment", "number", "file"),
-    [("mars_news", 3, "newsroom/newsroom_sample.jsonl"), ("mars_qa", 9, "qa_ratings/semeval_mhpg.jsonl")],
-)
-def test_mars_on_public_texts(
-    models: Models, results: Results, shared_data: Path, tmp_path: Path, experiment: str, number: int, file: str
-) -> None:
-    root = some_lines(shared_data / file, tmp_path, number)
-    sets = ["data.sets=[semeval_mhpg]"][: experiment == "mars_qa"]
-    few = ("data.plain_stories=false", "ratios=[0.0,0.2]", "largest_ratios=[0.0,0.2]", "adversaries=false")
-    found = results(experiment, f"data.root={root}", *few, *sets, "model.dtype=bfloat16", *mars_models(models))
-    assert agreement(found) >= MARS_ROWS
-    assert not found["synthetic"]
-
-
 VERSE = """
 data=songci data.held_out_fraction=0.5 model.generator.schedule.epochs=1 model.checked=10 seeds=[0] kinds=[bilstm,bert]
 gallery=2 model.judges.bilstm.training.epochs=1 model.judges.bert.training.epochs=1
@@ -247,18 +232,10 @@ model.guides.causal.training.epochs=1 model.judge.training.epochs=1
 """
 
 
-@pytest.mark.parametrize(
-    ("experiment", "generator", "settings"),
-    [
-        ("guided_sentiment", "GPT-2-medium", ("data.train=80", "data.held_out=8", "data.rated=8")),
-        ("guided_topic", "GPT-2-large", ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")),
-    ],
-)
-def test_guided_texts(
-    models: Models, results: Results, tmp_path: Path, experiment: str, generator: str, settings: tuple[str, ...]
-) -> None:
-    named = (f"model.generator.name={models(generator)}", f"model.judge.build.encoder={models('RoBERTa-large')}")
-    check_steered(results(experiment, *named, *STEERED.split(), *settings), tmp_path)
+def test_guided_texts(models: Models, results: Results, tmp_path: Path) -> None:
+    few = ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")
+    named = (f"model.generator.name={models('GPT-2-large')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
+    check_steered(results("guided_topic", *named, *STEERED.split(), *few), tmp_path)
 
 
 def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, results: Results, tmp_path: Path) -> None:

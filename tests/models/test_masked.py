@@ -1,7 +1,6 @@
 """Masked models: the likeliest token at each mask against one row at a time, and training of a BERT from scratch."""
 
 import copy
-import os
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.loading import folder_fingerprint, weights_fingerprint
+from models.loading import weights_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
 from models.model import output_layer_given
 from models.tiny import TinyBert
@@ -137,14 +136,3 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
     schedule = LanguageModelSchedule(epochs=60, batch_size=4, learning_rate=0.02)
     train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
     assert share_right() > 0.5
-
-
-def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "weights").write_text("one")
-    os.utime(tmp_path / "weights", (1, 1))  # a young file is read each time
-    first = folder_fingerprint(tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", lambda *_: pytest.fail("an unchanged file is not read again"))
-        assert folder_fingerprint(tmp_path) == first
-    (tmp_path / "weights").write_text("three")
-    assert folder_fingerprint(tmp_path) != first

@@ -24,13 +24,11 @@ from data.builtin.controlled import (
     damage_consistency,
     damage_labels,
     draw_foreign_sentences,
-    fill_opening,
     generate_texts,
     join_sentences,
     random_prompts,
     rated_texts,
     repeat_label,
-    slots_of,
 )
 from data.builtin.news import NEWS
 from data.builtin.reserved import is_reserved
@@ -122,18 +120,6 @@ def test_verdicts_say_the_label_before_or_after_the_same_texts(world: World) -> 
     assert generate_texts(world, 50, 6, verdicts=1.0)[0].text not in {e.text for e in plain}
 
 
-def test_slots_and_prompts_by_hand() -> None:
-    assert slots_of("{a} {b}.", "c") == {"a", "b"}
-    prompt = fill_opening(
-        {"name": "Ora", "noun": "lamp", "kin": "son"}, ("The {name} {noun}", " of {subject} and {kin}.")
-    )
-    assert (prompt.prefix, prompt.rest, prompt.slots) == (
-        "The Ora lamp",
-        " of {subject} and son.",
-        {"name", "noun", "subject", "kin"},
-    )
-
-
 # ---- the rated set -------------------------------------------------------------------------------------------------
 
 
@@ -193,17 +179,6 @@ def test_consistency_is_a_matter_of_what_the_rest_names(world: World) -> None:
             assert (name in sentences[-1].text) == (level == 0)
             assert {s.about[0] for s in sentences} == {sentences[0].about[0]}
             assert (sentences[0].about[0] == kind) == (level < 2)
-
-
-@WORLDS
-def test_the_length_asked_for_is_met(world: World) -> None:
-    rng = random.Random(4)
-    prompts = islice(random_prompts(world, rng, reserved=True), 40)
-    lengths = [
-        len(join_sentences(damage_consistency(world, rng, p, 0, repeat_label(world.labels[0]), 50)).split())
-        for p in prompts
-    ]
-    assert np.mean([length == 50 for length in lengths]) > 0.9
 
 
 def test_labels_by_hand() -> None:

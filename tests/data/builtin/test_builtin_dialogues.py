@@ -18,7 +18,7 @@ from data.builtin.damage import (
 )
 from data.builtin.dialogue_grammar import BOTH, Dialogue, fact_values
 from data.builtin.dialogue_world import TOPICS
-from data.builtin.dialogues import generate_dialogues, lent_turns, random_dialogues, rated_dialogues
+from data.builtin.dialogues import generate_dialogues, random_dialogues
 
 Rated = Callable[[str, int], tuple[Example, ...]]
 DAMAGES = {"foreign_turn", "swapped_turns", "contradicted_fact", "repeated_turn", "garbled_words"}
@@ -39,22 +39,6 @@ def words(turns: Iterable[str]) -> list[str]:
 
 
 # ---- generation ----------------------------------------------------------------------------------------------------
-
-
-def test_ids_and_shape() -> None:
-    examples = generate_dialogues(300, 2)
-    assert [e.id for e in examples[:2]] == ["builtin-2-0", "builtin-2-1"]
-    assert all(6 <= len(e.turns) <= 12 for e in examples)
-    assert {len(e.turns) for e in examples} == set(range(6, 13))
-    assert all(5 <= len(turn.split()) <= 12 for e in examples for turn in e.turns)
-    assert all(not e.text and not e.ratings and e.label is None for e in examples)
-
-
-def test_facts_stand_where_they_are_said_to() -> None:
-    for d in annotated()[:500]:
-        for turn, facts in zip(d.turns, d.facts, strict=True):
-            for fact in facts:
-                assert turn.split()[fact.position].strip(".,?") == fact.value
 
 
 def test_no_dialogue_contradicts_itself_or_the_world() -> None:
@@ -231,19 +215,6 @@ def test_contradicted_value_is_said_nowhere_else() -> None:
         assert now not in {f.value for facts in d.facts for f in facts if f.kind == kind}
 
 
-def test_replace_turns_are_of_another_topic() -> None:
-    lenders = annotated()[:200]
-    own = {turn for d in lenders if d.topic == "pets" for turn in d.turns}
-    lent = set(lent_turns(lenders, "pets"))
-    assert len(lent) > 500
-    assert lent.isdisjoint(own)
-
-
 def test_training_dialogues_are_none_of_the_clean_ones() -> None:
     train = {e.turns for e in generate_dialogues(1000, 0)}
     assert not any(train & set(clean_of_rated(seed)) for seed in range(2))
-
-
-def test_small_rated_sets() -> None:
-    assert rated_dialogues(0, 1) == ()
-    assert len({e.ratings["quality"] for e in rated_dialogues(3, 1)}) == 3

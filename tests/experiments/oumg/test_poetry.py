@@ -19,7 +19,6 @@ from experiments.oumg.poetry import (
 )
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
-from oumg.relative import SCORES
 from oumg.songnet import Poems, SongNetPlan
 
 SMALL = ("+size=poems", "logger=none", "trainer=cpu")
@@ -38,14 +37,9 @@ def test_g1_against_g2_and_against_itself(
     for row in relative:
         assert (row["discriminator"], row["n"], row["inputs"], row["seeds"]) == ("bilstm", 12, 12, [0, 1])
         assert (row["pairs"], row["texts_cut"]) == ("all", 0)
-        for name in SCORES:
-            low, high = row[f"{name}_interval"]
-            assert low <= row[name] <= high
     assert list(forms) == ["human", "G1", "G2"]
     for row in forms.values():
         assert (row["n"], row["form_kept"], row["phrase_lengths"]) == (48, 1.0, 1.0)
-        assert 0 < row["rhyme"] <= 1
-        assert 0 < row["tones"] <= 1
     assert forms["human"]["rhyme"] == 1.0  # so they are built
     assert forms["human"]["tones"] > 0.8 > max(forms["G1"]["tones"], forms["G2"]["tones"])
     gallery = (tmp_path / "first/gallery.txt").read_text("utf-8")
@@ -88,9 +82,6 @@ def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, p
     assert (tmp_path / "guided/models/guide/discriminator.json").is_file()
     notes = json.loads((tmp_path / "guided/results.json").read_text("utf-8"))["notes"]
     assert any("learned at most 3 prefixes of each text" in note for note in notes)
-    report = (tmp_path / "guided/report.html").read_text("utf-8")
-    assert "characters of the guided poems that the guide does not know" in report
-    assert "guided" in (tmp_path / "guided/gallery.txt").read_text("utf-8")
     names = [name.split("-")[0] for name in poem_runs.stages(tmp_path)]
     assert (names.count("songnet"), names.count("poems"), names.count("guide_bilstm")) == (1, 4, 1)
 

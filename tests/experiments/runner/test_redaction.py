@@ -29,16 +29,7 @@ VALUES = {
     "VAULT_PASSPHRASE": PHRASE,
 }
 WRITTEN = [
-    TOKEN,
-    SHORT,
-    "pass-word",
-    "ghp_",
-    "AKIA",
-    "other-word",
-    "q7bDDX8xkfEpZ4mYz",
-    "MIIEow",
-    "horse",
-    "Planted St",
+    *(TOKEN, SHORT, "pass-word", "ghp_", "AKIA", "other-word", "q7bDDX8xkfEpZ4mYz", "MIIEow", "horse", "Planted St"),
 ]
 
 

@@ -52,13 +52,6 @@ def test_a_finished_run_succeeds_though_nobody_reads(
     assert (tmp_path / "here" / "results.json").is_file()
 
 
-@pytest.mark.parametrize("ends", [">&- <&-", "| true", "> >(true)"])
-def test_the_help_succeeds_though_nobody_reads(ends: str) -> None:
-    command = f'"$0" "$1" --help {ends}; exit ${{PIPESTATUS[0]}}'
-    done = subprocess.run(["bash", "-c", command, sys.executable, RUN], stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [">&- <&-", ">&- 2>&-", "| true", "2>&1 | true", "| cat"])
 def test_a_finished_command_succeeds(tmp_path: Path, end: str) -> None:

@@ -13,10 +13,10 @@ from core.faults import InputFaults
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
-from experiments.steering.experiment import Demonstration, Steering, choose_label, is_above_chance
+from experiments.steering.experiment import choose_label, is_above_chance
 from experiments.steering.models import name_file
 from models.causal import CausalLM
-from oumg.generation import TextSampling, check_candidates, encode_prompts
+from oumg.generation import check_candidates, encode_prompts
 
 MODELS = """
 data.train=200 data.held_out=24 data.rated=16
@@ -51,8 +51,6 @@ def test_sentiment_and_a_demonstration_with_its_models(run: Run, tmp_path: Path)
     assert {(r["rule"], r["k"]) for r in rows} == {("normalised", 8)}
     for r in rows:
         assert r["n"] == (24 if r["label"] == "all" else 12)
-        for name in ("accuracy", "perplexity"):
-            assert r[f"{name}_interval"][0] <= r[name] <= r[f"{name}_interval"][1]
         assert r["overhead"] > 0
     assert rows[0]["accuracy"] == 0.5  # unguided, both labels are asked of the same texts
     samples = read_examples(tmp_path / "first/samples.jsonl")
@@ -146,31 +144,6 @@ def test_own_texts_that_will_not_do_end_before_training(run: Run, tmp_path: Path
         assert ended.returncode == 2
         assert re.search(what, ended.stderr)
     assert not (tmp_path / "stages").exists()
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"strengths": (1, 2)}, "begin with 0"),
-        *(({"strengths": (0, wrong)}, "strengths") for wrong in (-1.0, float("inf"), "2")),
-        *(({"ks": ks}, "ks") for ks in ((8, 0), (8, 8), (), (8.5,), 8)),
-        ({"labels": ("x", "x")}, "labels"),
-        ({"rule": "sharp"}, "rule must be 'normalised' or 'fudge', but is 'sharp'"),
-        ({"seeds": ()}, "seeds"),
-        ({"inputs": 0}, "inputs must be "),
-        ({"prompts": ["", "A"]}, "prompts"),
-        ({"strength": 0.0}, "strength must be "),
-    ],
-)
-def test_bad_settings_are_reported(wrong: dict[str, Any], message: str) -> None:
-    sampling = {"inputs": 2, "samples": 1, "new_tokens": 4, "batch_size": 4, "seeds": (0,)}
-    shown = {"prompt": "The food", "strength": 1.0, "k": 8, "rule": "normalised", "new_tokens": 4, "shown": 2}
-    steering = {"rule": "normalised", "strengths": (0,), "ks": (8,)}
-    (name,) = wrong
-    kinds = {"seeds": (TextSampling, sampling), "inputs": (TextSampling, sampling), "prompts": (TextSampling, sampling)}
-    make, usual = (Demonstration, shown) if name == "strength" else kinds.get(name, (Steering, steering))
-    with pytest.raises(ValueError, match=message):
-        make(**{**usual, **wrong})
 
 
 def test_what_the_generator_cannot_write_is_refused(lm: CausalLM) -> None:
