@@ -11,12 +11,7 @@ from transformers import AutoTokenizer
 
 from core.faults import InputFaults
 from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight, shares
-from ctrl_eval.frequency import (
-    count_frequencies,
-    inverse_sentence_frequency,
-    load_frequencies,
-    normalised_isf,
-)
+from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
 from models.infilling import BART, PEGASUS, T5, Infill, convention_of

@@ -72,13 +72,6 @@ def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: 
     assert fetch(published(f"{server}/missing"), tmp_path) == tmp_path / NAME
 
 
-def test_a_file_placed_by_hand_is_left_alone(server: str, tmp_path: Path):
-    (tmp_path / "fed").mkdir()
-    (tmp_path / NAME).write_text("my own", encoding="utf-8")
-    fetch(published(f"{server}/x"), tmp_path)
-    assert (tmp_path / NAME).read_text(encoding="utf-8") == "my own"
-
-
 @pytest.mark.parametrize(
     ("path", "settings", "words"),
     [
@@ -93,9 +86,7 @@ def test_a_failed_download(server: str, tmp_path: Path, path: str, settings: dic
     assert all(word in message for word in words)
 
 
-def test_a_file_that_does_not_end_is_not_fetched_whole(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_does_not_end_is_not_fetched_whole(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("data.download.MOST_BYTES", 1000)
     assert "it has more than 1000 bytes" in fault_of(tmp_path, f"{server}/x")
 

@@ -276,19 +276,9 @@ def zip_blocks(path: Path, start: bytes, block: bytes, count: int) -> None:
     ("name", "start", "block", "fault"),
     [
         ("x.jsonl.gz", b"", bytes(2**20), "1: a line must have at most 200000 bytes (longest_line), found more"),
-        (
-            "x.jsonl.gz",
-            b'{"text": "a"}\n',
-            b"\n" * 2**17,
-            "100003: a file must have at most 100000 blank lines",
-        ),
+        ("x.jsonl.gz", b'{"text": "a"}\n', b"\n" * 2**17, "100003: a file must have at most 100000 blank lines"),
         ("x.csv.gz", b'text\n"', b"a\n" * 2**19, "2: a row must have at most 200000 characters (longest_line)"),
-        (
-            "x.csv.gz",
-            b"text\n",
-            b'"\n",' * 2**17,
-            "2: a row must have at most 200000 characters (longest_line)",
-        ),
+        ("x.csv.gz", b"text\n", b'"\n",' * 2**17, "2: a row must have at most 200000 characters (longest_line)"),
     ],
     ids=["zeros", "blank lines", "a cell", "a row"],
 )

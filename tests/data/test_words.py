@@ -111,7 +111,7 @@ def test_folded_words_are_equal(one: str, other: str) -> None:
 
 def test_what_is_punctuation() -> None:
     assert [w for w in split("`` No , '' he said : $ 5 + 50% ... 👍🏽 🇫🇷 。") if not is_punctuation(w)] == [
-        *["No", "he", "said", "5", "50", "👍🏽", "🇫🇷"],
+        *["No", "he", "said", "5", "50", "👍🏽", "🇫🇷"]
     ]
 
 

@@ -87,10 +87,7 @@ SETTINGS = [
     ("score metric=word_count data.path=in.jsonl output=out.parquet.gz", "found out.parquet.gz"),
 ]
 MODELS = [
-    (
-        f"score metric=mars metric.language_model=no/such {OWN}",
-        f"metric.language_model=no/such: {HUB}",
-    ),
+    (f"score metric=mars metric.language_model=no/such {OWN}", f"metric.language_model=no/such: {HUB}"),
     (f"score metric=ctrleval {OWN}", f"metric.model=google/pegasus-large: {HUB}"),
     (f"score metric=bertscore metric.model=no/such {OWN}", f"metric.model=no/such: {HUB}"),
     ("score metric=cdm_discriminative metric.models=nowhere data.path=3.jsonl output=out.jsonl", "nowhere/amateur"),
@@ -117,14 +114,8 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"guided_poetry {POEMS} guide_k=5000", "guide_k = 5000, which needs 5000 characters"),
     ("guided_text data.path=mine.jsonl generator=no/such", f"generator=no/such: {HUB}"),
     ("iwf corpus=in.jsonl model_name=no/such output=iwf.json", f"model_name=no/such: {HUB}"),
-    (
-        f"guided_demo {FEW} prompt=A guide_folder=no/guide",
-        "no/guide: must be the folder of a trained guide",
-    ),
-    (
-        "guided_text data.path=mine.jsonl scale=paper",
-        f"model.generator.name=openai-community/gpt2-medium: {HUB}",
-    ),
+    (f"guided_demo {FEW} prompt=A guide_folder=no/guide", "no/guide: must be the folder of a trained guide"),
+    ("guided_text data.path=mine.jsonl scale=paper", f"model.generator.name=openai-community/gpt2-medium: {HUB}"),
 ]
 HARDWARE = [
     ("toy trainer.accelerator=gpu trainer.devices=2", "trainer: No supported gpu backend found"),

@@ -54,8 +54,7 @@ def test_examples_without_a_score_are_counted_and_left_out():
 
 
 @pytest.mark.parametrize(
-    ("name", "oracle"),
-    [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)],
+    ("name", "oracle"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)]
 )
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_equal_to_scipys_paired_bootstrap(name, oracle, confidence):

@@ -30,9 +30,7 @@ def test_seeds_shuffle_but_change_neither_rows_nor_budget_nor_number(costs: list
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), max_size=40), st.integers(1, 400))
-def test_every_pair_once_within_the_budget_padded_by_at_most_an_eighth(
-    costs: list[tuple[int, int]], budget: int
-) -> None:
+def test_every_pair_once_within_the_budget_padded_by_at_most_an_eighth(costs: list[tuple[int, int]], budget: int):
     batches = batches_of_pairs(costs, budget)
     assert sorted(i for batch in batches for i in batch) == list(range(len(costs)))
     for batch in batches:

@@ -114,9 +114,7 @@ def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def test_logits_stay_within_their_block_and_none_is_computed_twice(
-    lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logits_stay_within_their_block_and_none_is_computed_twice(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch):
     sizes = record_logits(monkeypatch)
     monkeypatch.setattr(model, "BLOCK", 700)
     vocabulary = lm.model.config.vocab_size
@@ -171,9 +169,7 @@ def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.Monk
     assert token_budget / 2 < max(sizes) <= token_budget
 
 
-def test_many_small_batches_share_a_product_with_the_vocabulary(
-    lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_small_batches_share_a_product_with_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch):
     products = record_logits(monkeypatch)
     passes = record(lm, monkeypatch, lambda inputs, output: len(output.logits))
     lm.log_probabilities([([i], [5]) for i in range(20, 40)], token_budget=4)
@@ -200,9 +196,7 @@ def test_the_encoder_reads_every_source_once(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(seen) == 2
 
 
-def test_what_does_not_fit_into_memory_is_halved(
-    lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_into_memory_is_halved(lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch):
     expected = lm.log_probabilities(pairs)
     multiply = Vocabulary.multiply
 

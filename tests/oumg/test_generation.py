@@ -100,9 +100,7 @@ def test_a_text_ends_with_its_end_token(lm: CausalLM) -> None:
     assert all(ids[-1] == end or len(ids) == 24 for ids in found)
 
 
-def test_the_overhead_is_that_of_generation_alone(
-    lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_overhead_is_that_of_generation_alone(lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
 
     def tick() -> float:

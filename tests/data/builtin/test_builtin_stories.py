@@ -10,16 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from core.example import Example
-from data.builtin.stories import (
-    ENDINGS,
-    GOALS,
-    OBSTACLES,
-    Ending,
-    Story,
-    foreign_name,
-    rated_stories,
-    word_counts,
-)
+from data.builtin.stories import ENDINGS, GOALS, OBSTACLES, Ending, Story, foreign_name, rated_stories, word_counts
 
 Rated = Callable[[str, int], tuple[Example, ...]]
 SLOT = re.compile(r"\{(\w+)\}")

@@ -11,9 +11,7 @@ import pytest
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault
-from core.settings import Number
 from data.download import DownloadFault
-from data.records import Record, Text, read_records
 from data.sets.attributes import load_labelled
 from data.sets.commongen import commongen
 from data.sets.ctrleval import ctrleval
@@ -257,15 +255,3 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: 
     )
     with pytest.raises(DownloadFault, match="has no origin with a known checksum"):
         load(tmp_path, download=True)
-
-
-class Counted(Record):
-    a: Text
-    n: Number
-
-
-def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
-    faults: list[str] = []
-    path = write(tmp_path / "x.jsonl", {"a": "b", "n": 1, "more": [None]}, {"a": "b", "n": True})
-    assert read_records(path, Counted, faults) == [(1, Counted(a="b", n=1.0))]
-    assert faults == [f'{path}:2: "n" must be a valid number, found true']

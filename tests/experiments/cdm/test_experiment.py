@@ -176,9 +176,7 @@ def test_the_pooler_learns_negatives_of_a_rule_whatever_the_discriminators_learn
         assert get_pooler(kept, trained, CORPUS, PoolerPlan(10, negatives=rule), other) == first
 
 
-def test_the_pooler_may_learn_sampled_negatives(
-    kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]
-) -> None:
+def test_the_pooler_may_learn_sampled_negatives(kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]):
     plan = PoolerPlan(10, negatives="sampled")
     folders = {
         get_pooler(kept, trained, CORPUS, plan, replace(SAMPLED, sampling=s))
@@ -189,9 +187,7 @@ def test_the_pooler_may_learn_sampled_negatives(
     assert all({*a} != {*b} for a, b in zip(scored[0], scored[1], strict=True))
 
 
-def test_the_features_of_the_pooler_are_a_setting(
-    kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]
-) -> None:
+def test_the_features_of_the_pooler_are_a_setting(kept: Run, trained: TrainedPair, scored: list[list[tuple[str, ...]]]):
     for features, names in (("momentum", 24), ("momentum_and_expert", 46)):
         folder = get_pooler(kept, trained, CORPUS, PoolerPlan(10, features=features), SAMPLED)  # type: ignore[arg-type]
         assert len(json.loads((folder / "pooler.json").read_text("utf-8"))["features"]) == names

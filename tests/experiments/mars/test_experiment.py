@@ -18,7 +18,6 @@ from mars.metric import MARS
 from mars.references import Augmentation
 from mars.tagging import load_tagger
 
-ROOT = Path(__file__).parents[3]
 TOY = """
 model.language_model.model.n_embd=16 model.language_model.model.n_layer=1 model.language_model.model.n_head=2
 model.language_model.model.n_inner=32 model.language_model.schedule.epochs=1 logger=none

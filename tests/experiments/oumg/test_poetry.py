@@ -9,14 +9,7 @@ import pytest
 
 from core.example import Example
 from data.corpus import Corpus
-from experiments.oumg.poetry import (
-    PoemInputs,
-    PoetPlan,
-    choose_poems,
-    find_characters,
-    halve_inputs,
-    limit_tunes,
-)
+from experiments.oumg.poetry import PoemInputs, PoetPlan, choose_poems, find_characters, halve_inputs, limit_tunes
 from experiments.training import LanguageModelPlan
 from models.training import LanguageModelSchedule
 from oumg.songnet import Poems, SongNetPlan

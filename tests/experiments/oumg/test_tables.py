@@ -11,10 +11,7 @@ from experiments.report.tables import json_cells
 
 def test_form_scores_by_hand() -> None:
     def poems(spring: str, night: str) -> list[Example]:
-        return [
-            Example("a", text=spring, prefix="春词", group="a"),
-            Example("b", text=night, prefix="夜词", group="b"),
-        ]
+        return [Example("a", text=spring, prefix="春词", group="a"), Example("b", text=night, prefix="夜词", group="b")]
 
     known = [Example(f"k{i}", text="花月。花月。", prefix="春词", group="春词") for i in range(5)]  # level, oblique
     human, system = poems("花月。人雪。", "月。"), poems("月月。月花。", "花，")

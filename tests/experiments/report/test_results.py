@@ -139,10 +139,7 @@ def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: 
 def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     outcome = Outcome(
-        "sig|<b>",
-        [row("best", 0.5), row("none", NAN)],
-        plots={"a": Figure()},
-        notes=["<script>x</script>"],
+        "sig|<b>", [row("best", 0.5), row("none", NAN)], plots={"a": Figure()}, notes=["<script>x</script>"]
     )
     page = render(outcome, circumstances(), tmp_path)
     assert page.count("<script") == 1  # the page's own

@@ -55,9 +55,7 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
     [([], 160), (["data=fed"], 160), (["data=fed", "+recipe=fed"], 128), (["data=fed", "scale=paper"], 512)],
     ids=str,
 )
-def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(
-    choices: list[str], max_length: int
-) -> None:
+def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(choices: list[str], max_length: int):
     with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         assert compose("run", ["+exp=cdm_dialogue", *choices]).model.max_length == max_length
 
@@ -73,9 +71,7 @@ def test_scale_chooses_the_models_and_a_recipe_what_a_set_needs_differently(
     ],
     ids=str,
 )
-def test_results_name_their_recipe_or_the_one_that_their_data_has(
-    choices: list[str], signature: str, note: str
-) -> None:
+def test_results_name_their_recipe_or_the_one_that_their_data_has(choices: list[str], signature: str, note: str):
     root = ["data.root=x"] if any("fed" in each or "dstc9" in each for each in choices) else []
     config = compose_run(["+exp=cdm_dialogue", *choices, *root])
     found = name_recipe(Outcome("toy", notes=["other"]), config)

@@ -39,11 +39,7 @@ def test_a_character_that_the_encoding_lacks_is_an_escape() -> None:
 
 @pytest.mark.parametrize("output", ["out.jsonl", "-"])
 def test_a_finished_run_succeeds_though_nobody_reads(
-    run_here: Callable[..., int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    unread: StandardStream,
-    output: str,
+    run_here: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: StandardStream, output: str
 ) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "a b"}\n{"text": "c"}\n')
     monkeypatch.setattr(sys, "stdout", unread)

@@ -56,9 +56,7 @@ def test_a_label_has_as_many_texts_as_the_others_together() -> None:
     assert len(label_texts(data.train, "science", most=1000, seed=0)) == 40
 
 
-def test_few_texts_are_validated_on_both_classes_and_repeated_ones_count_once(
-    own_data: Callable[..., Corpus],
-) -> None:
+def test_few_texts_are_validated_on_both_classes_and_repeated_ones_count_once(own_data: Callable[..., Corpus]) -> None:
     data = own_data([f"text {i % 24}" for i in range(48)], ["a" if i % 24 < 12 else "b" for i in range(48)])
     texts = label_texts(data.train, "a", most=1000, seed=0)
     assert sorted(t.segments[0] for t in texts) == sorted(f"text {i}" for i in range(24))

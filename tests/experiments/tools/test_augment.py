@@ -61,9 +61,7 @@ def test_what_is_written_for_reading_is_the_same_in_any_batch(model: Path) -> No
     assert any(len(fill["perplexities"]) > 1 for line in written[0] for fill in line["fills"])
 
 
-def test_a_counted_corpus_decides_what_is_masked_and_is_named(
-    run: Callable[..., Any], model: Path, tmp_path: Path
-) -> None:
+def test_a_counted_corpus_decides_what_is_masked_and_is_named(run: Callable[..., Any], model: Path, tmp_path: Path):
     data, corpus, table = examples(tmp_path / "in.jsonl"), tmp_path / "corpus.txt", tmp_path / "idf.json"
     corpus.write_text("a dog\na cat ran\n", encoding="utf-8")
     counted = run("+exp=idf", f"corpus={corpus}", f"output={table}", f"outputs={tmp_path}/o")

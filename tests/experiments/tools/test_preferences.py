@@ -38,9 +38,7 @@ def test_people_and_metrics(run_here: Here, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("study")
 @pytest.mark.filterwarnings("default")
-def test_a_chat_model_that_always_names_the_first_text(
-    run_here: Here, tmp_path: Path, serve: Callable[..., Server]
-) -> None:
+def test_a_chat_model_that_always_names_the_first_text(run_here: Here, tmp_path: Path, serve: Callable[..., Server]):
     pytest.importorskip("openai")
     server = serve(answer_with(200, completion("A")))
     settings = ("metric=llm_judge", "metric.model=toy", f"metric.base_url={server.url}", "data.path=summaries.jsonl")

@@ -325,16 +325,6 @@ def test_aligned_files_are_scored(run_here: Here, tmp_path: Path, capsys: pytest
     assert "more:0: aligned files must have equally many lines, found 1 here and 2 in hyp" in capsys.readouterr().err
 
 
-def test_the_longest_line_is_a_setting(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_texts(tmp_path / "in.jsonl", 2)
-    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
-    assert run_here(*settings, "longest_line=30") == 2
-    assert "in.jsonl:2: a line must have at most 30 bytes (longest_line)" in capsys.readouterr().err
-    assert run_here(*settings, "longest_line=0") == 2
-    assert "longest_line must be greater than or equal to 1" in capsys.readouterr().err
-    assert run_here(*settings) == 0
-
-
 def test_a_pipe_gives_the_texts_and_takes_the_scores(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
