@@ -38,18 +38,10 @@ def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tu
 
 
 FULL = Example(
-    "a",
-    text='one, "two"\n three\t四 \u2028',
-    turns=("Hi!", "[laughs]", "</UTT>"),
-    context="c",
-    prefix="p",
-    label="l",
-    extra={"domain": "news"},
-    references=("r,1", 'r"2"'),
-    system="s",
-    group="g",
+    "a", text='one, "two"\n three\t四 \u2028', turns=("Hi!", "[laughs]", "</UTT>"), context="c", prefix="p", label="l",
+    extra={"domain": "news"}, references=("r,1", 'r"2"'), system="s", group="g",
     ratings={"coherence": 0.1, "overall": 3.0},
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", FORMS)
@@ -63,21 +55,9 @@ text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 words = text.filter(lambda value: value.strip() != "")
 lists = st.lists(words, max_size=4).map(tuple)
 ratings = st.dictionaries(words, st.floats(-1e150, 1e150), max_size=3)
-optional = st.none() | text
+texts = dict.fromkeys(("context", "prefix", "label", "system", "group"), st.none() | text)
 example_lists = st.lists(
-    st.builds(
-        Example,
-        id=words,
-        text=words,
-        turns=lists,
-        context=optional,
-        prefix=optional,
-        label=optional,
-        references=lists,
-        system=optional,
-        group=optional,
-        ratings=ratings,
-    )
+    st.builds(Example, id=words, text=words, turns=lists, references=lists, ratings=ratings, **texts)
     | st.builds(Example, id=words, turns=st.lists(words, min_size=1, max_size=4).map(tuple)),
     min_size=1,
     max_size=4,
@@ -272,13 +252,16 @@ def zip_blocks(path: Path, start: bytes, block: bytes, count: int) -> None:
             file.write(block)
 
 
+ROW = "2: a row must have at most 200000 characters (longest_line)"
+
+
 @pytest.mark.parametrize(
     ("name", "start", "block", "fault"),
     [
         ("x.jsonl.gz", b"", bytes(2**20), "1: a line must have at most 200000 bytes (longest_line), found more"),
         ("x.jsonl.gz", b'{"text": "a"}\n', b"\n" * 2**17, "100003: a file must have at most 100000 blank lines"),
-        ("x.csv.gz", b'text\n"', b"a\n" * 2**19, "2: a row must have at most 200000 characters (longest_line)"),
-        ("x.csv.gz", b"text\n", b'"\n",' * 2**17, "2: a row must have at most 200000 characters (longest_line)"),
+        ("x.csv.gz", b'text\n"', b"a\n" * 2**19, ROW),
+        ("x.csv.gz", b"text\n", b'"\n",' * 2**17, ROW),
     ],
     ids=["zeros", "blank lines", "a cell", "a row"],
 )
@@ -376,20 +359,11 @@ def test_scores_have_the_promised_form(tmp_path: Path):
     values: Any = {"coherence": [0.1, math.nan], "overall": [2.0, 3.0]}
     explanations = ({"tokens": [1, 2]}, {})
     scores = Scores(values, "cdm|model:ab12", (None, "coherence: too long"), (0, 7), explanations)
+    first = {"id": "a", "scores": {"coherence": 0.1, "overall": 2.0}, "dropped_tokens": 0}
+    second = {"id": "b", "scores": {"coherence": None, "overall": 3.0}, "dropped_tokens": 7}
     assert list(score_records(examples, scores)) == [
-        {
-            "id": "a",
-            "scores": {"coherence": 0.1, "overall": 2.0},
-            "dropped_tokens": 0,
-            "explanation": {"tokens": [1, 2]},
-        },
-        {
-            "id": "b",
-            "scores": {"coherence": None, "overall": 3.0},
-            "dropped_tokens": 7,
-            "reason": "coherence: too long",
-            "explanation": {},
-        },
+        first | {"explanation": {"tokens": [1, 2]}},
+        second | {"reason": "coherence: too long", "explanation": {}},
     ]
 
 
