@@ -10,7 +10,7 @@ from pytorch_lightning import Trainer
 from tokenizers import Tokenizer, models, processors
 from transformers import PreTrainedTokenizerFast
 
-from models.loading import weights_fingerprint
+from models.loading import folder_fingerprint, weights_fingerprint
 from models.masked import MaskedLM, most_likely_at_masks
 from models.model import output_layer_given
 from models.tiny import TinyBert
@@ -136,3 +136,12 @@ def test_a_small_model_learns_what_stands_behind_a_mask(tmp_path: Path) -> None:
     schedule = LanguageModelSchedule(epochs=60, batch_size=4, learning_rate=0.02)
     train_language_model(lm, lambda seed: tasks, tasks, schedule, tmp_path, trainer, as_batch=masked_batch)
     assert share_right() > 0.5
+
+
+def test_the_fingerprint_of_a_folder_changes_with_the_content_and_the_names_of_its_files(tmp_path: Path) -> None:
+    found = []
+    for name, content in (("weights", "one"), ("weights", "three"), ("more", "three")):
+        (tmp_path / name).write_text(content)
+        found.append(folder_fingerprint(tmp_path))
+    assert len(set(found)) == 3
+    assert folder_fingerprint(tmp_path) == found[-1]
