@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -231,7 +231,7 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
             lambda root: public_dialogues("fed", root, training_sets=["topic"]),
             r"^training_sets\[0\] must be 'topical_chat'",
         ),
-        (lambda root: ctrleval(root, "own.yaml"), r"sentiment or topic, but is 'own.yaml'; set data.part"),
+        (lambda root: ctrleval(root, cast(Any, "own.yaml")), r"sentiment or topic, but is 'own.yaml'; set data.part"),
         (
             lambda root: ctrleval(root, "topic", attributes=root, sets=["ag_news", "squad"]),
             r"sets\[1\] must be 'newsgroups'",
