@@ -93,7 +93,7 @@ class BartScore:
         values, dropped = score_pairs(examples, self._pairs, self._score_pairs)
         rule = f"the model reads and writes {self.lm.max_length} tokens at once, but a text has more"
         refuse_cut(self.truncation, rule, dropped)
-        return to_quality(values, self._aggregate, self.signature, dropped)
+        return to_quality(values, self._aggregate, self.signature, dropped, self.lm.notes)
 
     def _pairs(self, example: Example) -> list[Texts]:
         """Sources and targets; none for a blank text. With `f`, the two directions of a reference are neighbours."""

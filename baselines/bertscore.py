@@ -134,7 +134,7 @@ class BertScore:
         """Sentences for readers of the scores; `unknown` is the share of unknown tokens of each example."""
         name = Path(self.model).name
         unusual = f"bertscore reads {name}, not {USUAL}: the scores are not those of most papers"
-        unspelled = f"bertscore: {name} does not know over {UNKNOWN_SHARE:.0%} of the tokens: take one of this language"
+        unspelled = f"bertscore: {name} knows less than {1 - UNKNOWN_SHARE:.0%} of the tokens: use one of this language"
         applies = {unusual: name != USUAL, unspelled: unknown.sum() > UNKNOWN_SHARE * len(unknown)}
         return tuple(note for note, is_true in applies.items() if is_true)
 

@@ -32,14 +32,21 @@ def score_pairs(
 
 
 def to_quality(
-    values: Sequence[NDArray[np.floating]], aggregate: Callable[[Any], Any], signature: str, dropped: Sequence[int]
+    values: Sequence[NDArray[np.floating]],
+    aggregate: Callable[[Any], Any],
+    signature: str,
+    dropped: Sequence[int],
+    notes: tuple[str, ...] = (),
 ) -> Scores:
     """The aspect `quality`: the aggregate of each example's values; NaN with a reason for an example without values."""
     quality = [float(aggregate(each.astype(np.float64))) if len(each) else np.nan for each in values]
-    return Scores({"quality": np.array(quality)}, signature, [None if len(v) else NO_TOKENS for v in values], dropped)
+    reasons = [None if len(v) else NO_TOKENS for v in values]
+    return Scores({"quality": np.array(quality)}, signature, reasons, dropped, notes=notes)
 
 
-def likelihood_scores(log_probabilities: Sequence[NDArray[np.floating]], dropped: Sequence[int], line: str) -> Scores:
+def likelihood_scores(
+    log_probabilities: Sequence[NDArray[np.floating]], dropped: Sequence[int], line: str, notes: tuple[str, ...] = ()
+) -> Scores:
     """The aspect `quality`: the mean log-probability of an example's tokens (nats, at most 0, higher is better).
 
     NaN for an example without tokens.
@@ -48,6 +55,7 @@ def likelihood_scores(log_probabilities: Sequence[NDArray[np.floating]], dropped
         log_probabilities: per example those of its tokens, of shape (tokens,).
         dropped: per example how many tokens were cut.
         line: the signature.
+        notes: of the model.
 
     Raises ValueError for a log-probability that is above 0 or not finite.
     """
@@ -58,4 +66,4 @@ def likelihood_scores(log_probabilities: Sequence[NDArray[np.floating]], dropped
             raise ValueError(
                 f"a log-probability must be finite and at most 0, but {name} has {wrong[0]} in example {i}"
             )
-    return to_quality(log_probabilities, np.mean, line, dropped)
+    return to_quality(log_probabilities, np.mean, line, dropped, notes)

@@ -84,7 +84,7 @@ class Perplexity:
         flat = [window for windows in fitted for window in windows]
         rows = iter(self.lm.log_probabilities(flat, token_budget=self.token_budget))
         log_probabilities = [np.concatenate([next(rows) for _ in windows]) for windows in fitted]
-        return likelihood_scores(log_probabilities, dropped, self.signature)
+        return likelihood_scores(log_probabilities, dropped, self.signature, self.lm.notes)
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
         """The tokens of texts; `special` adds those that begin a text."""
@@ -153,4 +153,4 @@ class InfillingPerplexity:
         rule = f"the model writes {self.infiller.max_length} tokens at once, but the text has more"
         refuse_cut(self.truncation, rule, dropped)
         scored = self.infiller.log_probabilities([infill for infill, _ in cut], self.token_budget)
-        return likelihood_scores(scored, dropped, self.signature)
+        return likelihood_scores(scored, dropped, self.signature, self.infiller.lm.notes)

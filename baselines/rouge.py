@@ -1,10 +1,12 @@
 """ROUGE (Lin, 2004) through rouge-score."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from core.example import Example
 from core.scores import Scores, fields
@@ -12,6 +14,9 @@ from core.selection import score_against_references
 from core.settings import checked_dataclass
 from core.signature import signature
 from data.words import ROUGE_UNICODE, Tokens, are_unspaced, space_words
+
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
 
 
 @contextmanager
@@ -27,17 +32,11 @@ def hide_modules(*names: str) -> Iterator[None]:
             del sys.modules[name]
 
 
-with hide_modules(
-    "sklearn", "scipy.stats"
-):  # rouge-score imports NLTK, which imports both unused: longer than most runs
-    from rouge_score.rouge_scorer import RougeScorer
-    from rouge_score.tokenizers import DefaultTokenizer, Tokenizer
-
 Kind = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 NAMES: dict[Kind, str] = {"rouge1": "rouge_1", "rouge2": "rouge_2", "rougeL": "rouge_l", "rougeLsum": "rouge_lsum"}
 
 
-class UnicodeTokenizer(Tokenizer):
+class UnicodeTokenizer:
     """Words of any script in lower case."""
 
     def __init__(self, tokens: Tokens) -> None:
@@ -49,6 +48,13 @@ class UnicodeTokenizer(Tokenizer):
         ['où', 'est', '明', '月']
         """
         return ROUGE_UNICODE.findall(space_words([text.lower()], self.tokens)[0])
+
+
+def make_scorer(kind: Kind, stemmer: bool = False, tokenizer: UnicodeTokenizer | None = None) -> RougeScorer:
+    """The scorer of rouge-score, which is imported only where texts are scored: that takes longer than most runs."""
+    with hide_modules("sklearn", "scipy.stats"):  # rouge-score imports all of NLTK, which imports both unused
+        from rouge_score.rouge_scorer import RougeScorer
+    return RougeScorer([kind], use_stemmer=stemmer, tokenizer=tokenizer)
 
 
 @checked_dataclass
@@ -76,12 +82,12 @@ class Rouge:
 
     @cached_property
     def _library(self) -> RougeScorer:
-        return RougeScorer([self.kind], tokenizer=DefaultTokenizer(self.stemmer))
+        return make_scorer(self.kind, self.stemmer)
 
     @cached_property
     def _unicode(self) -> RougeScorer:
         tokens = "characters" if self.tokens == "auto" else self.tokens
-        return RougeScorer([self.kind], tokenizer=UnicodeTokenizer(tokens))
+        return make_scorer(self.kind, tokenizer=UnicodeTokenizer(tokens))
 
     @property
     def signature(self) -> str:

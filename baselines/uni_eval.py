@@ -88,7 +88,7 @@ class UniEval:
                 explanation[aspect] = [[turn, round(answer, 4)] for turn, answer in turns]
         rule = f"the questions about a dialogue must have at most {self.max_length} tokens"
         refuse_cut(self.truncation, rule, dropped.tolist())
-        return Scores(values, self.signature, dropped_tokens=dropped.tolist(), explanations=explanations)
+        return Scores(values, self.signature, (), dropped.tolist(), explanations, self.lm.notes)
 
     def _ask(self, inputs: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:
         """P(yes) / (P(yes) + P(no)) of each input, and how many tokens it lost."""

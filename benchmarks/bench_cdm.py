@@ -4,11 +4,23 @@ The models have random weights and the sizes of configs/model/cdm/tiny.yaml and 
 built-in dialogues, gamma = 1 and the same random numbers.
 """
 
+import time
+from unittest.mock import patch
+
 import numpy as np
 import torch
-from measuring import describe_machine, measure, print_comparison, print_header, read_arguments
+from measuring import (
+    count_products,
+    describe_machine,
+    measure,
+    print_comparison,
+    print_header,
+    print_row,
+    read_arguments,
+    show_range,
+)
 
-from cdm.discriminative import find_steps
+from cdm.discriminative import Steps, find_steps
 from cdm.infilling import Gaps, Pair
 from cdm.momentum import degraded_log_probabilities
 from cdm.sampling import Sampling, draw, sample_segments, warp_probabilities
@@ -80,11 +92,36 @@ def compare_scoring(family: str, pair: Pair, dialogues: list[tuple[str, ...]]) -
         raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
 
 
+def compare_places(family: str, pair: Pair, dialogues: list[tuple[str, ...]], runs: int) -> None:
+    """Scoring with the last layer of causal models at all places and at scored places alone, in turn."""
+    tokenised = pair.tokenise(dialogues)
+
+    def score() -> list[Steps]:
+        return find_steps(pair, tokenised)
+
+    def score_all_places() -> list[Steps]:
+        with patch("models.causal.WITH_MLP", frozenset()):
+            return score()
+
+    measured = [
+        [measure(work, clock=time.process_time) for work in (score_all_places, score)] for _ in range(max(1, runs))
+    ]
+    seconds = [[each.seconds for each in way] for way in zip(*measured, strict=True)]
+    ratios = [plain / here for plain, here in zip(*seconds, strict=True)]
+    products = count_products(score_all_places) / count_products(score)
+    print_row(family, *(show_range(each) for each in (*seconds, ratios)), f"{products:.2f}")
+    plain, here = (each.found for each in measured[0])
+    worst = max(np.abs(a.momentum - b.momentum).max() for a, b in zip(here, plain, strict=True))
+    if worst > 1e-4:
+        raise SystemExit(f"the two ways must give the same momentum, but differ by up to {worst:g} nats")
+
+
 def main() -> None:
-    chosen = read_arguments(__doc__, dialogues=64)
+    chosen = read_arguments(__doc__, dialogues=64, runs=3)
     dialogues = [example.turns for example in generate_dialogues(chosen.dialogues, seed=0)]
     print(f"{len(dialogues)} dialogues, {describe_machine()}; seconds one at a time and in batches")
     print_header("pair", "one at a time", "in batches", "ratio", "tokens a second in batches")
+    causal: dict[str, Pair] = {}
     for family, (gaps, *tiny) in FAMILIES.items():
         amateur, expert = (gaps.build(model, dialogues, seed=0) for model in tiny)
         for lm in (amateur, expert):
@@ -92,6 +129,12 @@ def main() -> None:
         pair = Pair(amateur, expert, READ)
         compare_drawing(family, pair, dialogues)
         compare_scoring(family, pair, dialogues)
+        if isinstance(expert, CausalLM):
+            causal[family] = pair
+    print("\nprocessor seconds of scoring with the last layer of the models at all places, and at scored places alone")
+    print_header("pair", "all places", "scored places", "ratio", "ratio of products")
+    for family, pair in causal.items():
+        compare_places(family, pair, dialogues, chosen.runs)
 
 
 if __name__ == "__main__":

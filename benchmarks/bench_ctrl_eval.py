@@ -9,13 +9,14 @@ the ratio of seconds would be if both ways multiplied equally fast and did nothi
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 from measuring import (
+    count_products,
     describe_machine,
     measure,
     print_header,
@@ -27,7 +28,6 @@ from measuring import (
 )
 from shapes import build_random
 from torch.nn import CrossEntropyLoss
-from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoTokenizer
 
 from core.example import Example
@@ -82,13 +82,6 @@ def score_as_released(infiller: Infiller, aspect: str, rows: Sequence[Example]) 
     label = np.array([PROMPTS.labels.index(row.label or "") for row in rows])
     asked = np.take_along_axis(p, label[:, None, None, None], axis=-1)[..., 0]
     return asked.sum((1, 2)) / p.sum((1, 2, 3))  # Eq. 1 with the weights of Eq. 15-16
-
-
-def count_products(work: Callable[[], object]) -> int:
-    """The floating-point operations of the matrix products."""
-    with FlopCounterMode(display=False) as counter:
-        work()
-    return counter.get_total_flops()
 
 
 def compare(lm: Seq2SeqLM, texts: Sequence[Example], runs: int, device: str) -> None:

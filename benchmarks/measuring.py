@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 Found = TypeVar("Found")
 
@@ -80,6 +81,13 @@ def show_range(values: Sequence[float], shape: str = ".2f") -> str:
     '2.00 [1.00, 3.00]'
     """
     return f"{statistics.median(values):{shape}} [{min(values):{shape}}, {max(values):{shape}}]"
+
+
+def count_products(work: Callable[[], object]) -> int:
+    """The floating-point operations of the matrix products."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops()
 
 
 def measure_products() -> float:

@@ -228,11 +228,12 @@ def pool_scores(
     name: str,
     pooler: ClassifierPooler | None = None,
     explanations: Sequence[dict[str, Any]] = (),
+    notes: tuple[str, ...] = (),
 ) -> Scores:
     """Scores of dialogues whose steps are known; a dialogue without tokens is NaN.
 
-    `explanations` are those of `explain_steps`. With classifier pooling each of them also gets what every feature adds
-    to the score.
+    `explanations` are those of `explain_steps`, `notes` those of the scores. With classifier pooling each explanation
+    also gets what every feature adds to the score.
     """
     if pooling == "classifier" and pooler is not None:
         added = ({"features": pooler.contributions(s)} if len(s.turn) else {} for s in steps)
@@ -243,6 +244,7 @@ def pool_scores(
         reasons=[None if len(s.turn) else "no tokens" for s in steps],
         dropped_tokens=[s.dropped for s in steps],
         explanations=explanations,
+        notes=notes,
     )
 
 
@@ -299,4 +301,4 @@ class DiscriminativeCDM:
         tokenised = self.pair.tokenise(get_turns(examples))
         steps = find_steps(self.pair, tokenised, self.token_budget)
         explained = explain_steps(self.pair, tokenised, steps)
-        return pool_scores(steps, self.pooling, self.signature, self.pooler, explained)
+        return pool_scores(steps, self.pooling, self.signature, self.pooler, explained, self.pair.expert.notes)

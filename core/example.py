@@ -18,6 +18,8 @@ def refuse_surrogates(text: str) -> str:
     Traceback (most recent call last):
     ValueError: must be Unicode text, but holds half of a surrogate pair
     """
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -78,10 +80,11 @@ class Example:
     def __post_init__(self) -> None:
         for name in ("turns", "references"):
             value = getattr(self, name)
-            if isinstance(value, str):  # a string would count as a list of characters
+            if isinstance(value, tuple):
+                continue
+            if isinstance(value, str):  # it would count as a list of characters
                 raise TypeError(f"{name} must be a sequence of strings, but {self.id!r} has the string {value!r}")
-            if not isinstance(value, tuple):
-                object.__setattr__(self, name, tuple(value))
+            object.__setattr__(self, name, tuple(value))
         if not self.text.strip() and not self.turns:
             raise ValueError(f"an Example needs text or turns, but {self.id!r} has neither")
         texts = (self.id, self.text, *self.turns, *self.references, self.context, self.prefix, self.label)

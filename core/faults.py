@@ -23,7 +23,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud
 class InputFaults(Exception):  # noqa: N818, the word users and other rooms know
     """The input breaks the rules; `faults` holds one line `file:line: what is wrong, what was found` per fault.
 
-    Line 0 stands for the file as a whole. `str()` gives one fault per line, equal ones as one (see `group_faults`). The
+    A fault of a whole file has no line. `str()` gives one fault per line, equal ones as one (see `group_faults`). The
     runner prints it and exits with 2.
     """
 
@@ -78,12 +78,12 @@ def printable(text: str) -> str:
 
 
 def fault(path: Path | str, line: int, what: str) -> str:
-    """One fault as `file:line: what`, printable everywhere.
+    """One fault as `file:line: what`, printable everywhere; line 0 stands for the file as a whole.
 
-    >>> fault("in.jsonl", 3, "text is empty")
-    'in.jsonl:3: text is empty'
+    >>> fault("in.jsonl", 3, "text is empty"), fault("none.jsonl", 0, "no such file")
+    ('in.jsonl:3: text is empty', 'none.jsonl: no such file')
     """
-    return printable(f"{path}:{line}: {what}")
+    return printable(f"{path}:{line}: {what}" if line else f"{path}: {what}")
 
 
 def similar_names(name: str, allowed: Collection[str]) -> list[str]:

@@ -179,6 +179,7 @@ class CTRLEval:
             explanations=[
                 {aspect: row.explanation() for aspect, row in zip(evaluations, rows, strict=True)} for rows in per_text
             ],
+            notes=self.infiller.lm.notes,
         )
 
     def evaluations(self, examples: Sequence[Example]) -> dict[Aspect, list[Evaluations]]:

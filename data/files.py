@@ -39,6 +39,8 @@ from data.text_files import STANDARD, decoder, form_of, iterate_lines, open_atom
 
 UTTERANCE_END = "</UTT>"
 LISTS = ("turns", "references")
+KNOWN = frozenset(FIELDS)
+TEXTS = KNOWN - {*LISTS, "ratings"}
 FORMS = (".jsonl", *DELIMITERS, ".parquet")
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
@@ -348,18 +350,22 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record."""
-    problems = [
-        f"keys must be among {', '.join(FIELDS)}, found {format_value(key)}" for key in record if key not in FIELDS
-    ]
+    problems: list[str] = []
+    if not record.keys() <= KNOWN:
+        rule = f"keys must be among {', '.join(FIELDS)}, found"
+        problems = [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
     given = {name: value for name, value in record.items() if value is not None and value != ""}
     at_fault: set[object] = set()
-    try:
-        found = ExampleRecord.model_validate(given)
-        values = {name: getattr(found, name) for name in found.model_fields_set}
-    except ValidationError as error:
-        problems += list_problems(error, given)
-        at_fault = {place[0] for place, _, _ in broken_rules(error)}
-        values = {name: value for name, value in given.items() if name not in at_fault}
+    if _holds_plain_texts(given):
+        values = given
+    else:
+        try:
+            found = ExampleRecord.model_validate(given)
+            values = {name: getattr(found, name) for name in found.model_fields_set}
+        except ValidationError as error:
+            problems += list_problems(error, given)
+            at_fault = {place[0] for place, _, _ in broken_rules(error)}
+            values = {name: value for name, value in given.items() if name not in at_fault}
     missing = {name: None for name in requires if not _says_something(values.get(name))}
     says_something = _says_something(values.get("text")) or _says_something(values.get("turns"))
     if not says_something and not {"text", "turns"} & at_fault:
@@ -372,6 +378,13 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
     if "turns" in requires and len(values.get("turns", ())) == 1:
         problems.append(f"a dialogue needs at least two turns, found {format_value(values['turns'])}")
     return values, problems
+
+
+def _holds_plain_texts(given: Mapping[str, Any]) -> bool:
+    """Whether there are texts in ASCII alone, which are valid but for a blank id: most records of a long file."""
+    values = given.values()
+    are_ascii = given.keys() <= TEXTS and set(map(type, values)) <= {str} and all(map(str.isascii, values))
+    return are_ascii and bool(given.get("id", "-").strip())
 
 
 def _says_something(value: Any) -> bool:

@@ -176,6 +176,9 @@ def _paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
 
 def _take(record: dict[str, Any], line: int, by_line: dict[int, ScoreRecord]) -> list[str]:
     """Moves scores and lists of ratings from a record to `by_line`, leaves mean ratings, and returns the problems."""
+    if "scores" not in record and "ratings" not in record:
+        by_line[line] = NO_SCORES
+        return []
     given = {} if (scores := record.pop("scores", None)) is None else {"scores": scores}
     ratings = record.get("ratings")
     if isinstance(ratings, Mapping):

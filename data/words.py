@@ -273,6 +273,7 @@ def _segmenter() -> "jieba.Tokenizer":
 
     folder = Path(pooch.os_cache("judging-generated-text"))
     folder.mkdir(parents=True, exist_ok=True)
+    jieba.setLogLevel("WARNING")  # else it tells each process that it reads its cache
     segmenter = jieba.Tokenizer()
     segmenter.tmp_dir = str(folder)  # pyright: ignore[reportAttributeAccessIssue]; jieba's class says None
     return segmenter

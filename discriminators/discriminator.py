@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import MissingModel, SettingFault, blame_file
+from core.notes import read_note
 from core.settings import Count, Several, Share, checked_dataclass, read_settings
 from core.stages import fingerprint
 from data.words import Spelling, spell
@@ -63,6 +64,7 @@ class Discriminator:
             each, `spelling` in which `logits` reads texts (`data.words.spell`), and the arguments of the network.
         truncation: what to do with a text that does not fit (see `segments.read`).
         token_budget: padded tokens in a batch of `logits`.
+        notes: what a reader of its scores must know (`core.notes`).
     """
 
     network: AttentionBiLSTM | BertClassifier
@@ -70,6 +72,7 @@ class Discriminator:
     settings: dict[str, Any] = field(repr=False)
     truncation: Truncation = "window"
     token_budget: int = 8192
+    notes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -172,7 +175,7 @@ class Discriminator:
             with blame_file(folder / "head.safetensors"):
                 network.head.load_state_dict(load_file(folder / "head.safetensors"))
         network = network.to(device, dtype).eval()
-        return cls(network, tokens, kept, truncation or kept_truncation, token_budget)
+        return cls(network, tokens, kept, truncation or kept_truncation, token_budget, read_note(folder))
 
 
 def new_bilstm(

@@ -26,6 +26,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from core.faults import InputFaults
+from core.notes import read_note
 from core.settings import Count, Share, checked_dataclass, read_settings
 from discriminators.discriminator import SETTINGS as DISCRIMINATOR
 from discriminators.discriminator import Discriminator
@@ -214,12 +215,14 @@ class CausalGuide:
         tokenizer: the generator's.
         settings: the arguments of the network, for `guide.json`.
         max_length: of a training text.
+        notes: what a reader of its scores must know (`core.notes`).
     """
 
     network: CausalLSTM
     tokenizer: PreTrainedTokenizerBase
     settings: dict[str, Any]
     max_length: int = 512
+    notes: tuple[str, ...] = ()
 
     def read(self, texts: Sequence[Segments]) -> list[TokenRow]:
         """Rows to learn: texts of at least two tokens, each followed by the end token.
@@ -270,9 +273,8 @@ class CausalGuide:
             )
         settings = read_settings(folder / SETTINGS, SavedGuide)
         network = load_weights(partial(CausalLSTM, **settings), folder / "model.safetensors")
-        return cls(
-            network.to(device).eval(), load_pretrained(AutoTokenizer.from_pretrained, folder / "tokenizer"), settings
-        )
+        tokenizer = load_pretrained(AutoTokenizer.from_pretrained, folder / "tokenizer")
+        return cls(network.to(device).eval(), tokenizer, settings, notes=read_note(folder))
 
 
 def mask_prefix_ends(mask: Bool[Tensor, "batch time"]) -> Bool[Tensor, "batch time"]:

@@ -69,7 +69,7 @@ class DiscriminatorScore:
     def _score(self, examples: Sequence[Example]) -> Scores:
         logits, reasons, dropped = _read(examples, self.discriminator)
         explanations = self._explain(examples) if self.explain else ()
-        return Scores({"quality": logits}, self.signature, reasons, dropped, explanations)
+        return Scores({"quality": logits}, self.signature, reasons, dropped, explanations, self.discriminator.notes)
 
     def _explain(self, examples: Sequence[Example]) -> list[dict[str, Any]]:
         found: dict[int, dict[str, Any]] = {}
@@ -120,7 +120,7 @@ class LabelDiscriminatorScore:
         logits, reasons, dropped = _read(examples, self.discriminator)
         columns = [labels.index(example.label or "") for example in examples]
         quality = softmax(logits, axis=1)[range(len(examples)), columns]
-        return Scores({"quality": quality}, self.signature, reasons, dropped)
+        return Scores({"quality": quality}, self.signature, reasons, dropped, notes=self.discriminator.notes)
 
 
 def _sign(name: str, discriminator: Discriminator, **settings: bool) -> str:

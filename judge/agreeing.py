@@ -91,7 +91,7 @@ def agree(
     scores: Mapping[str, Any] | None = None,
     references: References | None = None,
     *,
-    has_cues: bool = True,
+    cues: bool = True,
     **settings: Any,
 ) -> MetricStudy:
     """Finds out which metric agrees best with human ratings, with intervals and tests.
@@ -101,7 +101,7 @@ def agree(
         metrics: to run, beside those whose scores are there: names, functions or metrics (`judge.load_metric`).
         scores: by metric (`judge.read`).
         references: of the texts (`judge.read`).
-        has_cues: whether agreement stands beside that of cheap cues.
+        cues: whether agreement stands beside that of cheap cues.
         settings: of `meta_eval.ranking.Comparison` (statistic, grouping, permutations, level, soft_ties) and of
             `meta_eval.intervals.Resampling` (over, interval, resamples, seed).
 
@@ -123,7 +123,7 @@ def agree(
     scored = add_scores(examples, metrics)
     if not scored.scores:
         raise SettingFault("scores are needed: pass metrics or scores")
-    return study_metrics(scored, comparison, resampling, has_cues=has_cues)
+    return study_metrics(scored, comparison, resampling, has_cues=cues)
 
 
 def check_rated(scored: ScoredSet) -> None:

@@ -162,7 +162,7 @@ def audit(
     strengths: Sequence[float] = (0.25, 0.5, 1),
     resamples: int = 1000,
     seed: int = 0,
-    has_cues: bool = True,
+    cues: bool = True,
     **settings: Any,
 ) -> MetricAudit:
     """Audits a metric on your texts: what its scores depend on, and what fools it.
@@ -171,13 +171,13 @@ def audit(
         source: a file or texts, as `judge.read` takes them.
         metric: as `judge.load_metric` takes it, with its `settings`.
         texts, strengths, resamples, seed: as in `AuditSettings`.
-        has_cues: whether the scores are compared with cheap cues.
+        cues: whether the scores are compared with cheap cues.
         settings: of the metric.
 
     Raises SettingFault for wrong settings, InputFaults if no example can be scored.
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
-    return audit_metric(read(source), load_metric(metric, **settings), how, has_cues)
+    return audit_metric(read(source), load_metric(metric, **settings), how, cues)
 
 
 def audit_metric(

@@ -51,10 +51,12 @@ class GuidedTexts:
     """Texts with and without guidance, prompt after prompt.
 
     The guide judges its own work here: its probability rises by construction. Judge the texts by another metric.
+    `notes` are what a reader must know about the models.
     """
 
     texts: tuple[GuidedText, ...]
     signature: str
+    notes: tuple[str, ...] = ()
 
     @property
     def tables(self) -> list[Table]:
@@ -65,13 +67,8 @@ class GuidedTexts:
         )
         return [Table("Steered texts", caption, [vars(each) for each in self.texts])]
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
     def _repr_html_(self) -> str:
-        return to_html(self.tables, [self.signature])
+        return to_html(self.tables, [*self.notes, self.signature])
 
 
 def steer(
@@ -133,4 +130,5 @@ def steer(
     ]
     settings = {"strength": strength, "k": k, "rule": rule, "new_tokens": new_tokens, "samples": samples, "seed": seed}
     models = {"generator": model_fingerprint(lm.model, lm.tokenizer), "guide": weights_fingerprint(loaded.network)}
-    return GuidedTexts(tuple(texts), signature("steer", libraries=MODEL_LIBRARIES, **settings, **models))
+    line = signature("steer", libraries=MODEL_LIBRARIES, **settings, **models)
+    return GuidedTexts(tuple(texts), line, tuple(dict.fromkeys((*lm.notes, *loaded.notes))))

@@ -81,6 +81,7 @@ class MARS:
         kept: a folder of stages with a cache of augmented references; None keeps none.
         documents: document frequencies of a corpus; None: of the references of each call.
         masking: which words are masked first, and at what cost.
+        notes: what a reader of the scores must know about the models.
     """
 
     requires = fields("references")
@@ -93,6 +94,7 @@ class MARS:
     kept: Path | None = None
     documents: DocumentFrequencies | None = None
     masking: Masking = field(default_factory=Masking)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check(AscendingRatios, ratios=self.ratios)
@@ -172,6 +174,7 @@ class MARS:
             [one.reason or (unknown if np.isnan(value) else None) for one, value in zip(compared, values, strict=True)],
             [one.dropped + self._count_dropped(one) for one in compared],
             [self._explain(one) for one in compared],
+            self.notes,
         )
 
     def compare(self, examples: Sequence[Example]) -> list[Compared]:
@@ -310,7 +313,8 @@ class MarsSettings:
             filler = None if language_model is None else self.load_augmenter(augmenter, language_model)
             if filler is not None:
                 described["tokenizer"] = tokenizer_fingerprint(filler.lm.tokenizer)
-            return MARS(filler, embedder, tagger, described, ratios, self.q, folder, documents, self.masking)
+            notes = () if filler is None else filler.lm.notes
+            return MARS(filler, embedder, tagger, described, ratios, self.q, folder, documents, self.masking, notes)
 
         return make
 

@@ -117,6 +117,12 @@ def williams(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> tuple[F
     >>> [round(float(value), 2) for value in williams(0.4, 0.5, 0.1, n=103)]
     [-0.89, 0.37]
     """
+    t = williams_t(r_a, r_b, r_ab, n)
+    return t, 2 * stdtr(n - 3, -np.abs(t))
+
+
+def williams_t(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> Floats:
+    """The t of `williams`, at a fifth of its cost. Raises ValueError as there."""
     a, b, ab = (np.asarray(r, dtype=np.float64) for r in (r_a, r_b, r_ab))
     if n < 4 or not (np.abs(ab) < 1).all():
         raise ValueError(f"Williams' test needs n >= 4 and |r_ab| < 1, but n is {n} and r_ab is {r_ab}")
@@ -124,5 +130,4 @@ def williams(r_a: ArrayLike, r_b: ArrayLike, r_ab: ArrayLike, n: int) -> tuple[F
     variance = 2 * determinant * (n - 1) / (n - 3) + (a + b) ** 2 / 4 * (1 - ab) ** 3
     # no variance is left where r_a = -r_b and the ratings are a weighted sum of both metrics: t is then infinite
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(a == b, 0.0, (a - b) * np.sqrt((n - 1) * (1 + ab) / variance))
-    return t, 2 * stdtr(n - 3, -np.abs(t))
+        return np.where(a == b, 0.0, (a - b) * np.sqrt((n - 1) * (1 + ab) / variance))

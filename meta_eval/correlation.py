@@ -12,6 +12,7 @@ or calls them equal where people do. Metrics with fine-grained scores never tie,
 threshold epsilon below which two scores count as equal.
 """
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -21,13 +22,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from meta_eval.bootstrap import Floats
 
+log = logging.getLogger(__name__)
+
 Column = Floats  # of shape (n,)
 Weights = Floats  # of shape (resamples, n)
 Correlations = Floats  # of shape (resamples,)
 
 PAIR_BLOCK = 8_000_000  # pairs held at once: 32 MB
 FEW = 2_000  # examples up to which all pairs are compared, which is faster there
+PER_STEP = 3e-8  # seconds of a core for each of the n log2 n steps of a resample
+LONG = 60.0  # seconds of a computation that is announced
 LARGEST_CALIBRATION = 3_000  # examples of one group whose pairs are sorted by tie calibration: 4.5 million pairs
+
+
+def announce(what: str, seconds: float) -> None:
+    """Says before a computation of more than `LONG` seconds about how long it takes."""
+    if seconds > LONG:
+        log.warning("%s will take about %.0f minutes of one core", what, max(1, seconds / 60))
 
 
 def keep_scored(**columns: ArrayLike) -> tuple[list[Floats], NDArray[np.bool_]]:
@@ -210,6 +221,8 @@ def _concordant(x: Column, y: Column, weights: Weights, epsilon: float = 0.0) ->
     an i are among the first ones, which are at most one block of each size 1, 2, 4, ... Within a block sorted by y they
     come first again, so their weights are a difference of two cumulative sums. Whole numbers are exact in float64.
     """
+    seconds = PER_STEP * weights.size * len(x).bit_length()
+    announce(f"the order of all pairs of {len(x):,} examples, {len(weights):,} times,", seconds)
     by_x = np.argsort(x, kind="stable")
     y_rank, n = np.unique(y, return_inverse=True)[1][by_x].astype(np.int64), len(x)
     before = _count_below(x[by_x], epsilon)

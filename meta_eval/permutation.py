@@ -37,6 +37,7 @@ from meta_eval.correlation import (
     CORRELATIONS,
     PAIR_BLOCK,
     Floats,
+    announce,
     average_ranks,
     keep_scored,
     limited_ratio,
@@ -55,6 +56,7 @@ Compared = Callable[[str, slice], NDArray[np.float32]]  # (pair of metrics, colu
 # Swaps held at once: few enough for the caches, but for Kendall many enough that the n x n matrices are seldom rebuilt.
 BATCH: dict[Statistic, int] = {"pearson": 1_000_000, "spearman": 200_000, "kendall": 10_000_000}
 BATCH |= {"accuracy": 10_000_000, "soft_accuracy": 1_000_000}
+PER_PAIR = 4e-11  # seconds of a core for each ordered pair of examples and permutation
 ROUNDING = 1e-9  # a denominator below this is zero
 FEWEST_SWAPPED = 6  # units; all swaps of 5 give no p-value below 2/2**5 = .0625
 
@@ -152,6 +154,12 @@ def permutation_test(
         reason = f"the permutation test needs at least {FEWEST_SWAPPED} {over} to swap, but there are {number}"
     if reason is not None:
         return PermutationTest(len(y), float(difference), math.nan, permutations, reason)
+    if kind in ("kendall", "accuracy") and grouping != "system_means":
+        groups = [np.arange(len(y))] if grouping == "global" else present.groups(grouping)
+        pairs = sum(len(members) ** 2 for members in groups)
+        announce(
+            f"swaps of {pairs:,} ordered pairs of examples, {permutations:,} times,", PER_PAIR * permutations * pairs
+        )
     rng, batch, beyond = np.random.default_rng(seed), max(1, BATCH[kind] // len(y)), 0
     for start in range(0, permutations, batch):
         swaps = _draw_swaps(rng, min(batch, permutations - start), number)[:, units]

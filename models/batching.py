@@ -10,6 +10,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 T = TypeVar("T")
+SPARE = (
+    64  # tokens: one more batch reads the weights of encoder and decoder again, which takes as long as 25 tokens each
+)
 BUCKET = 8  # costs that differ by less are shuffled among one another: at most 7 units of padding a row
 
 
@@ -47,11 +50,12 @@ def batches_by_budget(
 def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list[int]]:
     """Indices of pairs in batches; rows x (highest first cost + highest second cost) <= `budget`.
 
-    Both sides of a batch are padded, by at most an eighth of what each row costs on that side. A pair that costs more
-    than the budget is a batch of its own. Pairs of the highest first cost come first.
+    Both sides of a batch are padded, by at most an eighth of what each row costs on that side. A row may be padded by
+    more if the padding of the whole batch is then at most `SPARE`: another batch would cost more. A pair that costs
+    more than the budget is a batch of its own. Pairs of the highest first cost come first.
 
-    >>> batches_of_pairs([(2, 8), (8, 2), (2, 7), (9, 2)], budget=25)
-    [[3, 1], [0], [2]]
+    >>> batches_of_pairs([(20, 80), (80, 20), (20, 70), (90, 20)], budget=250)
+    [[3, 1], [0, 2]]
     """
     if budget < 1:
         raise ValueError(f"a budget must be at least 1, but is {budget}")
@@ -61,13 +65,17 @@ def batches_of_pairs(costs: Sequence[tuple[int, int]], budget: int) -> list[list
             strips.append([])
         strips[-1].append(i)
     batches: list[list[int]] = []
-    for strip in strips:
-        first, last = costs[strip[0]][0], list[int]()
-        for i in sorted(strip, key=lambda i: -costs[i][1]):
-            second = costs[last[0]][1] if last else 0
-            if not last or not is_near(costs[i][1], second) or (len(last) + 1) * (first + second) > budget:
-                batches.append(last := [])
-            last.append(i)
+    first = second = real = 0  # of the last batch: its highest costs, and all that its rows cost
+    for i in (i for strip in strips for i in sorted(strip, key=lambda i: -costs[i][1])):
+        own, last = costs[i], batches[-1] if batches else []
+        highest = max(first, own[0]), max(second, own[1])
+        size = (len(last) + 1) * sum(highest)
+        fits = highest == (first, second) and is_near(own[0], first) and is_near(own[1], second)
+        if not last or size > budget or not (fits or size - real - sum(own) <= SPARE):
+            batches.append(last := [])
+            highest, real = own, 0
+        last.append(i)
+        (first, second), real = highest, real + sum(own)
     return batches
 
 

@@ -5,18 +5,21 @@ end-of-sequence token (GPT-2's `<|endoftext|>` is both). A context is read as it
 that the tokenizer puts in front of a text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoModelForCausalLM
 
 from models.batching import batches_by_budget, distinct_rows, pad_with_mask
 from models.model import ConditionalLM, last_hidden_states
 from models.windows import Pair
+
+WITH_MLP = {"gpt2", "gpt_neox", "llama", "mistral", "qwen2"}  # types whose layers have a feed-forward part `mlp`
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,12 @@ class CausalLM(ConditionalLM):
     def predict(self, pairs: Sequence[Pair], given: Sequence[int]) -> list[Float[Tensor, "tokens dim"]]:
         """The last hidden states; the model starts from its start token where there is no source."""
         started = [(source or (self.start,), target) for source, target in pairs]
-        hidden = last_hidden_states(self.model, **self.inputs(started), use_cache=False)
-        return [
-            row[len(source) - 1 + n : len(source) + len(target)].clone()
-            for row, n, (source, target) in zip(hidden, given, started, strict=True)
+        ends = [
+            (len(source) - 1 + n, len(source) + len(target)) for (source, target), n in zip(started, given, strict=True)
         ]
+        with last_layer_at(self.model, [(row, place) for row, own in enumerate(ends) for place in range(*own)]):
+            hidden = last_hidden_states(self.model, **self.inputs(started), use_cache=False)
+        return [row[start:stop].clone() for row, (start, stop) in zip(hidden, ends, strict=True)]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
         """By the tokens of source and target together."""
@@ -66,6 +70,36 @@ class CausalLM(ConditionalLM):
     def dummy_inputs(self) -> dict[str, Any]:
         """One token."""
         return self.inputs([((0,), ())])
+
+
+@contextmanager
+def last_layer_at(model: Any, places: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """The last layer's feed-forward part computes these places (row, time) alone, and adds nothing at the others.
+
+    No place reads the output of another one's last layer. A context has most places, and its feed-forward part most
+    products of a layer. Other types of models than `WITH_MLP` compute all places.
+    """
+    if model.config.model_type not in WITH_MLP:
+        yield
+        return
+    depth = model.config.num_hidden_layers
+    layers = next(each for each in model.modules() if isinstance(each, nn.ModuleList) and len(each) == depth)
+    mlp: Any = layers[-1].mlp
+    at, read = tuple(torch.tensor(places, device=model.device).T), list[Tensor]()
+
+    def choose(_: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
+        read.append(given[0])
+        return (given[0][at][None],)
+
+    def spread(_: nn.Module, given: tuple[Tensor], found: Tensor) -> Tensor:
+        return torch.zeros_like(read.pop()).index_put_(at, found[0])
+
+    hooks = mlp.register_forward_pre_hook(choose), mlp.register_forward_hook(spread)
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from core.notes import read_note
 from models.batching import halve_when_out_of_memory
 from models.devices import check_device, check_memory
 from models.loading import load_pretrained, model_fingerprint, weights_fingerprint
@@ -93,11 +94,15 @@ class Float32Linear(nn.Linear):
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A model and its tokenizer; each kind of model names the class of transformers that loads it."""
+    """A model and its tokenizer; each kind of model names the class of transformers that loads it.
+
+    `notes` are what a reader of its scores must know (`core.notes`).
+    """
 
     loader: ClassVar[Any]
     model: Any  # the classes of transformers share no useful base type
     tokenizer: PreTrainedTokenizerBase
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_pretrained(cls, name: str | Path, device: str = "cpu", dtype: str = "float32") -> Self:
@@ -114,7 +119,7 @@ class LanguageModel:
         model = load_pretrained(cls.loader.from_pretrained, name, dtype=dtype)
         if model.dtype.itemsize < torch.float32.itemsize:
             model.get_output_embeddings().__class__ = Float32Linear  # the weights and their names stay as they are
-        return cls(model.to(device).eval(), tokenizer)
+        return cls(model.to(device).eval(), tokenizer, read_note(name))
 
     def save_pretrained(self, folder: Path) -> None:
         """Writes model and tokenizer in the Hugging Face form."""
@@ -171,6 +176,10 @@ class Reader(Protocol):
 class ConditionalLM(LanguageModel, ABC):
     """A model of targets given sources: it encodes the source (Seq2SeqLM), or reads it before the target (CausalLM)."""
 
+    _vocabulary: "dict[tuple[Any, ...], Vocabulary]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
     @abstractmethod
     def read(self, sources: Sequence[Sequence[int]], before: Sequence[int]) -> Reader:
         """Reads the sources; every target begins with the tokens `before`."""
@@ -193,12 +202,22 @@ class ConditionalLM(LanguageModel, ABC):
         with output_layer_given(self.model, lambda _: states):
             return self.model(**self.dummy_inputs(), use_cache=False).logits.float()
 
-    @torch.inference_mode()
     def output_vocabulary(self) -> "Vocabulary":
-        """The weights that make logits of last hidden states, as they are now.
+        """The weights that make logits of last hidden states; the model is asked once, and again when it changes."""
+        weights = [*self.model.parameters(), *self.model.buffers()]
+        if any(each.is_inference() for each in weights):  # torch does not count their changes
+            return self._find_vocabulary()
+        state = tuple((each.data_ptr(), each._version) for each in weights)
+        if state not in self._vocabulary:
+            self._vocabulary.clear()
+            self._vocabulary[state] = self._find_vocabulary()
+        return self._vocabulary[state]
 
-        Two states show what the model does beside the product: a bias is what it adds to the state 0, and a far state
-        tells whether it caps or scales the logits too.
+    @torch.inference_mode()
+    def _find_vocabulary(self) -> "Vocabulary":
+        """Two states show what the model does beside the product.
+
+        A bias is what it adds to the state 0, and a far state tells whether it caps or scales the logits too.
         """
         weight = self.model.get_output_embeddings().weight
         states = weight.new_tensor([[0.0], [1e3]]).expand(2, weight.shape[1])

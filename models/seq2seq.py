@@ -1,7 +1,9 @@
 """Encoder-decoder language models: the source is encoded, the target is decoded."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,13 +39,14 @@ class Seq2SeqLM(ConditionalLM):
         inputs = pad_with_mask(unique, pad_id, self.device)
         encoded = self.model.get_encoder()(**inputs)
         start = self.model.config.decoder_start_token_id
-        hidden = last_hidden_states(
-            self.model,
-            encoder_outputs=(encoded.last_hidden_state[copies],),
-            attention_mask=inputs["attention_mask"][copies],
-            decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
-            use_cache=False,
-        )
+        with cross_attention_absorbed(self.model.get_decoder()):
+            hidden = last_hidden_states(
+                self.model,
+                encoder_outputs=(encoded.last_hidden_state[copies],),
+                attention_mask=inputs["attention_mask"][copies],
+                decoder_input_ids=pad([[start, *target] for _, target in pairs], pad_id, self.device),
+                use_cache=False,
+            )
         return [row[n : len(target) + 1].clone() for row, n, (_, target) in zip(hidden, given, pairs, strict=True)]
 
     def make_batches(self, pairs: Sequence[Pair], token_budget: int) -> list[list[int]]:
@@ -87,6 +90,58 @@ class Seq2SeqReader:
         """Goes on with these rows alone."""
         self.encoded, self.mask = self.encoded[rows], self.mask[rows]
         self.cache.batch_select_indices(rows)
+
+
+@contextmanager
+def cross_attention_absorbed(decoder: Any) -> Iterator[None]:
+    """Decoders of BART's kind (PEGASUS, mBART, Marian) attend by `attend_to_states` where this takes fewer products."""
+    layers = [each for name, each in decoder.named_modules() if name.endswith("encoder_attn")]
+    for layer in layers:
+        layer.forward = partial(_attend_by_fewest_products, layer, layer.forward)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
+
+
+def _attend_by_fewest_products(
+    layer: Any,
+    plain: Callable[..., Any],
+    hidden_states: Tensor,
+    key_value_states: Tensor,
+    attention_mask: Tensor | None = None,
+    **others: Any,
+) -> tuple[Tensor, Any]:
+    """For each state keys and values take 2 d^2 products, each query and head 2 d on the states themselves."""
+    (queries, width), read = hidden_states.shape[1:], key_value_states.shape[1]
+    if queries * (width + read * layer.num_heads) < read * width:
+        return attend_to_states(layer, hidden_states, key_value_states, attention_mask), None
+    return plain(hidden_states, key_value_states=key_value_states, attention_mask=attention_mask, **others)
+
+
+def attend_to_states(
+    layer: Any,
+    hidden: Float[Tensor, "rows time dim"],
+    states: Float[Tensor, "rows read dim"],
+    mask: Tensor | None,
+) -> Float[Tensor, "rows time dim"]:
+    """Cross-attention without keys and values, from the weights of a layer of BART's kind.
+
+    With q = W_q h, the score q'(W_k s + b_k) is (W_k' q)'s plus a number that all states share, and the weighted sum of
+    W_v s + b_v is W_v of the weighted sum of s, plus b_v. `mask` (rows, 1, time, read) is what transformers passes.
+    """
+    (rows, time, width), heads = hidden.shape, layer.num_heads
+    of_key, of_value = (each.weight.view(heads, -1, width) for each in (layer.k_proj, layer.v_proj))
+    query = (layer.q_proj(hidden) * layer.scaling).view(rows * time, heads, -1)
+    query = torch.einsum("nhk,hkd->nhd", query, of_key).reshape(rows, time * heads, width)
+    scores = (query @ states.mT).view(rows, time, heads, -1)
+    if mask is not None:
+        by_head = mask.transpose(1, 2)  # (rows, time, 1, read)
+        scores = scores.masked_fill(~by_head, -torch.inf) if mask.dtype == torch.bool else scores + by_head
+    read = scores.softmax(-1).view(rows, time * heads, -1) @ states
+    value = torch.einsum("nhd,hkd->nhk", read.view(rows * time, heads, width), of_value).reshape(rows, time, width)
+    return layer.out_proj(value if layer.v_proj.bias is None else value + layer.v_proj.bias)
 
 
 def decoder_inputs(model: Any, targets: Int[Tensor, "rows time"]) -> Int[Tensor, "rows time"]:

@@ -1,4 +1,4 @@
-"""Texts with a label: a user's own, the built-in reviews and news, and public sets of sentiments and topics.
+"""Texts with a label: a user's own, the built-in reviews, remarks and news, and public sets of sentiments and topics.
 
 `root` is the folder that holds `attributes/`, or this folder itself.
 """
@@ -17,8 +17,10 @@ from typing import Any
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault, fault, format_value, suggestion
+from core.settings import check
 from data.builtin.controlled import World, generate_texts, rated_texts
 from data.builtin.news import NEWS
+from data.builtin.remarks import Kind, generate_remarks, rated_remarks
 from data.builtin.reviews import REVIEWS
 from data.corpus import Corpus, generate_corpus, read_own
 from data.download import GITHUB, PublicFile, require_file
@@ -66,6 +68,25 @@ def builtin_news(
 ) -> Corpus:
     """Generated news of four topics; arguments as in `builtin_reviews`."""
     return _generated_data("builtin_news", NEWS, train, held_out, rated, verdicts, seed)
+
+
+def builtin_remarks(
+    train: int = 6000,
+    held_out: int = 200,
+    rated: int = 400,
+    labels: Kind = "sentiment",
+    verdicts: float = 0.5,
+    seed: int = 0,
+) -> Corpus:
+    """Generated remarks of a few short sentences, the same whichever labels they get.
+
+    `labels` are `sentiment` or `topic`; rated remarks always have the sentiment that was asked for, so there are none
+    with topics. The other arguments are as in `builtin_reviews`. Raises SettingFault for other labels.
+    """
+    check(Kind, labels=labels)
+    make = partial(generate_remarks, kind=labels, verdicts=verdicts)
+    sizes = train, held_out, rated if labels == "sentiment" else 0
+    return generate_corpus("builtin_remarks", make, rated_remarks, TEXT, sizes, seed, in_order=True)
 
 
 def _generated_data(

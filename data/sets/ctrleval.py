@@ -3,7 +3,8 @@
 `root` is the folder that holds `ctrleval/`, or this folder itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from data.corpus import Corpus, RatedSet
 from data.download import GITHUB, PublicFile, require_file
 from data.records import require_none
 from data.sets.attributes import SENTIMENTS, SETS, TEXT, TOPICS, load_labelled
+from data.sets.stories import load_roc_plain
 from data.splits import HELD_OUT_FRACTION, split_share
 from data.table_files import parse_finite
 from data.text_files import iterate_lines
@@ -43,6 +45,10 @@ PARTS: Mapping[str, tuple[PublicFile, tuple[str, ...]]] = {
 }
 ASPECTS = ("coherence", "consistency", "attribute_relevance")
 COLUMNS = ("label", "prefix", "text", *ASPECTS)
+PLAIN: Mapping[str, Callable[..., Sequence[Example]]] = {
+    "roc_stories": load_roc_plain,
+    **{name: partial(load_labelled, name=name) for name in SETS},
+}
 LOWEST, HIGHEST = 1.0, 5.0
 MODELS, SAMPLES = 4, 3  # texts of each label and prefix
 
@@ -54,6 +60,7 @@ def ctrleval(
     assume_system_order: bool = False,
     attributes: Path | str | None = None,
     sets: Sequence[str] | None = None,
+    plain: Sequence[str] | None = None,
     held_out_fraction: float = HELD_OUT_FRACTION,
     seed: int = 0,
 ) -> Corpus:
@@ -67,6 +74,7 @@ def ctrleval(
         assume_system_order: see `load_ctrleval`.
         attributes: the folder that holds `attributes/`; None reads no texts to train on.
         sets: which sets of it (`data.sets.attributes.SETS`); None for all that have the labels of this part.
+        plain: further texts of `root` to train on, without their labels: names in `PLAIN`; None for none.
         held_out_fraction: the part of the texts to train on that is kept out of it.
         seed: of the choice of that part.
 
@@ -76,9 +84,11 @@ def ctrleval(
     labels = _labels(part)
     names = [name for name, each in SETS.items() if each.labels == labels] if sets is None else list(sets)
     check(Several[one_of([name for name, each in SETS.items() if each.labels == labels])], sets=names)
+    check(Several[one_of(list(PLAIN))] | None, plain=plain)
     readers = [partial(load_labelled, attributes, name, download) for name in names] if attributes is not None else []
-    rated, *labelled = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
-    texts = [example for each in labelled for example in each]
+    readers += [partial(_load_plain, root, name, download) for name in plain or ()]
+    rated, *found = read_all([partial(load_ctrleval, root, part, download, assume_system_order), *readers])
+    texts = [example for each in found for example in each]
     return Corpus(rated.name, *split_share(texts, TEXT, held_out_fraction, seed), (rated,), synthetic=False)
 
 
@@ -127,6 +137,10 @@ def load_ctrleval(root: Path | str, part: Part, download: bool = False, assume_s
     ]
     released = partial(require_file, root, IWF, download)
     return RatedSet(f"ctrleval_{part}", require_none(examples, faults), synthetic=False, iwf=released)
+
+
+def _load_plain(root: Path | str, name: str, download: bool) -> list[Example]:
+    return [replace(example, label=None, group=None) for example in PLAIN[name](root, download=download)]
 
 
 def _labels(part: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from cdm import discriminative, negatives
 from cdm.amr import Graphs
+from cdm.concepts import exchange_concepts
 from cdm.discriminative import (
     POOLINGS,
     ClassifierPooler,
@@ -31,7 +32,6 @@ from cdm.discriminative import (
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
 from cdm.rules import make_rule_negatives
-from cdm.sampling import Sampling
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Metric, Scores
@@ -193,11 +193,14 @@ def make_negatives(
     for k, source in enumerate(plan.sources):
         places = range(k, len(dialogues), len(plan.sources))
         own = [dialogues[i] for i in places]
-        if isinstance(source, Sampling):
-            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
-        else:
+        if isinstance(source, str):
             found = make_rule_negatives(pair.decode(pair.tokenise(own).dialogues), source, seed, pair.given)
             advance(len(own))
+        elif plan.strategy == "exchange":
+            found = exchange_concepts(pair, own, source, seed)
+            advance(len(own))
+        else:
+            found = sample_negatives(pair, own, plan.strategy, source, seed, advance=advance, graphs=graphs)
         parts.append((places, found))
     return join_negatives(parts)
 

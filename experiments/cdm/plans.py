@@ -22,7 +22,8 @@ class NegativesPlan:
     """What the discriminators learn from.
 
     Attributes:
-        strategy: where and how often a dialogue is manipulated.
+        strategy: where and how often a dialogue is manipulated; `exchange`: two concepts of a sentence about given
+            concepts exchange their places (`cdm.concepts`).
         sampling: how segments are drawn from the degraded distribution.
         mixture: sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is
             a gamma (negatives of graded badness), a name a rule of `cdm.rules`.
@@ -31,7 +32,7 @@ class NegativesPlan:
         turns: longer dialogues are cut into windows of at most this many turns; None keeps them whole.
     """
 
-    strategy: Strategy
+    strategy: Strategy | Literal["exchange"]
     sampling: Sampling
     dialogues: Count
     turns: Annotated[int, Field(ge=2)] | None = None

@@ -1,70 +1,78 @@
-"""Compare: two files of outputs for the same inputs, with the tables of `+exp=compare`."""
+"""Compare: systems on the same inputs, in one file or in a file each, with the tables of `+exp=compare`."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
-from core.faults import ExampleFaults, InputFaults, fault
+from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
-from data.corpus import Located
-from data.files import located_examples
-from judge.comparing import SystemsCompared, compare_scored
+from data.scored import ScoredFile, read_scored
+from judge.comparing import SystemsCompared, check_comparable, compare_scored
+from judge.scoring import score_all
 from meta_eval.intervals import Resampling
 from meta_eval.scored_set import ScoredSet
 
-Outputs: TypeAlias = tuple[Path, Located]  # of one system: their file, and each with its line
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JoinedFiles(ScoredSet):
+    """The examples of several files, one file after the other, with the file and line of each."""
+
+    places: tuple[tuple[Path, int], ...]
+
+    def locate(self, i: int) -> tuple[Path, int]:
+        """The file and line of an example."""
+        return self.places[i]
 
 
-def compare_files(first: Path, second: Path, metric: Metric, most: int) -> SystemsCompared:
-    """Scores both files and compares them input by input and aspect by aspect.
+def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:
+    """The outputs of all systems: those of one file, or of several.
 
-    Two outputs belong together if they have the same group, or, in files without groups, the same place. Both files are
-    scored in one call: some metrics count words in all that they score.
+    In several files an output without a system has the name of its file, and one without a group belongs to the
+    outputs in the same place of the other files.
 
-    Raises InputFaults, by file and line, for a faulty file, for more than `most` outputs, and for files that do not
-    answer the same inputs.
+    Raises SettingFault without a file, InputFaults for a faulty file and for more than `most` outputs.
     """
-    names = (first.stem, second.stem if second.stem != first.stem else f"{second.stem} (second)")
-    files = [read_outputs(path, most) for path in (first, second)]
-    inputs = [name_inputs(file) for file in files]
-    if lacking := set(inputs[0]) ^ set(inputs[1]):
-        shown = ", ".join(sorted(lacking)[:3])
-        rule = f"both files must answer the same inputs, but {len(lacking)} are in one file only, such as {shown}"
-        raise InputFaults([fault(second.name, 0, rule)])
-    located = [(path, line, example) for path, outputs in files for line, example in outputs]
-    try:
-        scores = metric.score([example for _, _, example in located])
-    except ExampleFaults as faults:
-        raise InputFaults(fault(located[i][0].name, located[i][1], what) for i, what in faults.at) from None
+    if not paths:
+        raise SettingFault("choose a file of outputs, or one of the examples")
+    files = [read_uploaded(path) for path in paths]
+    if (found := sum(map(len, files))) > most:
+        rule = f"the page reads at most {most} outputs, found {found}: use +exp=compare"
+        raise InputFaults([fault(files[-1].path, 0, rule)])
+    if len(files) == 1:
+        return files[0]
     examples = tuple(
-        replace(example, system=name, group=group)
-        for name, (_, outputs), groups in zip(names, files, inputs, strict=True)
-        for (_, example), group in zip(outputs, groups, strict=True)
+        replace(example, system=example.system or name, group=example.group or str(place))
+        for name, file in zip(name_systems(paths), files, strict=True)
+        for place, example in enumerate(file.examples, 1)
     )
-    aspects = {aspect: replace(scores, values={aspect: values}) for aspect, values in scores.values.items()}
-    return compare_scored(ScoredSet("systems", examples, aspects), Resampling(), corpus=())
+    places = tuple(file.locate(i) for file in files for i in range(len(file)))
+    return JoinedFiles("systems", examples, {}, places=places)
 
 
-def read_outputs(path: Path, most: int) -> Outputs:
-    """The file with its outputs and their lines; raises as `compare_files` does."""
-    located = located_examples(path)
-    if len(located) > most:
-        rule = f"the page reads at most {most} outputs, found {len(located)}: use +exp=compare"
-        raise InputFaults([fault(path.name, 0, rule)])
-    return path, located
+def read_uploaded(path: Path) -> ScoredFile:
+    """A file that faults call by its name alone, since its folder means nothing to the person who chose it."""
+    try:
+        file = read_scored(path)
+    except InputFaults as faults:
+        raise InputFaults(each.replace(f"{path.parent}/", "") for each in faults.faults) from None
+    return replace(file, path=Path(path.name))
 
 
-def name_inputs(outputs: Outputs) -> list[str]:
-    """The input of each output. Raises InputFaults for two outputs of one input."""
-    path, located = outputs
-    groups = [example.group for _, example in located]
-    if None in groups:
-        return [str(place) for place in range(1, len(groups) + 1)]
-    faults = [
-        fault(path.name, line, f"a system must have one output for each input, found another one for {group!r}")
-        for i, ((line, _), group) in enumerate(zip(located, groups, strict=True))
-        if group in groups[:i]
-    ]
-    if faults:
-        raise InputFaults(faults)
-    return [group for group in groups if group is not None]
+def name_systems(paths: Sequence[Path]) -> list[str]:
+    """The names of the files, numbered where two have the same.
+
+    >>> name_systems([Path("a/new.csv"), Path("old.csv"), Path("b/new.csv")])
+    ['new', 'old', 'new (3)']
+    """
+    names = [path.stem for path in paths]
+    return [name if name not in names[:i] else f"{name} ({i + 1})" for i, name in enumerate(names)]
+
+
+def compare_systems(outputs: ScoredSet, name: str, metric: Metric) -> SystemsCompared:
+    """Compares the systems input by input by a metric, and by the scores and ratings that the outputs have.
+
+    Raises InputFaults, by file and line, unless every system has one output for every input.
+    """
+    check_comparable(outputs)
+    scored = replace(outputs, scores={**outputs.scores, name: score_all(outputs, metric)})
+    return compare_scored(scored, Resampling(), corpus=())

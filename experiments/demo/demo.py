@@ -13,6 +13,7 @@ from core.settings import Count, Text, checked_dataclass
 from core.signature import MODEL_LIBRARIES, signature
 from experiments.contracts import Outcome, Run
 from experiments.demo.judging import load_metrics
+from experiments.demo.legend import TINY, learned_synthetic
 from experiments.demo.steering import Steerer
 
 log = logging.getLogger(__name__)
@@ -67,18 +68,21 @@ class DemoModels:
         folder: as the user gave it.
         steerer: None without a generator and a guide.
         metrics: by name.
+        note: what a reader of their scores must know, "" for nothing.
     """
 
     folder: str
     steerer: Steerer | None
     metrics: Mapping[str, Metric]
+    note: str = ""
 
     @classmethod
     def load(cls, settings: DemoSettings) -> "DemoModels":
         """The models that the folder has."""
         folder = Path(settings.models)
         steerer = Steerer.from_pretrained(folder, settings.device)
-        return cls(settings.models, steerer, load_metrics(folder, settings.device))
+        note = TINY if learned_synthetic(folder) else ""
+        return cls(settings.models, steerer, load_metrics(folder, settings.device), note)
 
 
 def demo(run: Run, settings: DemoSettings) -> Outcome:

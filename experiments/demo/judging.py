@@ -1,9 +1,11 @@
 """Judge: the scores of one text by the metrics that a folder of models has, and what explains each score."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Literal
 
 from baselines.bleu import Bleu
 from baselines.rouge import Rouge
@@ -15,8 +17,17 @@ from core.scores import Metric
 from ctrl_eval.frequency import FILE_NAME
 from ctrl_eval.metric import ASPECTS, CTRLEval
 from discriminators.metric import DiscriminatorScore, LabelDiscriminatorScore, load_discriminators
+from experiments.demo.legend import describe_metric
 from experiments.report.explanations import Line, read_explanation
 from mars.metric import MARS
+
+Kind = Literal["text", "dialogue", "text and references"]
+USUAL: Mapping[Kind, tuple[str, ...]] = {  # beginnings of names
+    "text": ("CTRLEval", "judge", "word count"),
+    "dialogue": ("CDM", "word count"),
+    "text and references": ("ROUGE", "BLEU", "MARS", "word count"),
+}
+SAME = 0.5  # the share of words that a text keeps in an edit
 
 
 @dataclass(frozen=True)
@@ -28,12 +39,51 @@ class Judgement:
         score: higher is better; None if there is none.
         reason: why there is none.
         lines: what explains it, coloured by what it adds.
+        scale: of the metric, in words.
+        notes: what a reader of the score must know.
     """
 
     metric: str
     score: float | None
     reason: str | None = None
     lines: tuple[Line, ...] = ()
+    scale: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A text with its scores by metric, from which an edit of it has moved."""
+
+    example: Example | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def changes(self, now: Example, found: Iterable[Judgement]) -> dict[str, float]:
+        """How far each score moved by an edit; nothing for a text that is no edit of this one.
+
+        An edit keeps half of the words in their order, and what the text is held against.
+        """
+        if self.example is None or not is_edit(self.example, now):
+            return {}
+        return {
+            each.metric: each.score - self.scores[each.metric]
+            for each in found
+            if each.score is not None and each.metric in self.scores
+        }
+
+
+def is_edit(before: Example, now: Example) -> bool:
+    """Whether a text is an edit of the other: half of its words in their order, and all else as it was.
+
+    >>> a, b, c = (Example("page", text=text) for text in ("the soup was hot", "the soup was cold", "a red book"))
+    >>> is_edit(a, b), is_edit(a, c), is_edit(a, a)
+    (True, False, False)
+    """
+    held = [(bool(each.turns), each.label, each.references, each.context) for each in (before, now)]
+    first, second = (each.full_text.split() for each in (before, now))
+    if held[0] != held[1] or first == second:
+        return False
+    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= SAME
 
 
 def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
@@ -55,7 +105,7 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
         found[f"CDM, generative ({folder.name.removeprefix('discriminator_')})"] = (
             LabelDiscriminatorScore(discriminator)
             if discriminator.labels
-            else DiscriminatorScore(discriminator, explain=True)
+            else DiscriminatorScore(discriminator, dialogues=True, explain=True)
         )
     for folder in sorted(models.glob("judge_*")):
         found[f"judge of {folder.name.removeprefix('judge_')}"] = DiscriminatorScore.from_pretrained(
@@ -64,12 +114,12 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
     return found
 
 
-def judge(metrics: Mapping[str, Metric], example: Example) -> list[Judgement]:
-    """The example under each of the metrics."""
-    return [judge_by(name, metric, example) for name, metric in metrics.items()]
+def judge(metrics: Mapping[str, Metric], example: Example, note: str = "") -> list[Judgement]:
+    """The example under each of the metrics; `note` is that of their models."""
+    return [judge_by(name, metric, example, note) for name, metric in metrics.items()]
 
 
-def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
+def judge_by(name: str, metric: Metric, example: Example, note: str = "") -> Judgement:
     """The example under one metric; a metric that cannot judge it says why."""
     try:
         scores = metric.score([example])
@@ -79,31 +129,53 @@ def judge_by(name: str, metric: Metric, example: Example) -> Judgement:
     if math.isnan(value):
         return Judgement(name, None, scores.reasons[0])
     known = scores.explanations[0] if scores.explanations else {}
-    return Judgement(name, float(value), None, tuple(read_explanation(known, aspect)))
+    legend, lines = describe_metric(metric), tuple(read_explanation(known, aspect))
+    notes = (*scores.notes, *([note] if note and legend.learned else []))
+    return Judgement(name, float(value), None, lines, legend.scale, notes)
 
 
-def choose_usual_metrics(names: Iterable[str], kind: str) -> list[str]:
-    """The metrics that are chosen at first for a kind of input."""
-    beginnings = {"text": ("CTRLEval", "judge"), "dialogue": ("CDM",), "text and references": ("MARS", "ROUGE", "BLEU")}
-    return [name for name in names if name.startswith(beginnings[kind]) or name == "word count"]
+def choose_usual_metrics(names: Iterable[str], kind: Kind) -> list[str]:
+    """The metrics that are chosen at first for a kind of input, the most telling one first."""
+    listed = list(names)
+    return [name for beginning in USUAL[kind] for name in listed if name.startswith(beginning)]
+
+
+def name_kind(examples: Sequence[Example]) -> Kind:
+    """The kind of input that all examples are."""
+    if all(example.turns for example in examples):
+        return "dialogue"
+    return "text and references" if all(example.references for example in examples) else "text"
 
 
 def make_example(
-    kind: str, text: str, prefix: str, label: str, references: str, context: str, characters: int
+    kind: Kind, text: str, prefix: str, label: str, references: str, context: str, characters: int
 ) -> Example:
-    """The example that a person typed. Raises SettingFault for a blank text, and for one that is too long."""
+    """The example that a person typed.
+
+    Raises SettingFault for a blank text, for one that is too long, and for a dialogue of one turn.
+    """
     for name, value in (("text", text), ("prefix", prefix), ("references", references), ("context", context)):
         check_length(value, characters, name)
     if not text.strip():
         raise SettingFault("text must not be blank")
     match kind:
         case "dialogue":
-            return Example("page", turns=tuple(line.strip() for line in text.splitlines() if line.strip()))
+            turns = split_lines(text)
+            if len(turns) < 2:
+                raise SettingFault(
+                    "a dialogue needs two turns or more, each on a line of its own, but this is one line"
+                )
+            return Example("page", turns=turns)
         case "text":
             return Example("page", text=text.strip(), prefix=prefix.strip() or None, label=label.strip() or None)
-        case _:
-            lines = tuple(line.strip() for line in references.splitlines() if line.strip())
+        case "text and references":
+            lines = split_lines(references)
             return Example("page", text=text.strip(), references=lines, context=context.strip() or None)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """The lines that are not blank."""
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def check_length(text: str, characters: int, name: str) -> None:

@@ -13,13 +13,14 @@ from experiments.steering.models import (
     train_label_guide,
     train_label_judges,
 )
-from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, find_or_train, folders_of
+from experiments.training import DiscriminatorPlan, GuidePlan, LanguageModelPlan, Trained, find_or_train, folders_of
 
 
 def models(
     run: Run,
     dialogues: Corpus,
-    reviews: Corpus,
+    remarks: Corpus,
+    topics: Corpus,
     stories: Corpus,
     cdm: CdmPlan,
     infiller: LanguageModelPlan,
@@ -34,24 +35,28 @@ def models(
     Args:
         run: from the runner.
         dialogues: for CDM's pair, pooler and discriminators.
-        reviews: for the infiller of CTRLEval with its word frequencies, the generator, the guides and the judges.
+        remarks: for the infiller of CTRLEval with its word frequencies, the generator, the guides and the judges.
+        topics: the same remarks with their topics as labels, for further guides and judges.
         stories: for the language model of MARS.
         cdm: the pair and what learns its negatives.
         infiller, language_model, generator, guide, judge: the other models.
-        share: of the reviews for the generator; guides and judges halve the others.
+        share: of the remarks for the generator; guides and judges halve the others.
     """
     pair = train_pair(run, dialogues, cdm)
     discriminators = train_discriminators(run, pair, get_negatives(run, pair, dialogues, cdm), dialogues, cdm)
     pooler = get_pooler(run, pair, dialogues, cdm.pooler, cdm.negatives)
-    texts, held_out = ([example.full_text for example in part] for part in (reviews.train, reviews.held_out))
+    texts, held_out = ([example.full_text for example in part] for part in (remarks.train, remarks.held_out))
     backbone = find_or_train(run, "infiller", infiller, texts, held_out)
     story_texts, held_out_stories = ([e.full_text for e in part] for part in (stories.train, stories.held_out))
     fluent = find_or_train(run, "language_model", language_model, story_texts, held_out_stories)
     plan = SteeringPlan(generator, guide, judge, share, cdm.device)
-    parts = split_parts(reviews, plan, run.seed)
-    writer, lm = load_generator(run, plan, parts.generator, reviews)
-    guides = [train_label_guide(run, guide, lm, label, parts.guide) for label in reviews.labels]
-    judges = train_label_judges(run, judge, reviews.labels, parts.judge).values()
+    writer, lm = load_generator(run, plan, split_parts(remarks, plan, run.seed).generator, remarks)
+    guides: list[Trained] = []
+    judges: list[Trained] = []
+    for labelled in (remarks, topics):
+        parts = split_parts(labelled, plan, run.seed)  # by their texts, so that those of the generator are left out
+        guides += [train_label_guide(run, guide, lm, label, parts.guide) for label in labelled.labels]
+        judges += train_label_judges(run, judge, labelled.labels, parts.judge).values()
     trained = (pair.amateur, pair.expert, *discriminators.values(), backbone, fluent, writer, *guides, *judges)
     return Outcome(
         signature=signature(run.name, libraries=MODEL_LIBRARIES, seed=run.seed),

@@ -5,24 +5,41 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
-from experiments.demo.judging import Judgement
+from core.example import Example
+from experiments.demo.demo import DemoModels
+from experiments.demo.judging import Judged, Judgement
+from experiments.demo.legend import Legend, describe_metric, describe_models
 from experiments.demo.steering import SideBySide
+from experiments.report.page import axis
 from experiments.steering.tables import name_shade
+from judge.comparing import SystemsCompared
+from judge.comparing_tables import describe_order, find_pair
+from judge.tables import format_cell, shorten, to_html
 from oumg.generation import WrittenToken
 
-SHOWN = 16  # candidates in the table of a token
+SHOWN = 10  # candidates in the table of a token
+BEGINNING = 60  # characters of a text, by which it is named
+VISIBLE = 0.0005  # smaller changes are shown as 0
+UNKNOWN = Legend(scale="")  # of scores that a file has
 FRAGMENTS = Path(__file__).with_name("fragments.html.jinja")
 ABOVE, BELOW = (120, 190, 240), (250, 170, 100)  # blue and orange, which colour-blind people tell apart
 
 _fragments = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-_fragments.filters["mix"] = lambda share: mix(share)
-_pieces = _fragments.from_string(FRAGMENTS.read_text(encoding="utf-8")).make_module()
+_fragments.filters |= {"mix": lambda share: mix(share), "cell": format_cell}
+_pieces: Any = _fragments.from_string(FRAGMENTS.read_text(encoding="utf-8")).make_module()
 
 
 def highlight(prompt: str, tokens: Sequence[WrittenToken]) -> list[tuple[str, str | None]]:
     """The prompt and each token with the name of its shade, for a HighlightedText."""
     return [(prompt, None), *((token.text, name_shade(token.moved)) for token in tokens)]
+
+
+def introduce(models: DemoModels, docs: str | None) -> str:
+    """What the page is for, what its models are, and where the documentation is."""
+    legends = [(name, describe_metric(metric)) for name, metric in models.metrics.items()]
+    return _pieces.introduction(models.note, docs, describe_models(Path(models.folder)), legends)
 
 
 def show_candidates(found: SideBySide, side: str, place: int, label: str) -> str:
@@ -38,26 +55,83 @@ def show_candidates(found: SideBySide, side: str, place: int, label: str) -> str
             "after": each.after,
             "attribute": each.attribute,
             "chosen": i == token.chosen,
+            "change": f"×{each.after / each.before:.2f}" if each.before > 0 else "–",
+            "direction": name_direction(each.after - each.before),
         }
         for i, each in enumerate(token.candidates)
     ]
     rows.sort(key=lambda row: -row["after"])
     kept = [row for i, row in enumerate(rows) if i < SHOWN or row["chosen"]]
-    return _pieces.candidates(place, token.text, label, kept)  # pyright: ignore[reportAttributeAccessIssue]
+    return _pieces.candidates(place, token.text.strip(), label, explain_change(token, label), kept)
 
 
-def show_judgements(found: Sequence[Judgement], before: Mapping[str, float]) -> str:
-    """The scores with their change since the scores in `before`, and the explanations."""
+def explain_change(token: WrittenToken, label: str) -> str:
+    """Why guidance made the written candidate likelier or less likely, as a sentence."""
+    written = token.candidates[token.chosen]
+    if written.attribute is None:
+        return "No guidance: each candidate keeps its probability."
+    place = 1 + sum((each.attribute or 0) > written.attribute for each in token.candidates)
+    moved = "likelier" if written.after > written.before else "less likely"
+    return (
+        f"Guidance made “{written.text.strip()}” {moved}, {written.before:.3f} → {written.after:.3f}. With it the guide"
+        f" finds the text {written.attribute:.0%} {label}: place {place} of {len(token.candidates)} candidates. The"
+        " first place is raised most and the last not at all; then all are scaled to the sum 1, so that one in between"
+        " may fall."
+    )
+
+
+def show_judgements(found: Sequence[Judgement], before: Judged, example: Example) -> str:
+    """The scores of an example with their explanations, and with their changes where it is an edit of `before`."""
+    changes = before.changes(example, found)
     rows: list[dict[str, Any]] = []
     for each in found:
-        moved = 0.0 if each.score is None else each.score - before.get(each.metric, each.score)
-        change = f"{moved:+.3f}" if each.metric in before else ""
-        rows.append(
-            {"metric": each.metric, "score": each.score, "reason": each.reason, "change": change}
-            | {"direction": "up" if moved > 0 else "down" if moved < 0 else ""}
-            | {"lines": each.lines}
-        )
-    return _pieces.judgements(rows)  # pyright: ignore[reportAttributeAccessIssue]
+        moved = changes.get(each.metric, 0.0)
+        change = f"{round(moved, 3) + 0.0:+.3f}" if each.metric in changes else ""
+        rows.append({**vars(each), "change": change, "direction": name_direction(moved)})
+    edited = shorten(" ".join(before.example.full_text.split()), BEGINNING) if before.example and changes else ""
+    notes = dict.fromkeys(note for each in found for note in each.notes)
+    return _pieces.judgements(rows, edited, list(notes))
+
+
+def show_comparison(found: SystemsCompared, legends: Mapping[str, Legend], note: str) -> str:
+    """Means with intervals, inputs won and lost with their texts, notes, and all tables.
+
+    `legends` are those of metrics; `note` is that of their models.
+    """
+    sections = [{**compare_best(found, metric), "scale": legends.get(metric, UNKNOWN).scale} for metric in found.means]
+    notes = dict.fromkeys([*found.notes, *(note for each in legends.values() if note and each.learned)])
+    return _pieces.comparison(sections, Markup(to_html(found.tables)), list(notes))
+
+
+def compare_best(found: SystemsCompared, metric: str) -> dict[str, Any]:
+    """What a metric says of all systems, and of the best one against the next."""
+    ranked, pairs = found.means[metric], found.pairs[metric]
+    best, following, pair, sign = find_pair(ranked, pairs)
+    wins, losses = (pair.wins, pair.losses)[::sign]
+    inputs: dict[str, list[dict[str, Any]]] = {best: [], following: []}
+    for each in found.largest:
+        if each.metric == metric:
+            texts = list(zip(each.systems, each.texts, strict=True))
+            inputs[each.better].append({"input": each.input, "difference": each.difference, "texts": texts})
+    return {
+        "metric": metric,
+        "said": describe_order(ranked, pairs, found.level),
+        "means": [(each.system, each.mean) for each in ranked],
+        "place": axis(each.mean for each in ranked),
+        "best": best,
+        "next": following,
+        "counts": [("won", wins), ("tied", pair.ties), ("lost", losses)],
+        "inputs": [(f"Inputs that {name} wins most clearly", inputs[name]) for name in (best, following)],
+    }
+
+
+def name_direction(moved: float) -> str:
+    """The class of a number that rose or fell, as far as it is shown.
+
+    >>> name_direction(0.5), name_direction(-0.5), name_direction(-0.0001)
+    ('up', 'down', '')
+    """
+    return "up" if moved >= VISIBLE else "down" if moved <= -VISIBLE else ""
 
 
 def mix(share: float) -> str:

@@ -1,5 +1,6 @@
 """Poems of a small SongNet under discriminators: G1 against G2, guided against unguided ones (OUMG, section 4)."""
 
+import random
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from core.faults import SettingFault
 from core.settings import Count, NonNegative, check, checked_dataclass
 from core.stages import fingerprint
 from data.corpus import Corpus
+from data.damage import permute
 from data.files import read_examples, write_examples
 from data.splits import split_by
 from discriminators.discriminator import Discriminator
@@ -144,6 +146,7 @@ def oumg_poetry(
     discriminators: DiscriminatorGrid,
     g1_k: int = 32,
     g2_k: int = 32,
+    shuffled: bool = False,
     gallery: int = 8,
 ) -> Outcome:
     """G1 samples from the k likeliest characters, G2 from the ranks 4k to 5k - 1; G1 is also compared with itself.
@@ -159,6 +162,8 @@ def oumg_poetry(
         pairs: how poems are paired.
         discriminators: kinds and seeds.
         g1_k, g2_k: of the two systems.
+        shuffled: a control: the characters of every poem, human ones too, are put in a random order after all poems
+            are written, so that discriminators see how often each character occurs and nothing else.
         gallery: poems in `gallery.txt`.
     """
     check(Count, g1_k=g1_k, g2_k=g2_k)
@@ -174,6 +179,9 @@ def oumg_poetry(
         "G2": write("G2", people, shifted_ranks(g2_k)),
     }
     again = {**origins, "G1 again": write("G1 again", people, top_k(g1_k), draws=1)}
+    if shuffled:
+        again = {origin: shuffle_characters(poems, f"{run.seed}/{origin}") for origin, poems in again.items()}
+        origins = {origin: again[origin] for origin in origins}
     found = judge_poems(run, origins, ("G1", "G2"), pairs, discriminators)
     control = judge_poems(run, again, ("G1", "G1 again"), pairs, discriminators)
     rows = [*tables.relative_rows(found), *tables.relative_rows(control)]
@@ -183,7 +191,7 @@ def oumg_poetry(
         {"generator": generator, **found.models},
         [Table("G1 against G2, and against itself", tables.CAPTION, rows), tabulate_forms(run, origins, data)],
         [*notes, *tables.comparison_notes(found), *tables.comparison_notes(control, "G1 against itself: ")],
-        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k},
+        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k, "shuffled": shuffled or None},
         plots=plot_logits(found),
         figures=tables.pair_counts(found),
         files=[write_gallery(run, origins, gallery)],
@@ -263,6 +271,16 @@ def guide_poems(guidance: PoemGuidance, identity: str, guide: CausalGuide | Disc
         return partial(Guidance, adapted, songnet.tokenizer, guidance.alpha, guidance.k, guidance.rule)
 
     return Decoder(make, {"guide": identity, **guidance.strength})
+
+
+def shuffle_characters(poems: Sequence[Example], seed: str) -> tuple[Example, ...]:
+    """The poems with the characters of each in a random order; marks, and so the form, stay."""
+    found: list[Example] = []
+    for poem in poems:
+        places = [i for i, character in enumerate(poem.text) if character not in MARKS]
+        text = "".join(permute(tuple(poem.text), places, random.Random(f"{seed}/{poem.id}")))
+        found.append(replace(poem, text=text))
+    return tuple(found)
 
 
 def judge_poems(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from judge.tables import shorten
 
 LONGEST = 800  # characters of one piece
 PIECES = 300  # of one example
+MASKS = re.compile(r"<extra_id_\d+>|<mask(_\d+)?>|\[MASK\]")  # how models mark a gap
+GAP = "____"  # how readers do
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def _patterns(evaluators: Sequence[Mapping[str, Any]]) -> list[Line]:
     return [
         Line(
             f"score {each['score']:.3f}, weight {each['weight']:.3f}",
-            (target, Piece(f" in {each.get('source') or each['prompt']}")),
+            (target, Piece(f" in {MASKS.sub(GAP, each.get('source') or each['prompt'])}")),
         )
         for each, target in zip(evaluators, targets, strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from experiments.report.results import Circumstances, file_name, is_synthetic, l
 from experiments.report.tables import group_rows, text_columns
 from experiments.report.texts import list_texts
 from judge.tables import FURTHER_CAPTION, format_interval, format_number, shorten, shown_columns
-from meta_eval.agreement import CHEAP_CUES, Agreement
+from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate
 
 HERE = Path(__file__).parent
@@ -78,9 +78,9 @@ def name_run(outcome: Outcome, circumstances: Circumstances) -> str:
     return f"{circumstances.experiment}: {about}" if about else circumstances.experiment
 
 
-def axis(rows: Sequence[Agreement]) -> Callable[[float], float]:
-    """Where a correlation lies between the ends of all intervals and 0, in percent."""
-    ends = [end for row in rows for end in (row.spearman.low, row.spearman.value, row.spearman.high)]
+def axis(estimates: Iterable[Estimate]) -> Callable[[float], float]:
+    """Where a number lies between the ends of all intervals and 0, in percent."""
+    ends = [end for each in estimates for end in (each.low, each.value, each.high)]
     known = [0.0, *(end for end in ends if not math.isnan(end))]
     low, width = min(known), max(known) - min(known) or 1.0
     return lambda value: round(100 * (value - low) / width, 1)

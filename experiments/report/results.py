@@ -24,6 +24,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from core.faults import SettingFault
+from core.notes import TINY, write_note
 from core.stages import FILES, fingerprint
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
@@ -219,11 +220,16 @@ def is_cleared(path: Path, folder: Path) -> bool:
 
 
 def write_models(outcome: Outcome, folder: Path) -> None:
-    """Copies the model folders into `models/`, as hard links if the file system supports them."""
+    """Copies the model folders into `models/`, as hard links if the file system supports them.
+
+    Those that learned synthetic text get a note that says so with all their scores (`core.notes`).
+    """
     if outcome.models:
         with replace_folder(folder / "models") as aside:
             for name, source in outcome.models.items():
                 shutil.copytree(source, aside / name, copy_function=_link, ignore=shutil.ignore_patterns(FILES))
+                if outcome.synthetic:
+                    write_note(aside / name, TINY)
 
 
 def file_name(name: str, ending: str) -> str:

@@ -143,7 +143,9 @@ def _check_added_keys(
 ) -> None:
     """Raises SettingFault for `+key=value` where the configuration has no such key at its root."""
     roots = dict.fromkeys(_root_key(override) for override in parsed if _adds_to_root(override))
-    added = [key for key in roots if key not in config.hydra.runtime.choices]
+    experiment = OmegaConf.to_container(OmegaConf.masked_copy(config, ["experiment"]), resolve=False)
+    read = {value for _, value in leaves(experiment)}
+    added = [key for key in roots if key not in config.hydra.runtime.choices and f"${{{key}}}" not in read]
     if not added:
         return
     others = [line for line, override in zip(settings, parsed, strict=True) if _root_key(override) not in added]

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lightning_utilities.core.rank_zero import rank_zero_only
-
 from core.faults import SettingFault
 from experiments.contracts import Outcome
 from experiments.report.results import file_name
@@ -52,7 +50,8 @@ class Tracking(Protocol):
 def is_first_process() -> bool:
     """Whether this is the first process of a distributed run, the only one that writes."""
     named = (os.environ[name] for name in RANKS if name in os.environ)
-    return getattr(rank_zero_only, "rank", int(next(named, 0))) == 0  # Lightning sets `rank` once it is imported
+    lightning = sys.modules.get("lightning_utilities.core.rank_zero")  # sets `rank` once Lightning is imported
+    return getattr(lightning and lightning.rank_zero_only, "rank", int(next(named, 0))) == 0
 
 
 class NoTracking:

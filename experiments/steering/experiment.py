@@ -210,7 +210,8 @@ def guided_demo(run: Run, data: Corpus, plan: SteeringPlan, show: Demonstration)
     else:
         guide = use_pretrained(show.guide_folder)
     try:
-        adapted = adapt_guide(load_guide(guide.source, plan.device), lm.tokenizer, show.bridge)
+        loaded = load_guide(guide.source, plan.device)
+        adapted = adapt_guide(loaded, lm.tokenizer, show.bridge)
     except TokenMismatchError as error:
         raise InputFaults([str(error)]) from error
     guidance = partial(Guidance, adapted, lm.tokenizer, show.strength, show.k, show.rule, "text")
@@ -235,6 +236,7 @@ def guided_demo(run: Run, data: Corpus, plan: SteeringPlan, show: Demonstration)
             "strength": show.strength,
             "k": show.k,
         },
+        notes=list(dict.fromkeys((*lm.notes, *loaded.notes))),
         synthetic=data.synthetic and trains,
     )
 

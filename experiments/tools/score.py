@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 JOINED = "scores.jsonl"  # of the run folder
 LOG_INTERVAL = 30  # seconds between progress messages
+SYNC_INTERVAL = 2  # seconds of work that a machine that loses power loses; a killed run loses none but its last chunk
 SHOWN = 1000  # first examples on the page
 
 
@@ -117,7 +118,8 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
             if (reason := find_lack(example, requires[name], called[name])) is None:
                 waiting.remove(name)
             elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
-                faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}"))
+                hint = _suggest_aspects(metrics[name], example, "metric" if len(metrics) == 1 else f"metrics.{name}")
+                faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}{hint}"))
         if not waiting and rows - ends[-1] >= chunk:
             ends.append(rows)
             waiting = set(metrics)
@@ -127,6 +129,13 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
         raise InputFaults([each for name in metrics if name in waiting for each in faults[name]])
     ends[-1] = rows  # examples at the end that cannot be scored belong to the last chunk
     return ScorableFile(source.path, tuple(ends[1:]), source.sha256(), tuple(first), source)
+
+
+def _suggest_aspects(metric: Mapping[str, Any], example: Example, place: str) -> str:
+    """The aspects of the metric whose fields the example has, as the end of a sentence; empty if it has none."""
+    required = {aspect: _find_required({**metric, "aspects": [aspect]}) for aspect in metric.get("aspects", ())}
+    known = [aspect for aspect, fields in required.items() if find_lack(example, fields, place) is None]
+    return f"; {place}.aspects=[{','.join(known)}] does without" if known else ""
 
 
 def _find_required(metric: Mapping[str, Any]) -> tuple[Field, ...]:
@@ -197,7 +206,7 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[
         if before:
             log.info("%d of %d examples of %s are already scored", before, total, file.path)
         advance(before)
-        began = logged = time.monotonic()
+        began = logged = synced = time.monotonic()
         parts = (
             (chunk, [name for name in rows if done[name] <= i]) for i, chunk in enumerate(file.chunks(start), start)
         )
@@ -207,10 +216,14 @@ def score_chunks(run: Run, file: ScorableFile, engine: Engine, folders: Mapping[
                 add_notes(folders[name], notes)
                 rows[name].write(text.encode())
                 rows[name].flush()
-                os.fsync(rows[name].fileno())
             advance(end - begin)
-            if time.monotonic() - logged > LOG_INTERVAL:
-                logged = time.monotonic()
+            now = time.monotonic()
+            if now - synced > SYNC_INTERVAL or end == total:
+                synced = now
+                for each in rows.values():
+                    os.fsync(each.fileno())
+            if now - logged > LOG_INTERVAL:
+                logged = now
                 rate = (end - before) / (logged - began)
                 minutes = (total - end) / rate / 60
                 log.info("scored %d of %d, %.3g a second, %.1f minutes left", end, total, rate, minutes)

@@ -22,20 +22,22 @@ from core.settings import (
     checked_dataclass,
     one_of,
 )
-from data.sets.attributes import builtin_news, builtin_reviews
+from data.sets.attributes import builtin_news, builtin_remarks, builtin_reviews
 from data.sets.dialogues import builtin_dialogues
 from data.sets.songci import builtin_verse
 from data.sets.stories import builtin_stories
 
 
-@pytest.mark.parametrize("load", [builtin_reviews, builtin_news, builtin_dialogues, builtin_stories, builtin_verse])
+@pytest.mark.parametrize(
+    "load", [builtin_reviews, builtin_remarks, builtin_news, builtin_dialogues, builtin_stories, builtin_verse]
+)
 def test_built_in_corpora_have_no_negative_sizes(load: Callable[..., Any]) -> None:
     for wrong in ({"train": -1}, {"held_out": -1}, {"train": 2.5}):
         with pytest.raises(ValueError, match=r"must be (a valid integer|greater than or equal to 0), but is"):
             load(**{"train": 4, "held_out": 2, **wrong})
 
 
-@pytest.mark.parametrize("load", [builtin_reviews, builtin_news, builtin_dialogues, builtin_stories])
+@pytest.mark.parametrize("load", [builtin_reviews, builtin_remarks, builtin_news, builtin_dialogues, builtin_stories])
 def test_built_in_corpora_without_rated_texts_have_no_rated_set(load: Callable[..., Any]) -> None:
     assert load(train=4, held_out=2, rated=0).rated == ()
 

@@ -77,7 +77,7 @@ def test_faults_of_names_stand_at_their_lines(tmp_path: Path) -> None:
         'x.jsonl:3: "n" must be a value that JSON can hold, found NaN',
     ]
     assert faults_of(path, columns={"text": "hyp"})[-1] == (
-        'x.jsonl:0: columns needs the column "hyp" for text, found only text, mt, n'
+        'x.jsonl: columns needs the column "hyp" for text, found only text, mt, n'
     )
     (tmp_path / "x.csv").write_text("text,mt\na,b\nc,d\n")
     assert faults_of(tmp_path / "x.csv") == [
@@ -102,7 +102,7 @@ def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:
         Example("hyp-2", " b", context="g", references=("e", "e")),
     )
     (tmp_path / "r1").write_text("c\n\nd\n")
-    with pytest.raises(InputFaults, match=r"r1:0: aligned files must have .* lines, found 3 here and 2 in \S+/hyp.de"):
+    with pytest.raises(InputFaults, match=r"r1: aligned files must have .* lines, found 3 here and 2 in \S+/hyp.de"):
         read_examples(text=tmp_path / "hyp.de", references=tmp_path / "r1", source=tmp_path / "src")
 
 
@@ -155,9 +155,9 @@ def test_data_sets_of_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         found = read_examples(path, network=True)
         assert [(each.text, each.references, each.extra) for each in found] == expected
     assert [each.id for each in read_examples(Path("ann/split"), split="test", network=True)] == ["split-1"]
-    assert faults_of(Path("ann/split"), network=True) == ["split:0: data.split must be one of train, test, found None"]
+    assert faults_of(Path("ann/split"), network=True) == ["split: data.split must be one of train, test, found None"]
     assert faults_of(Path("ann/split")) == [
-        "split:0: no such file; network=true reads the data set of this name on the Hugging Face hub"
+        "split: no such file; network=true reads the data set of this name on the Hugging Face hub"
     ]
     assert InputFile.of(tmp_path).sha256() == InputFile.of("ann/texts", network=True).sha256()
     monkeypatch.setitem(sys.modules, "datasets", None)

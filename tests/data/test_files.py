@@ -6,6 +6,7 @@ import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +16,8 @@ from core.example import Example
 from core.faults import InputFaults
 from core.scores import Scores
 from data import text_files
-from data.files import json_line, read_examples, write_examples
+from data.columns import FIELDS
+from data.files import _check_record, json_line, read_examples, write_examples
 from data.scored import score_records
 from data.text_files import longest_line, open_atomically, set_longest_line
 
@@ -30,6 +32,17 @@ def faults_of(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) 
     assert all(each.startswith(f"{path}:") for each in found.value.faults)
     assert str(found.value).splitlines() == list(found.value.faults)
     return [each.removeprefix(f"{path}:") for each in found.value.faults]
+
+
+VALUES = [None, "", " ", "a", "a b", "\u00e9", "\ud83d", 7, ["a"], [" "], {"a": 1.0}]
+
+
+@given(st.dictionaries(st.sampled_from([*FIELDS, "unknown"]), st.sampled_from(VALUES)))
+def test_texts_in_ascii_are_checked_as_all_records(record: dict[str, Any]) -> None:
+    """They skip the model that checks the others."""
+    quick = _check_record(record, ("text",))
+    with patch("data.files._holds_plain_texts", return_value=False):
+        assert quick == _check_record(record, ("text",))
 
 
 def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tuple[Example, ...]:
@@ -111,8 +124,8 @@ def test_forms_of_cells(tmp_path: Path):
 
 # Each case: the lines of a JSONL file, and its faults.
 JSONL: list[tuple[str | bytes, list[str]]] = [
-    ("", ["0: the file is empty, found 0 bytes that say nothing"]),
-    (" \n\r\n", ["0: the file is empty, found 4 bytes that say nothing"]),
+    ("", [" the file is empty, found 0 bytes that say nothing"]),
+    (" \n\r\n", [" the file is empty, found 4 bytes that say nothing"]),
     ('{"text": "a"', ["1: broken JSON at column 13: Expecting ',' delimiter, found \"\""]),
     ('{"text": "a"}\n{"text" "b"}', ["2: broken JSON at column 9: Expecting ':' delimiter, found \"\\\"b\\\"}\""]),
     ('{"text": "a"}\n\n{"text": "b"}', ['2: broken JSON at column 1: Expecting value, found ""']),
@@ -158,7 +171,7 @@ def test_faults_of_jsonl(tmp_path: Path, content: str | bytes, expected: list[st
 
 
 CSV: list[tuple[str | bytes, list[str]]] = [
-    ("text\n", ["0: the file needs at least one example, but has only a header"]),
+    ("text\n", [" the file needs at least one example, but has only a header"]),
     ("id,text\na,b,c\nd\n", ["2: a row must have 2 cells, found 3", "3: a row must have 2 cells, found 1"]),
     ("id,text\na,b\n\nc,d\n", ["3: a row must have 2 cells, found 0"]),
     ('id,text\na,"b\nb\nb"\nc,\n', ['5: an example needs "text" or "turns" that say something, found null']),
@@ -230,10 +243,10 @@ def test_a_required_field_that_no_example_has_is_a_mistake_of_the_caller(tmp_pat
 def test_no_file_a_folder_another_suffix(tmp_path: Path):
     (tmp_path / "folder.jsonl").mkdir()
     for name, expected in {
-        "none.jsonl": "0: no such file",
-        "folder.jsonl": "0: no such file, it is a folder",
-        "x.txt": '0: the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"',
-        "x": '0: the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ""',
+        "none.jsonl": " no such file",
+        "folder.jsonl": " no such file, it is a folder",
+        "x.txt": ' the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"',
+        "x": ' the name of the file must end in one of .jsonl, .csv, .tsv, .parquet, found ""',
     }.items():
         with pytest.raises(InputFaults) as found:
             read_examples(tmp_path / name)
@@ -389,7 +402,7 @@ def test_compressed_files_are_read_as_they_are(tmp_path: Path):
     whole = (tmp_path / "x.jsonl.gz").read_bytes()
     for name, content in (("plain.jsonl.gz", lines.encode()), ("cut.jsonl.gz", whole[:-12])):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputFaults, match=r":0: the file must be whole and compressed by gzip"):
+        with pytest.raises(InputFaults, match=r": the file must be whole and compressed by gzip"):
             read_examples(tmp_path / name)
 
 
@@ -409,5 +422,5 @@ def test_parquet_is_read_as_json_lines_are(tmp_path: Path):
     pyarrow.write_table(table, tmp_path / "x.parquet")
     assert read_examples(tmp_path / "x.parquet") == read_examples(tmp_path / "x.jsonl")
     (tmp_path / "y.parquet").write_text("no parquet")
-    with pytest.raises(InputFaults, match=r"y.parquet:0: the file must be parquet"):
+    with pytest.raises(InputFaults, match=r"y.parquet: the file must be parquet"):
         read_examples(tmp_path / "y.parquet")

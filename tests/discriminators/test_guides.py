@@ -157,7 +157,7 @@ def test_a_broken_folder_is_a_fault_of_the_input_with_its_file(
 ) -> None:
     trained[0].save_pretrained(tmp_path)
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputFaults, match=f"{name}:0: .*{message}"):
+    with pytest.raises(InputFaults, match=f"{name}: .*{message}"):
         CausalGuide.from_pretrained(tmp_path)
 
 

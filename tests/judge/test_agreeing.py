@@ -44,14 +44,14 @@ def test_a_metric_of_length_adds_nothing_to_cheap_cues() -> None:
 
 
 def test_without_cues() -> None:
-    found = agree(has_cues=False)
+    found = agree(cues=False)
     assert {row.metric for row in found.rows} == {"good", "long"}
     assert all(math.isnan(row.beyond_cues.value) for row in found.rows)
     assert "cheap_cues" not in found.signature
 
 
 def test_all_levels_stand_in_one_table() -> None:
-    (ranking, pairs) = agree(statistic="accuracy", grouping="all", has_cues=False).details
+    (ranking, pairs) = agree(statistic="accuracy", grouping="all", cues=False).details
     levels = [("accuracy", "global"), ("accuracy", "per_system"), ("soft_accuracy", "system_means")]
     levels.append(("accuracy", "per_input"))
     assert [(row["statistic"], row["grouping"]) for row in pairs.rows] == levels
@@ -74,7 +74,7 @@ def test_faults() -> None:
         agree(resample=3)
     with pytest.raises(SettingFault, match="statistic must be 'pearson'"):
         agree(statistic="tau")
-    with pytest.raises(InputFaults, match='examples:0: at least one example needs "ratings"'):
+    with pytest.raises(InputFaults, match='examples: at least one example needs "ratings"'):
         judge.agree(["one", "two"], "word_count")
     with pytest.raises(SettingFault, match="scores are needed"):
         judge.agree([{"text": "one", "ratings": {"q": 1}}])

@@ -89,7 +89,7 @@ def test_another_input_is_refused_in_words(source: Any, given: dict[str, Any], s
 @pytest.mark.parametrize(
     ("source", "faults"),
     [
-        ([], ["examples:0: the file needs at least one example, found none"]),
+        ([], ["examples: the file needs at least one example, found none"]),
         (["a", " ", "c", ""], [f'examples:{i}: an example needs "text" or "turns" that say something' for i in (2, 4)]),
         ([{"text": 3}], ["examples:1: "]),
         ([{"id": "x", "text": "a"}, {"id": "x", "text": "b"}], ["examples:2: ids must be unique"]),

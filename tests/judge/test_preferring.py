@@ -98,7 +98,7 @@ def test_what_is_missing_is_named() -> None:
         judge.prefer(outputs=outputs(2))
     with pytest.raises(SettingFault, match="must compare pairs"):
         judge.prefer(outputs=outputs(2), judge="word_count")
-    with pytest.raises(InputFaults, match="preferences:0: the judged systems and inputs must be in"):
+    with pytest.raises(InputFaults, match="preferences: the judged systems and inputs must be in"):
         judge.prefer([{**rows[0], "id": "elsewhere"}], outputs=outputs(2), metrics="word_count")
     with pytest.raises(InputFaults, match=r'preferences:2: "winner" must be'):
         judge.prefer([rows[0], {**rows[0], "winner": "nobody"}])

@@ -333,8 +333,8 @@ def test_corpora_of_each_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", " \n", "a.txt:0: the file is empty"),
-        ("a.json", "{}", r"a.json:0: must be a table that \+exp=idf wrote"),
+        ("a.txt", " \n", "a.txt: the file is empty"),
+        ("a.json", "{}", r"a.json: must be a table that \+exp=idf wrote"),
         ("a.jsonl", "{", "a.jsonl:1: "),
     ],
 )

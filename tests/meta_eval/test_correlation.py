@@ -160,3 +160,14 @@ def test_the_explanation_names_the_side():
         "all 3 word_counts are 0: a constant has no correlation"
     )
     assert explain_undefined(scores=np.arange(3.0), ratings=np.arange(3.0)) is None
+
+
+def test_a_long_correlation_is_announced(caplog, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 20))
+    monkeypatch.setattr("meta_eval.correlation.PER_STEP", 1.0)
+    kendall(x, y, np.ones((3, 20)))
+    assert not caplog.messages
+    monkeypatch.setattr("meta_eval.correlation.FEW", 10)
+    kendall(x, y, np.ones((3, 20)))
+    assert caplog.messages == ["the order of all pairs of 20 examples, 3 times, will take about 5 minutes of one core"]

@@ -184,3 +184,16 @@ def test_faults():
         permutation_test([1, 2, 3], [1, 2, math.inf], [1, 2, 3], lay_out(3))
     with pytest.raises(ValueError, match="permutations must be at least 1, but is 0"):
         permutation_test([1, 2, 3], [1, 2, 3], [1, 2, 3], lay_out(3), permutations=0)
+
+
+def test_a_long_test_is_announced(caplog, monkeypatch):
+    a, b, y = metrics(40, 2, 3)
+    permutation_test(a, b, y, lay_out(40), kind="kendall", permutations=20)
+    assert not caplog.messages
+    monkeypatch.setattr("meta_eval.permutation.PER_PAIR", 1.0)
+    permutation_test(a, b, y, lay_out(40), kind="spearman", permutations=20)
+    assert not caplog.messages
+    permutation_test(a, b, y, lay_out(40), kind="kendall", permutations=20)
+    assert caplog.messages == [
+        "swaps of 1,600 ordered pairs of examples, 20 times, will take about 533 minutes of one core"
+    ]

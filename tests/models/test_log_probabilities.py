@@ -13,7 +13,7 @@ from models import model
 from models.causal import CausalLM
 from models.model import ConditionalLM, Vocabulary, token_log_probabilities
 from models.seq2seq import Seq2SeqLM
-from models.tiny import TinyGPT2, TinyT5, initialise_model
+from models.tiny import TinyCausal, TinyGPT2, TinyT5, initialise_model
 from models.windows import Pair
 from tests.toy_models import refuse_large_batches, toy_bart
 
@@ -152,6 +152,22 @@ def test_a_model_that_caps_its_logits(cap: float | None) -> None:
     np.testing.assert_allclose(found, one_at_a_time(capped, [5, 6], [7, 8, 9]), atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["bart", "gpt2"])
+def test_the_output_layer_is_asked_once_and_again_when_it_changes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = build(kind)
+    asked = record(lm, monkeypatch, lambda inputs, output: output.logits.shape[-2] == 2)
+    pair = ([5, 6], [7, 8, 9])
+    first, again = (lm.log_probabilities([pair])[0] for _ in range(2))
+    np.testing.assert_array_equal(again, first)
+    assert sum(asked) == 1
+    with torch.no_grad():
+        lm.model.get_output_embeddings().weight.mul_(2)
+        if kind == "bart":
+            lm.model.final_logits_bias.mul_(-1)
+    np.testing.assert_allclose(lm.log_probabilities([pair])[0], one_at_a_time(lm, *pair), atol=1e-5)
+    assert sum(asked) == 2
+
+
 @pytest.mark.parametrize("token_budget", [60, 200])
 def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch, token_budget: int) -> None:
     """Short sources with long targets beside the opposite are padded on both sides."""
@@ -173,7 +189,7 @@ def test_many_small_batches_share_a_product_with_the_vocabulary(lm: ConditionalL
     products = record_logits(monkeypatch)
     passes = record(lm, monkeypatch, lambda inputs, output: len(output.logits))
     lm.log_probabilities([([i], [5]) for i in range(20, 40)], token_budget=4)
-    assert (len(products), len(passes) > 5) == (1, True)
+    assert (len(products), len(passes) >= 5) == (1, True)
 
 
 def test_targets_that_differ_at_their_end_are_read_once(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +212,46 @@ def test_the_encoder_reads_every_source_once(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(seen) == 2
 
 
-def test_what_does_not_fit_into_memory_is_halved(lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("shape", ["gpt_neox", "llama", "gpt2"])
+def test_the_last_layer_computes_scored_places_alone(shape: Any) -> None:
+    lm = build("gpt2") if shape == "gpt2" else TinyCausal(shape, 300, 16, 2, 2, 32).build(TEXTS, (), 3)
+    computed: list[int] = []
+    mlp = [each for name, each in lm.model.named_modules() if name.endswith(".mlp")][-1]
+    inner = next(each for each in mlp.modules() if each is not mlp)
+    lm.output_vocabulary()
+    inner.register_forward_pre_hook(lambda module, given: computed.append(given[0].shape[:-1].numel()))
+    pairs: list[Pair] = [(list(range(20, 50)), [7, 8, 9]), ([20, 21], [5, 6]), ([9], [])]
+    found = lm.log_probabilities(pairs, given=1)
+    assert sum(computed) == (3 - 1) + (2 - 1)
+    for row, (source, target) in zip(found, pairs, strict=True):
+        np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target))[1:], atol=1e-5)
+    assert (len(mlp._forward_hooks), len(mlp._forward_pre_hooks)) == (0, 0)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("longest", [0, 1, 12])
+def test_short_targets_attend_without_keys_and_values(
+    longest: int, attention: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys of the encoder's states cost more than a few queries; a long target computes them."""
+    lm = build("bart")
+    lm.model.set_attn_implementation(attention)
+    lm.output_vocabulary()
+    keys: list[int] = []
+    for layer in lm.model.get_decoder().layers:
+        layer.encoder_attn.k_proj.register_forward_pre_hook(lambda module, given: keys.append(given[0].shape[1]))
+    pairs: list[Pair] = [
+        (list(range(20, 20 + read)), [*range(5, 5 + max(0, longest - read % 2)), 9]) for read in (30, 9, 30)
+    ]
+    found = lm.log_probabilities(pairs)
+    assert bool(keys) == (longest == 12)
+    for row, (source, target) in zip(found, pairs, strict=True):
+        np.testing.assert_allclose(row, one_at_a_time(lm, list(source), list(target)), atol=1e-5)
+
+
+def test_what_does_not_fit_into_memory_is_halved(
+    lm: ConditionalLM, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = lm.log_probabilities(pairs)
     multiply = Vocabulary.multiply
 

@@ -48,7 +48,7 @@ def test_lines_with_a_score(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "scored", "expected"),
     [
-        ("", False, ["0: the file is empty, found 0 bytes that say nothing"]),
+        ("", False, [" the file is empty, found 0 bytes that say nothing"]),
         ("Hi!</UTT>Yes.", False, ['1: nothing may follow the last </UTT> of an unrated dialogue, found "Yes."',
                                   '1: a dialogue needs at least two turns, found ["Hi!"]']),
         ("a</UTT>b</UTT>0.9\n", False, ['1: nothing may follow the last </UTT> of an unrated dialogue, found "0.9"']),
@@ -138,7 +138,7 @@ def test_full_dstc9_goes_before_the_sample(tmp_path: Path):
 def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
     for aspect in ("coherence", "overall"):
         write(tmp_path / f"dstc9_sample_{aspect}.txt", "x</UTT>y</UTT>1\nv</UTT>w</UTT>2\n")
-    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv:0: no such file. It says which dialogues of dstc9"):
+    with pytest.raises(InputFaults, match=r"deam_scores_sample.tsv: no such file. It says which dialogues of dstc9"):
         load_dstc9(tmp_path)
     write(tmp_path / "deam_scores_sample.tsv", "orig_line\tdeam_score\n11\t0.5\n22\t0.25\n")
     assert [example.id for example in load_dstc9(tmp_path).examples] == ["dstc9-0011", "dstc9-0022"]
@@ -151,8 +151,8 @@ def test_the_sample_of_dstc9_needs_its_lines(tmp_path: Path):
         ("line\tscore\n0\t1\n1\t2\n", '1: the header must be line, tab, deam_score, found ["line", "score"]'),
         ("line\tdeam_score\n0\tx\n1\t2\n", '2: must be a new line number, a tab and a score, found ["0", "x"]'),
         ("line\tdeam_score\n1\t1\n1\t2\n", '3: must be a new line number, a tab and a score, found ["1", "2"]'),
-        ("line\tdeam_score\n0\t1\n", "0: there must be a score for each of the 2 dialogues, found 1"),
-        ("line\tdeam_score\n0\t1\n2\t1\n", "0: must score the dialogues of fed, found other lines [2]"),
+        ("line\tdeam_score\n0\t1\n", " there must be a score for each of the 2 dialogues, found 1"),
+        ("line\tdeam_score\n0\t1\n2\t1\n", " must score the dialogues of fed, found other lines [2]"),
     ],
 )
 def test_faults_of_published_scores(tmp_path: Path, content: str, expected: str):
@@ -166,7 +166,7 @@ def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Pat
         load_fed(tmp_path)
     assert found.value.faults[0].startswith(f"{path}:2: ")
     write(path, "f</UTT>g</UTT>1\n")
-    with pytest.raises(InputFaults, match=r":0: must have the 2 dialogues of fed_test_coherence.txt, found 1"):
+    with pytest.raises(InputFaults, match=r": must have the 2 dialogues of fed_test_coherence.txt, found 1"):
         load_fed(tmp_path)
 
 
@@ -189,7 +189,7 @@ def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest
     path = root / "fed/fed_test_overall.txt"
     content = path.read_bytes()
     path.unlink()
-    with pytest.raises(InputFaults, match=r"fed_test_overall.txt:0: no such file"):
+    with pytest.raises(InputFaults, match=r"fed_test_overall.txt: no such file"):
         public_dialogues("fed", root)
     assert fetched == []
     for _ in range(2):

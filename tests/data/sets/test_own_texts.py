@@ -39,7 +39,7 @@ def test_all_faults_of_both_files_are_listed_by_line(tmp_path: Path) -> None:
 
 def test_labels_and_held_out_texts_are_checked(tmp_path: Path) -> None:
     one = write(tmp_path / "one.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "x "}])
-    with pytest.raises(InputFaults, match=r'one\.jsonl:0: the texts need at least two labels, found only "x"'):
+    with pytest.raises(InputFaults, match=r'one\.jsonl: the texts need at least two labels, found only "x"'):
         own_texts(one)
     train = write(tmp_path / "a.jsonl", *[{"text": "A", "label": "polite"}, {"text": "B", "label": "rude"}])
     apart = write(tmp_path / "b.jsonl", *[{"text": "C", "label": "polit"}, {"text": "B", "label": "rude"}])

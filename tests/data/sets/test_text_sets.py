@@ -249,7 +249,7 @@ def test_unknown_names(tmp_path: Path, load: Callable[[Path], object], message: 
 def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: Callable[..., object]) -> None:
     with pytest.raises(InputFaults) as found:
         load(tmp_path)
-    assert all(":0: no such file. Name the folder that holds" in each for each in found.value.faults)
+    assert all(": no such file. Name the folder that holds" in each for each in found.value.faults)
     assert all(
         "https://raw.githubusercontent.com/" in each and "python -m data.prepare" in each for each in found.value.faults
     )

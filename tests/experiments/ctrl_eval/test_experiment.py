@@ -115,4 +115,4 @@ def test_iwf_counts_a_corpus_for_a_models_tokenizer(run: Callable[..., Any], tmp
     (tmp_path / "corpus.txt").write_text("\n")
     empty = run("+exp=iwf", *arguments, f"run_dir={tmp_path}/other")
     assert empty.returncode == 2
-    assert "corpus.txt:0: the file is empty" in empty.stderr
+    assert "corpus.txt: the file is empty" in empty.stderr

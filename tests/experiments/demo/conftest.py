@@ -20,7 +20,7 @@ from tests.experiments.steering.conftest import guide, lm
 __all__ = ["guide", "lm"]  # fixtures of guided decoding
 
 SMALL = """
-data.train=120 data.held_out=30 reviews.train=400 reviews.held_out=20 stories.train=60 stories.held_out=10 trainer=cpu
+data.train=120 data.held_out=30 remarks.train=400 remarks.held_out=20 stories.train=60 stories.held_out=10 trainer=cpu
 model.expert.schedule.epochs=1 model.negatives.dialogues=24 model.pooler.dialogues=16 ~model.discriminators.bert
 model.ctrleval.infiller.schedule.epochs=1 model.mars.language_model.schedule.epochs=1
 model.guided.generator.schedule.epochs=1 model.guided.guides.causal.training.epochs=1

@@ -1,15 +1,22 @@
-"""Two files against each other, and the files that are refused."""
+"""Systems in one file or in a file each, and the files that are refused."""
 
 from pathlib import Path
 
 import pytest
 
 from baselines.word_count import WordCount
-from core.faults import InputFaults
-from experiments.demo.comparing import compare_files
+from core.faults import InputFaults, SettingFault
+from experiments.demo.comparing import compare_systems, read_systems
+from experiments.demo.judging import choose_usual_metrics, name_kind
+from experiments.demo.legend import Legend, describe_metric
+from experiments.demo.views import show_comparison
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+HOSTILE = "<script>alert('x')</script>"
 
 
 def write(path: Path, *lines: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
@@ -17,31 +24,74 @@ def write(path: Path, *lines: str) -> Path:
 def test_outputs_of_one_group_belong_together_in_any_order(tmp_path: Path) -> None:
     first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "y"}')
     second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "y"}', '{"text": "a", "group": "x"}')
-    found = compare_files(first, second, WordCount(), most=5)
-    assert [(each.system, each.mean.value) for each in found.means["quality"]] == [("one", 2.0), ("two", 1.0)]
-    pair = found.pairs["quality"]["one", "two"]
+    found = compare_systems(read_systems([first, second], most=5), "words", WordCount())
+    assert [(each.system, each.mean.value) for each in found.means["words"]] == [("one", 2.0), ("two", 1.0)]
+    pair = found.pairs["words"]["one", "two"]
     assert (pair.n, pair.wins, pair.ties, pair.losses, pair.difference.value) == (2, 1, 1, 0, 1.0)
 
 
-def test_without_groups_the_place_decides_and_equal_names_are_told_apart(tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
+def test_without_groups_the_place_decides_and_equal_names_are_numbered(tmp_path: Path) -> None:
     first = write(tmp_path / "a.csv", "text", "one two", "one")
     second = write(tmp_path / "other" / "a.csv", "text", "one", "one two three")
-    found = compare_files(first, second, WordCount(), most=5)
-    assert found.pairs["quality"]["a", "a (second)"].difference.value == -0.5
+    found = compare_systems(read_systems([first, second], most=5), "words", WordCount())
+    assert found.pairs["words"]["a", "a (2)"].difference.value == -0.5
+
+
+def test_one_file_is_read_as_the_command_line_reads_it() -> None:
+    outputs = read_systems([EXAMPLES / "summaries.jsonl"], most=20)
+    found = compare_systems(outputs, "words", WordCount())
+    assert list(found.means) == ["words", "human quality"]
+    assert [each.system for each in found.means["human quality"]] == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("summaries", "ROUGE-L"), ("dialogues", "CDM, discriminative"), ("texts", "CTRLEval, coherence")],
+)
+def test_a_file_is_compared_by_a_metric_of_its_kind(name: str, metric: str) -> None:
+    metrics = ("word count", "ROUGE-L", "BLEU", "CTRLEval, coherence", "MARS", "CDM, discriminative", "CDM, generative")
+    outputs = read_systems([EXAMPLES / f"{name}.jsonl"], most=20)
+    assert choose_usual_metrics(metrics, name_kind(outputs.examples))[0] == metric
+    assert choose_usual_metrics(["word count"], name_kind(outputs.examples)) == ["word count"]
+
+
+def test_the_page_lists_inputs_won_and_lost_with_their_texts_and_escapes_everything(tmp_path: Path) -> None:
+    first = write(tmp_path / "one.jsonl", '{"text": "a b c", "group": "x"}', '{"text": "a", "group": "<i>"}')
+    second = write(tmp_path / "two.jsonl", '{"text": "a", "group": "x"}', f'{{"text": "{HOSTILE} b", "group": "<i>"}}')
+    found = compare_systems(read_systems([first, second], most=5), HOSTILE, WordCount())
+    html = show_comparison(found, {HOSTILE: Legend("words", "0 to 9")}, "tiny")
+    assert "<script>" not in html
+    assert "<i>" not in html.replace('<i style="left', "")
+    assert html.index("Inputs that one wins") < html.index("<dd>a b c</dd>") < html.index("Inputs that two wins")
+    assert '<span class="won" style="flex-grow: 1">1 won</span>' in html
+    assert 'class="tied"' not in html
+    assert "0 to 9" in html
+    assert "Note: tiny." in html
+    assert "Note: tiny." not in show_comparison(found, {HOSTILE: describe_metric(WordCount())}, "tiny")
 
 
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (['{"text": "a", "group": "x"}'], "b.jsonl:0: both files must answer the same inputs, but 1 are in one"),
-        (['{"text": "a", "group": "x"}'] * 2, "b.jsonl:2: a system must have one output for each input"),
-        (['{"text": "a", "group": "x"}'] * 9, "reads at most 5 outputs, found 9"),
-        (['{"text": ""}'], "b.jsonl:1: "),
-        (["not json"], "b.jsonl:1: "),
+        (
+            ['{"text": "a", "group": "x"}'],
+            "^a.jsonl:2: all systems must answer the same inputs, but .y. has no output of b",
+        ),
+        (['{"text": "a", "group": "x"}'] * 2, "^b.jsonl:2: a system must have one output per input"),
+        (['{"text": "a", "group": "x"}'] * 9, "^b.jsonl: the page reads at most 5 outputs, found 11"),
+        (['{"text": ""}'], "^b.jsonl:1: "),
+        (["not json"], "^b.jsonl:1: "),
     ],
 )
-def test_files_that_do_not_fit_are_refused(tmp_path: Path, second: list[str], message: str) -> None:
+def test_files_that_do_not_fit_are_refused_by_their_names(tmp_path: Path, second: list[str], message: str) -> None:
     first = write(tmp_path / "a.jsonl", '{"text": "a", "group": "x"}', '{"text": "a", "group": "y"}')
     with pytest.raises(InputFaults, match=message):
-        compare_files(first, write(tmp_path / "b.jsonl", *second), WordCount(), most=5)
+        compare_systems(read_systems([first, write(tmp_path / "b.jsonl", *second)], most=5), "word count", WordCount())
+
+
+def test_one_file_must_name_its_systems_and_no_file_is_refused(tmp_path: Path) -> None:
+    alone = write(tmp_path / "a.jsonl", '{"text": "a", "group": "x"}')
+    with pytest.raises(InputFaults, match=r'^a.jsonl:1: "system" is needed here'):
+        compare_systems(read_systems([alone], most=5), "word count", WordCount())
+    with pytest.raises(SettingFault, match="choose a file"):
+        read_systems([], most=5)

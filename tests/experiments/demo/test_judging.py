@@ -1,6 +1,7 @@
 """One text under several metrics, and how it is shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from cdm.infilling import Gaps
 from core.example import Example
 from core.scores import Scores, fields
 from discriminators.discriminator import new_bilstm
-from experiments.demo.judging import Judgement, judge, judge_by, load_metrics
+from experiments.demo.demo import DemoModels, DemoSettings
+from experiments.demo.judging import Judged, Judgement, judge, judge_by, load_metrics
+from experiments.demo.legend import Legend, describe_metric, describe_models
 from experiments.demo.steering import SideBySide
-from experiments.demo.views import highlight, show_candidates, show_judgements
+from experiments.demo.views import highlight, introduce, show_candidates, show_judgements
 from experiments.report.explanations import Line, Piece
 from models.tiny import TinyGPT2, TinyT5
 from oumg.generation import Candidate, WrittenToken
@@ -51,16 +54,65 @@ def test_a_metric_scores_explains_or_says_why_not() -> None:
     assert judge_by("nothing", Nothing(), Example("a", text="one")) == Judgement("nothing", None, "no tokens")
 
 
+def test_the_note_of_models_stands_once_beside_their_scores_and_not_beside_counted_words() -> None:
+    text = Example("a", text="one two")
+    found = judge({"words": WordCount(), "halves": Halves(), "more": Halves()}, text, "a tiny model")
+    assert [each.notes for each in found] == [(), ("a tiny model",), ("a tiny model",)]
+    assert show_judgements(found, Judged(), text).count("Note: a tiny model.") == 1
+    assert "Note" not in show_judgements(found[:1], Judged(), text)
+
+
 def test_without_models_some_metrics_are_left(tmp_path) -> None:
     assert list(load_metrics(tmp_path)) == ["word count", "ROUGE-L", "BLEU"]
 
 
-def test_a_judgement_shows_the_change_and_escapes_everything() -> None:
+def test_a_judgement_shows_its_scale_and_escapes_everything() -> None:
     lines = (Line(HOSTILE, (Piece(HOSTILE, 1.0, 1.0), Piece("plain"))),)
-    html = show_judgements([Judgement(HOSTILE, 0.5, None, lines), Judgement("b", None, HOSTILE)], {HOSTILE: 0.75})
-    assert '<td class="down">-0.250</td>' in html
+    found = [Judgement(HOSTILE, 0.5, None, lines, "0 to 1"), Judgement("b", None, HOSTILE)]
+    html = show_judgements(found, Judged(), Example("page", HOSTILE))
+    assert "<small>0 to 1</small>" in html
+    assert "change by the edit" not in html
     assert "<script>" not in html
     assert "rgb(120, 190, 240)" in html
+
+
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [
+        (Example("page", "the soup was cold"), True),
+        (Example("page", "the soup was hot"), False),  # the same text
+        (Example("page", "a red book"), False),  # another text
+        (Example("page", turns=("the soup", "was cold")), False),
+        (Example("page", "the soup was cold", label="positive"), False),
+        (Example("page", "the soup was cold", references=("soup",)), False),
+    ],
+)
+def test_only_an_edit_of_the_last_text_has_a_change(now: Example, shown: bool) -> None:
+    before = Judged(Example("page", f"the soup was hot {HOSTILE}"), {"a": 0.75})
+    before = replace(before, example=Example("page", "the soup was hot")) if now.full_text.endswith("hot") else before
+    html = show_judgements([Judgement("a", 0.5), Judgement("b", 0.5)], before, now)
+    assert ('<td class="down">-0.250</td>' in html) == shown
+    assert ("The edited text was “the soup was hot" in html) == shown
+    assert "<script>" not in html
+
+
+@pytest.mark.slow
+def test_every_metric_and_model_of_the_page_is_described(tiny_run: Path) -> None:
+    metrics = load_metrics(tiny_run / "models")
+    assert {name for name, metric in metrics.items() if not describe_metric(metric).measures} == set()
+    assert describe_metric(Halves()) == Legend()
+    described = dict(describe_models(tiny_run / "models"))
+    assert described.keys() == {path.name for path in (tiny_run / "models").iterdir()}
+    html = introduce(DemoModels.load(DemoSettings(models=str(tiny_run / "models"))), "/documentation/demo.html")
+    assert "tiny model of synthetic text: shows how it works, is no judgement" in html
+    assert 'href="/documentation/demo.html"' in html
+
+
+def test_without_models_the_introduction_says_so_and_claims_nothing(tmp_path: Path) -> None:
+    html = introduce(DemoModels.load(DemoSettings(models=str(tmp_path / "none"))), None)
+    assert "There are no models yet" in html
+    assert "tiny model" not in html
+    assert "make docs" in html
 
 
 @pytest.mark.parametrize(("place", "shown"), [(0, False), (1, True), (2, False)])
@@ -72,6 +124,9 @@ def test_the_candidates_of_a_token_are_shown_by_their_probability_after(place: i
     assert "<script>" not in html
     if shown:
         assert html.index("better</code>") < html.index("&lt;script")
+        assert "Guidance made “better” likelier, 0.250 → 0.750." in html
+        assert "finds the text 90% polite: place 1 of 2 candidates." in html
+        assert "×3.00" in html
 
 
 def test_the_prompt_has_no_colour_and_tokens_have_one() -> None:
@@ -94,5 +149,7 @@ def test_a_folder_of_models_gives_their_metrics_and_a_discriminator_explains_eac
         *(f"CTRLEval, {aspect}" for aspect in ("coherence", "consistency", "attribute relevance")),
         *("MARS", "CDM, discriminative", "CDM, generative (bilstm)", "judge of positive"),
     ]
+    for name in ("CDM, discriminative", "CDM, generative (bilstm)"):  # a text is no dialogue to either of them
+        assert "needs two or more turns" in (judge_by(name, found[name], Example("a", text="i sing.")).reason or "")
     judged = judge_by("judge", found["judge of positive"], Example("a", turns=dialogues[0]))
     assert [piece.text.strip() for line in judged.lines for piece in line.pieces] == list(dialogues[0])

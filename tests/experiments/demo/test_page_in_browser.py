@@ -1,5 +1,6 @@
 """The page of the demo as a person uses it, in headless Chromium; the page is served by the real command."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ if CHROMIUM is None:
     pytest.skip("needs Chromium on the path", allow_module_level=True)
 HOSTILE = "<img src=x onerror=\"document.title='broken in'\">"
 PATIENCE = 60_000  # milliseconds
+CHOSEN = "metric => [...document.querySelectorAll('input')].some(each => each.value === metric)"
 Serve = Callable[[DemoModels | None], str]
 
 
@@ -47,8 +49,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     requests: list[str] = []
     addresses: list[str] = []
 
-    def opened(address: str, width: int = 1200) -> Any:
-        page = browser.new_page(viewport={"width": width, "height": 900})
+    def opened(address: str, width: int = 1280, scheme: str = "light") -> Any:
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.set_default_timeout(PATIENCE)
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -74,12 +76,13 @@ def test_a_prompt_is_continued_and_a_token_shows_its_candidates(address: str, vi
     wait_for_tokens(page, 10)
     page.wait_for_timeout(1000)
     page.locator(".textfield").first.locator(".token").nth(2).click()
-    page.locator("table.plain caption", has_text="Step 2").wait_for()
-    assert page.locator("table.plain tbody tr").count() >= 16
+    page.get_by_role("heading", name="Step 2").wait_for()
+    assert page.locator("table.candidates tbody tr").count() >= 10
+    assert page.get_by_text("Guidance made “").is_visible()
     assert page.title() == "Judging generated text"  # no script of a text has run
 
 
-def test_a_text_is_scored_again_after_a_change(address: str, visit: Callable[..., Any]) -> None:
+def test_a_text_is_scored_again_after_an_edit(address: str, visit: Callable[..., Any]) -> None:
     page = visit(address)
     page.get_by_role("tab", name="Judge").click()
     text = page.get_by_role("textbox", name="one turn on each line")
@@ -88,30 +91,64 @@ def test_a_text_is_scored_again_after_a_change(address: str, visit: Callable[...
     page.get_by_role("textbox", name="label").last.fill("positive")
     page.get_by_role("button", name="Score").click()
     page.locator("ul.lines li").first.wait_for()
-    assert page.locator("td", has_text="CTRLEval, coherence").count() == 1
-    text.fill("The soup was hot.")
+    assert page.locator("table.judged", has_text="1 = certain of the label").count() == 1
+    assert page.get_by_text("change by the edit").count() == 0
+    assert "____" in page.locator("ul.lines").first.inner_text()
+    assert "extra_id" not in page.locator("ul.lines").first.inner_text()
+    text.fill(f"The soup was hot. I liked {HOSTILE}")
     page.get_by_role("button", name="Score").click()
-    page.locator("td.down").first.wait_for()
-    assert page.locator("tr", has_text="word count").locator("td").nth(1).inner_text() == "4.000"
-    page.get_by_role("radio", name="dialogue").check()
-    text.fill("Hi!\nHello, how are you?\nFine.")
+    page.get_by_text("change by the edit").wait_for()
+    words = page.locator("table.judged tr", has_text="word count").locator("td")
+    assert words.all_inner_texts()[1:] == ["10.000", "-1.000"]
+    text.fill("Another text. It has nothing of the first.")
     page.get_by_role("button", name="Score").click()
-    page.locator("td", has_text="CDM, discriminative").wait_for()
+    page.get_by_text("change by the edit").wait_for(state="hidden")
     assert page.title() == "Judging generated text"
 
 
-def test_each_kind_of_input_starts_with_a_text_that_can_be_scored(address: str, visit: Callable[..., Any]) -> None:
+def test_a_text_that_is_called_a_dialogue_is_refused(address: str, visit: Callable[..., Any]) -> None:
     page = visit(address)
     page.get_by_role("tab", name="Judge").click()
     text = page.get_by_role("textbox", name="one turn on each line")
-    for kind, metric in (("text", "CTRLEval, coherence"), ("dialogue", "CDM, discriminative"), ("references", "MARS")):
+    text.fill("Hi! Hello, how are you? Fine.")
+    page.get_by_role("radio", name="dialogue").check()
+    page.get_by_role("button", name="Score").click()
+    page.get_by_text("a dialogue needs two turns or more").first.wait_for()
+    text.fill("Hi!\nHello, how are you?\nFine.")
+    page.get_by_role("button", name="Score").click()
+    page.locator("table.judged td", has_text="CDM, discriminative").wait_for()
+
+
+def test_examples_of_every_kind_are_clicked_and_scored(address: str, visit: Callable[..., Any]) -> None:
+    page = visit(address)
+    page.get_by_role("tab", name="Judge").click()
+    text = page.get_by_role("textbox", name="one turn on each line")
+    shown = {"text": "CTRLEval, coherence", "dialogue": "CDM, discriminative", "text and references": "MARS"}
+    for kind, metric in shown.items():
         before = text.input_value()
-        page.get_by_role("radio", name=kind, exact=kind != "references").check()
-        if kind != "text":
-            page.wait_for_function("([area, before]) => area.value != before", arg=[text.element_handle(), before])
+        examples = page.locator("button.gallery-item:visible", has_text=re.compile(rf"^\s*{kind}(, rated [\d.]+)?: "))
+        examples.nth(1).click()
+        page.wait_for_function("([area, before]) => area.value != before", arg=[text.element_handle(), before])
+        assert page.get_by_role("radio", name=kind, exact=True).is_checked()
         page.get_by_role("button", name="Score").click()
-        page.locator("td", has_text=metric).wait_for()
-        assert page.locator("td[colspan]").count() == 0
+        page.locator("table.judged td", has_text=metric).wait_for()
+        assert page.locator("table.judged td[colspan]").count() == 0
+        assert page.get_by_text("Note: tiny model of synthetic text").count() == 1
+
+
+def test_an_example_steers_and_a_click_compares(address: str, visit: Callable[..., Any]) -> None:
+    page = visit(address)
+    page.locator("button.gallery-item:visible").first.click()
+    page.get_by_role("button", name="Write").click()
+    wait_for_tokens(page, 10)
+    page.get_by_role("tab", name="Compare").click()
+    page.locator("button.gallery-item:visible").first.click()
+    page.wait_for_function(CHOSEN, arg="ROUGE-L")
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("heading", name="ROUGE-L").wait_for()
+    assert page.locator(".share .won").first.inner_text() == "10 won"
+    assert page.locator(".input dd").first.is_visible()
+    assert page.get_by_role("heading", name="human quality").is_visible()
 
 
 def test_two_files_are_compared_and_a_wrong_one_is_refused(
@@ -123,29 +160,66 @@ def test_two_files_are_compared_and_a_wrong_one_is_refused(
     (tmp_path / "one.jsonl").write_text("\n".join(rows))
     (tmp_path / "two.jsonl").write_text("\n".join(row.replace("a b", "a") for row in rows))
     (tmp_path / "wrong.jsonl").write_text(HOSTILE)
-    uploads = page.locator("input[type=file]")
-    uploads.first.set_input_files(tmp_path / "one.jsonl")
-    uploads.last.set_input_files(tmp_path / "two.jsonl")
-    page.locator("text=two.jsonl").first.wait_for()
+    page.locator("input[type=file]").set_input_files([tmp_path / "one.jsonl", tmp_path / "two.jsonl"])
+    page.locator("text=two").first.wait_for()
+    page.get_by_role("listbox", name="metric").or_(page.get_by_label("metric")).first.click()
+    page.get_by_role("option", name="word count").click()
     page.get_by_role("button", name="Compare").click()
-    for name, count in (("wins", "2"), ("ties", "1"), ("losses", "0")):
-        page.locator("tr", has_text=name).wait_for()
-        assert page.locator("tr", has_text=name).locator("td").inner_text() == count
+    page.get_by_role("heading", name="word count").wait_for()
+    assert page.locator(".share span").all_inner_texts() == ["2 won", "1 tied"]
     page.get_by_label("Remove this file").or_(page.get_by_label("Clear")).last.click()
-    page.locator("input[type=file]").last.set_input_files(tmp_path / "wrong.jsonl")
-    page.locator("text=wrong.jsonl").first.wait_for()
-    page.get_by_role("button", name="Compare").click()
+    page.locator("input[type=file]").set_input_files(tmp_path / "wrong.jsonl")
     page.locator("text=wrong.jsonl:1: ").first.wait_for()
     assert page.title() == "Judging generated text"
 
 
-def test_a_narrow_window_needs_no_sideways_scrolling(address: str, visit: Callable[..., Any]) -> None:
-    page = visit(address, width=390)
+CONTRAST = """() => {
+    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+    const over = ([r, g, b, a = 1], below) => [r, g, b].map((each, i) => a * each + (1 - a) * below[i]);
+    const behind = each => each === null ? [255, 255, 255]
+        : over(channels(getComputedStyle(each).backgroundColor), behind(each.parentElement));
+    const light = colour => colour.slice(0, 3).map(each => each / 255)
+        .map(each => each <= .03928 ? each / 12.92 : ((each + .055) / 1.055) ** 2.4)
+        .reduce((sum, each, i) => sum + each * [.2126, .7152, .0722][i], 0);
+    const shaded = each => getComputedStyle(each).backgroundImage.startsWith('linear') ? 2 / 3 : 1;
+    const shown = ['.introduction *', '.soft', 'table.plain *', '.share span', '.means span', '.input *',
+        'ul.lines span', '.legend-item', '.token'];
+    return [...document.querySelectorAll(shown.join())]
+        .filter(each => each.checkVisibility() && each.textContent.trim())
+        .map(each => {
+            const back = behind(each).map(part => part * shaded(each));
+            const [a, b] = [light(channels(getComputedStyle(each).color)), light(back)].sort((x, y) => y - x);
+            return [(a + .05) / (b + .05), each.className, each.textContent.slice(0, 40)];
+        }).filter(([ratio]) => ratio < 4.5);
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_tab_is_legible_and_needs_no_sideways_scrolling(
+    address: str, visit: Callable[..., Any], width: int, scheme: str
+) -> None:
+    page = visit(address, width, scheme)
+    page.get_by_text("The metrics and models, and what they are").click()
     page.get_by_role("button", name="Write").click()
-    wait_for_tokens(page, 6)
+    wait_for_tokens(page, 40)
+    page.wait_for_timeout(1000)
+    page.locator(".textfield").first.locator(".token").nth(2).click()
+    page.locator("table.candidates").wait_for()
+    assert page.evaluate(CONTRAST) == []
+    for name, button, shown in (("Judge", "Score", "ul.lines"), ("Compare", "Compare", ".share")):
+        page.get_by_role("tab", name=name).click()
+        if name == "Compare":
+            page.locator("button.gallery-item:visible").first.click()
+            page.wait_for_function(CHOSEN, arg="ROUGE-L")
+        page.get_by_role("button", name=button).click()
+        page.locator(shown).first.wait_for()
+        assert page.evaluate(CONTRAST) == []
     for name in ("Judge", "Compare", "Steer"):
         page.get_by_role("tab", name=name).click()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    middle = page.locator(".introduction").bounding_box()
+    assert abs(middle["x"] + middle["width"] / 2 - width / 2) < 20  # centred
 
 
 @pytest.mark.parametrize(("prompt", "message"), [("", "prompt must not be blank"), ("♦" * 390, "the generator reads")])
@@ -190,6 +264,19 @@ def test_without_models_the_page_names_the_command(serve: Serve, visit: Callable
     page.get_by_role("textbox", name="one turn on each line").fill("one two")
     page.get_by_role("button", name="Score").click()
     page.locator("td", has_text="2.000").wait_for()
+    assert page.get_by_text("tiny model").count() == 0
+
+
+def test_the_documentation_is_linked_where_it_is_built(
+    serve: Serve, visit: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "demo.html").write_text("<h1>Try it in a browser</h1>")
+    monkeypatch.setattr(demo_page, "DOCS", tmp_path / "docs")
+    page = visit(serve(None))
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Documentation").click()
+    assert opened.value.get_by_role("heading", name="Try it in a browser").is_visible()
 
 
 def test_a_generation_stops_when_the_browser_is_closed(

@@ -1,5 +1,6 @@
 """`+exp=models`: a model of each kind, and the commands of the README that use them run as they stand."""
 
+import json
 import shlex
 import shutil
 from collections.abc import Callable
@@ -7,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from core.example import Example
+from core.notes import TINY
+from data.builtin.remarks import TOPICS
+from experiments.demo.judging import load_metrics
 from tests.repository.test_docs import PAGES
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -30,11 +35,30 @@ def test_a_command_on_the_tiny_models_runs(
     assert (tmp_path / "here" / "report.html").is_file()
 
 
+def test_every_score_of_a_tiny_model_says_so(tiny_run: Path) -> None:
+    text = Example("t", text="The soup was hot.", prefix="The soup", label="positive", references=("It was hot.",))
+    dialogue = Example("d", turns=("hello tom.", "hello anna."))
+    for name, metric in load_metrics(tiny_run / "models").items():
+        notes = metric.score([dialogue if name.startswith("CDM") else text]).notes
+        assert notes == (() if name in ("word count", "ROUGE-L", "BLEU") else (TINY,)), name
+
+
+def test_the_file_of_scores_of_a_tiny_model_says_so(
+    run_here: Callable[..., int], tiny_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = f"metric.folder={tiny_run}/models/judge_positive"
+    data = f"data.path={ROOT}/examples/texts.jsonl"
+    assert run_here("+exp=score", "metric=discriminator", folder, data, "output=out.jsonl") == 0
+    assert TINY in " ".join(capsys.readouterr().out.split())
+    assert json.loads(Path("out.jsonl.meta.json").read_text(encoding="utf-8"))["notes"] == [TINY]
+
+
 def test_a_run_leaves_a_model_of_each_kind(tiny_run: Path) -> None:
     found = {path.name for path in (tiny_run / "models").iterdir()}
     assert found == {
         *("amateur", "expert", "pooler", "discriminator_bilstm"),
         *("infiller", "iwf", "language_model"),
         *("generator", "guide_negative", "guide_positive", "judge_positive"),
+        *(f"{kind}_{topic}" for kind in ("guide", "judge") for topic in TOPICS),
     }
     assert (tiny_run / "models" / "iwf" / "iwf.json").is_file()

@@ -24,14 +24,14 @@ def test_tokens_of_turns_are_shaded_by_their_distance_from_the_mean_of_the_text(
 def test_patterns_of_the_aspect_are_shown() -> None:
     coherence = [
         {"source": "a <mask>", "target": "b", "score": -1.0, "weight": 0.25},
-        {"source": "<mask> c", "target": "d", "score": -3.0, "weight": 0.75},
+        {"source": "<extra_id_0> c", "target": "d", "score": -3.0, "weight": 0.75},
     ]
     relevance = [{"prompt": "[T] is [M]", "words": ["good", "bad"], "score": 0.5, "weight": 1.0}]
     explanation = {"coherence": {"evaluators": coherence}, "attribute_relevance": {"evaluators": relevance}}
     lines = read_explanation(explanation, "coherence")
     assert [line.label for line in lines] == ["score -1.000, weight 0.250", "score -3.000, weight 0.750"]
-    assert shades(lines[0]) == [("b", 1.0), (" in a <mask>", None)]
-    assert shades(lines[1]) == [("d", -1.0), (" in <mask> c", None)]
+    assert shades(lines[0]) == [("b", 1.0), (" in a ____", None)]
+    assert shades(lines[1]) == [("d", -1.0), (" in ____ c", None)]
     (only,) = read_explanation(explanation, "attribute_relevance")
     assert shades(only) == [("good, bad", 0.0), (" in [T] is [M]", None)]
     assert len(read_explanation(explanation, "overall")) == 3  # no such aspect: all

@@ -26,7 +26,9 @@ def make_outcome() -> Outcome:
     estimates = [Estimate(value, value - 0.1, value + 0.1) for value in (0.5, -0.2, 0.9)]
     rows = [Agreement(f"m{i}", "toys", "q", 9, e, e, e, 0.1, e, 0, 0, False) for i, e in enumerate(estimates)]
     table = Table(
-        "Wide", "A caption.", [{"name": HOSTILE, **{f"column_{i}": i * k for i in range(30)}} for k in (2, 10, 1)]
+        "Wide",
+        f"A caption. {'signature|' * 40}",
+        [{"name": HOSTILE, **{f"column_{i}": i * k for i in range(30)}} for k in (2, 10, 1)],
     )
     examples = tuple(Example(str(i), HOSTILE, ratings={"q": float(i)}) for i in range(4))
     turns = [{"turn": 0, "momentum": 1.0, "tokens": [[HOSTILE, 1.0], ["bad", -1.0]]}]

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from core.example import Example
 from core.faults import SettingFault
+from core.notes import TINY, read_note
 from core.scores import Scores
 from experiments.contracts import Outcome, Table
 from experiments.report import results
@@ -131,9 +132,13 @@ def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: 
     (source / "model.safetensors").write_bytes(b"weights")
     (folder / "models" / "old").mkdir(parents=True)
     results.write_models(Outcome("sig", models={"expert": source}), folder)
+    assert read_note(folder / "models" / "expert") == ()
     assert [path.name for path in (folder / "models").iterdir()] == ["expert"]
     assert (folder / "models" / "expert" / "model.safetensors").samefile(source / "model.safetensors")
     assert [path.name for path in folder.iterdir()] == ["models"]
+    results.write_models(Outcome("sig", models={"expert": source}, synthetic=True), folder)
+    assert read_note(folder / "models" / "expert") == (TINY,)
+    assert read_note(source) == ()
 
 
 def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:

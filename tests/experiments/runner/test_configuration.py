@@ -26,7 +26,12 @@ from experiments.runner.listing import group_options
 OPTIONS = group_options([CONFIGS])
 TOY = Path(__file__).parents[1] / "toy"
 SCORE = ["+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl"]
-RECIPES = {"fed": "cdm_dialogue", "commongen": "cdm_commongen", "songci": "guided_poetry"}
+RECIPES = {
+    "fed": "cdm_dialogue",
+    "commongen": "cdm_commongen",
+    "songci": "guided_poetry",
+    "ctrleval": "ctrleval_sentiment",
+}
 CHOICES = [
     *([f"+exp={e}", f"scale={s}"] for e, s in itertools.product(OPTIONS["exp"], OPTIONS["scale"])),
     *(

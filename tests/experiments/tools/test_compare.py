@@ -107,7 +107,7 @@ def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here,
 @pytest.mark.parametrize(
     ("lines", "faults"),
     [
-        ([("a", "1"), ("a", "2")], ["in.jsonl:0: a comparison needs at least 2 systems, found a"]),
+        ([("a", "1"), ("a", "2")], ["in.jsonl: a comparison needs at least 2 systems, found a"]),
         (
             [("a", "1"), ("b", "1"), ("a", "2")],
             ['in.jsonl:3: all systems must answer the same inputs, but "2" has no output of b'],

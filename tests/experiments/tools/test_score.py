@@ -81,6 +81,9 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     assert "missing: " in capsys.readouterr().err  # one example has a context, so the model is asked for
     assert run_here(*settings, "metric=bartscore", "metric.source=prefix") == 2
     assert "in.jsonl:1: the metric needs prefix, found none" in capsys.readouterr().err
+    assert run_here(*settings, "metric=ctrleval") == 2
+    lack = "in.jsonl:1: the metric needs prefix and label, found none for 'a'"
+    assert f"{lack}; metric.aspects=[coherence] does without\n" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
@@ -322,7 +325,7 @@ def test_aligned_files_are_scored(run_here: Here, tmp_path: Path, capsys: pytest
     assert run_here("score", "metric=ter", "data.text=hyp", "data.references=ref", "output=out.jsonl") == 0
     assert [row["scores"]["quality"] for row in read_lines(tmp_path / "out.jsonl")] == [0, -1]
     assert run_here("score", "metric=ter", "data.text=hyp", "data.references=more", "output=no.jsonl") == 2
-    assert "more:0: aligned files must have equally many lines, found 1 here and 2 in hyp" in capsys.readouterr().err
+    assert "more: aligned files must have equally many lines, found 1 here and 2 in hyp" in capsys.readouterr().err
 
 
 def test_a_pipe_gives_the_texts_and_takes_the_scores(

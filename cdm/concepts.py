@@ -1,0 +1,183 @@
+"""Negatives of sentences about given concepts: two concepts exchange their places, and nothing is lost.
+
+CommonGen-trinity's bad sentences exchange the roles of their concepts ("The field runs a drill while the team
+observes"). Negatives that redraw a segment mostly drop concepts instead, so that a discriminator learns coverage.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cdm.infilling import Pair
+from cdm.momentum import degraded_log_probabilities
+from cdm.negatives import Dialogue, Negatives
+from cdm.sampling import Sampling
+from cdm.segments import Gap, find_words
+from core.faults import SettingFault
+from data.damage import replace_unit
+from data.words import LETTERS
+from models.model import ConditionalLM
+
+ENDINGS = ("", "s", "ed", "ing")
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A concept in a sentence: the place of its word among the words between blanks, and its ending."""
+
+    concept: str
+    place: int
+    ending: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A gap at one mention, and the mentions of the other concepts, which could stand there.
+
+    Attributes:
+        concepts: as they are given, joined by ", ".
+        words: of the sentence, between blanks.
+        here: the mention in the gap.
+        others: the candidates.
+    """
+
+    concepts: str
+    words: Words
+    here: Mention
+    others: Sequence[Mention]
+
+
+def inflect(concept: str, ending: str) -> str:
+    """The concept with a regular English ending; "" leaves it as it is.
+
+    >>> [inflect(word, "ing") for word in ("run", "dance", "throw")], inflect("party", "s"), inflect("catch", "s")
+    (['running', 'dancing', 'throwing'], 'parties', 'catches')
+    """
+    if not ending:
+        return concept
+    before, last = concept[-2:-1], concept[-1:]
+    if ending == "s":
+        if concept.endswith(("s", "x", "z", "ch", "sh")):
+            return f"{concept}es"
+        return f"{concept[:-1]}ies" if last == "y" and before not in "aeiou" else f"{concept}s"
+    if last == "e":
+        return f"{concept[:-1]}{ending}"
+    if last == "y" and before not in "aeiou" and ending == "ed":
+        return f"{concept[:-1]}ied"
+    vowels = [letter in "aeiou" for letter in concept]
+    is_short = sum(vowels) == 1 and vowels[-2:] == [True, False] and last not in "wxy"
+    return f"{concept}{last if is_short else ''}{ending}"
+
+
+def find_mentions(concepts: Sequence[str], words: Sequence[str]) -> list[Mention]:
+    """The first word of the sentence that is a regular form of each concept, whatever marks stand beside it.
+
+    Of two concepts at one place only the last counts.
+
+    >>> find_mentions(["team", "run"], ["the", "teams", "run."])
+    [Mention(concept='team', place=1, ending='s'), Mention(concept='run', place=2, ending='')]
+    """
+    bare = [found.group().lower() if (found := LETTERS.search(word)) else "" for word in words]
+    mentions = ((concept, _first_form(concept, bare)) for concept in concepts)
+    return list({found[0]: Mention(concept, *found) for concept, found in mentions if found}.values())
+
+
+def _first_form(concept: str, bare: Sequence[str]) -> tuple[int, str] | None:
+    forms = {inflect(concept, ending): ending for ending in reversed(ENDINGS)}
+    return next(((place, forms[word]) for place, word in enumerate(bare) if word in forms), None)
+
+
+def exchange(words: Words, first: Mention, second: Mention) -> Words:
+    """The words with both concepts in each other's place, each with the ending and the marks of that place.
+
+    >>> exchange(("the", "dog", "catches", "balls."), Mention("dog", 1, ""), Mention("ball", 3, "s"))
+    ('the', 'ball', 'catches', 'dogs.')
+    """
+    for here, other in ((first, second), (second, first)):
+        words = replace_unit(words, here.place, put(words[here.place], other.concept, here.ending))
+    return words
+
+
+def put(word: str, concept: str, ending: str) -> str:
+    """The word with a concept in place of its letters."""
+    return LETTERS.sub(inflect(concept, ending), word, count=1)
+
+
+def split_sentence(turns: Sequence[str]) -> tuple[list[Mention], Words]:
+    """The concepts of the first turn that the second one mentions, and its words; no two at one place."""
+    concepts, sentence = turns[0].split(", "), turns[1]
+    words = tuple(sentence.split())
+    of_place = {mention.place: mention for mention in find_mentions(concepts, words)}
+    return list(of_place.values()), words
+
+
+def exchange_concepts(pair: Pair, texts: Sequence[Sequence[str]], sampling: Sampling, seed: int) -> Negatives:
+    """A negative of every sentence that mentions two of its concepts: the degraded distribution draws which exchange.
+
+    The gap is a random mention. The candidates are the other mentioned concepts with its ending. Eq. 4 is taken over
+    them alone: log p_n = log p_a - gamma (log p_e - log p_a) of whole candidates, divided by `sampling.temperature`. A
+    high temperature draws all alike, whatever the models say.
+
+    Args:
+        pair: reads the gap.
+        texts: concepts joined by ", " and a sentence, as two turns.
+        sampling: gamma and temperature; nothing else of it has an effect.
+        seed: of the gaps and draws.
+
+    Raises SettingFault where no sentence mentions two of its concepts.
+    """
+    positives = pair.decode(pair.tokenise(texts).dialogues)
+    rngs = [random.Random(f"exchange/{seed}/{i}") for i in range(len(positives))]
+    questions: dict[int, Question] = {}
+    for i, (turns, rng) in enumerate(zip(positives, rngs, strict=True)):
+        words = tuple(turns[-1].split())
+        mentions = find_mentions(turns[0].split(", "), words)
+        if len(turns) == 2 and len(mentions) >= 2:
+            here = rng.choice(mentions)
+            questions[i] = Question(turns[0], words, here, [mention for mention in mentions if mention != here])
+    if not questions:
+        raise SettingFault("strategy exchange needs sentences that mention two of their concepts, but none does")
+    negatives: dict[int, Dialogue] = {}
+    for (i, asked), shares in zip(questions.items(), weigh(pair, list(questions.values()), sampling), strict=True):
+        (other,) = rngs[i].choices(asked.others, shares.tolist())
+        negatives[i] = (asked.concepts, " ".join(exchange(asked.words, asked.here, other)))
+    changed = [i for i, negative in negatives.items() if negative != positives[i]]
+    return Negatives(
+        positives=tuple(positives[i] for i in changed),
+        negatives=tuple(negatives[i] for i in changed),
+        indices=tuple(changed),
+        failures=len(positives) - len(changed),
+    )
+
+
+def weigh(
+    pair: Pair, questions: Sequence[Question], sampling: Sampling
+) -> list[Float[NDArray[np.float64], " candidates"]]:
+    """The shares of the candidates of every question, by Eq. 4 over them alone; they sum to 1."""
+    tokenised = pair.tokenise([(asked.concepts, " ".join(asked.words)) for asked in questions])
+    tasks: list[tuple[Sequence[int], list[int]]] = []
+    for turns, asked in zip(tokenised.dialogues, questions, strict=True):
+        place = asked.here.place
+        source = tokenised.task(turns, Gap(1, *find_words(tokenised.to_pieces(turns)[1])[place])).source
+        texts = [f"{' ' if place else ''}{put(asked.words[place], o.concept, asked.here.ending)}" for o in asked.others]
+        ids = pair.amateur.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        tasks += [(source, pair.infilling.target(row)) for row in ids]
+    ends = np.cumsum([len(asked.others) for asked in questions])[:-1]
+
+    def log_p(lm: ConditionalLM) -> list[Tensor]:
+        """log p of each candidate, normalised over those of its question."""
+        rows = lm.log_probabilities(tasks, given=len(pair.infilling.before))
+        split = np.split(np.array([row.sum(dtype=np.float64) for row in rows]), ends)
+        return [torch.from_numpy(part).log_softmax(-1) for part in split]
+
+    amateur = log_p(pair.amateur)
+    expert = amateur if sampling.gamma == 0 else log_p(pair.expert)
+    degraded = (degraded_log_probabilities(a, e, sampling.gamma) for a, e in zip(amateur, expert, strict=True))
+    return [(row / sampling.temperature).softmax(-1).numpy() for row in degraded]

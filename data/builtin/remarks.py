@@ -1,0 +1,180 @@
+"""Built-in remarks: synthetic English texts of two to five short sentences on a meal, a film, a hotel or a concert.
+
+A remark is positive or negative throughout and keeps to its topic. It begins with what people did or with a part of the
+thing ("The soup"); beginnings fit both sentiments. Small models learn these texts in minutes, so the examples use them.
+"""
+
+import random
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from core.example import Example
+from data.builtin.controlled import Labels, damage_labels, read_openings, repeat_label
+from data.builtin.reserved import is_reserved
+from data.builtin.world_files import phrases, read_world, words
+
+SENTIMENTS: tuple[str, ...] = ("negative", "positive")
+OPENED, FURTHER = 0.5, (0.7, 0.6)  # shares of remarks with an opening, and with a second and a third statement
+
+Kind = Literal["sentiment", "topic"]
+
+
+class Part(NamedTuple):
+    """A part of a thing: "`name` `was` ...", and what is said of it by sentiment."""
+
+    name: str
+    was: str
+    said: Mapping[str, tuple[str, ...]]
+
+
+FILE = read_world("remarks")
+TOPICS = words(FILE["topics"])
+OPENINGS = [opening for (opening,) in read_openings(FILE["openings"])]
+WHO, RELATIVES, FIRSTS, VERDICTS = (phrases(FILE[name]) for name in ("who", "relatives", "firsts", "verdicts"))
+VISITS = {topic: phrases(FILE[f"{topic} visits"]) for topic in TOPICS}
+PARTS: Mapping[str, tuple[Part, ...]] = {
+    topic: tuple(
+        Part(name, was, {"positive": tuple(good.split(", ")), "negative": tuple(bad.split(", "))})
+        for ((name, was, good, bad),) in ((line,) for block in FILE[f"{topic} parts"] for line in block)
+    )
+    for topic in TOPICS
+}
+NEXTS = {label: phrases(FILE[f"nexts {label}"]) for label in SENTIMENTS}
+ENDINGS = {
+    (topic, label): phrases(FILE[f"endings {label}"]) + phrases(FILE[f"{topic} endings {label}"])
+    for topic in TOPICS
+    for label in SENTIMENTS
+}
+LABEL_WORDS = {label: words(FILE[label]) for label in SENTIMENTS}
+
+
+def generate_remarks(
+    n: int, seed: int, kind: Kind = "sentiment", verdicts: float = 0.0, exclude: Collection[str] = ()
+) -> tuple[Example, ...]:
+    """`n` different remarks with prefix and label, sentiments and topics in turn; the same for a seed everywhere.
+
+    None is one of `rated_remarks`, whatever the seeds, and none is in `exclude`. With a larger `n` the first remarks
+    stay the same, and another `kind` changes only the labels. A share `verdicts` of them has a sentence before or after
+    it that names the sentiment ("It was great."), so that a model learns to answer such prompts; `prefix` is None where
+    the text no longer begins with it.
+    """
+    rng = random.Random(f"remark {seed}")
+    found: list[Example] = []
+    seen = set(exclude)
+    while len(found) < n:
+        sentiment, topic = _in_turn(len(found), SENTIMENTS, TOPICS)
+        prefix, text = _compose(rng, topic, repeat_label(sentiment))
+        reserved = is_reserved(text)
+        if rng.random() < verdicts:
+            verdict = rng.choice(VERDICTS).format(word=rng.choice(LABEL_WORDS[sentiment]))
+            prefix, text = (None, f"{verdict} {text}") if rng.random() < 0.5 else (prefix, f"{text} {verdict}")
+        if not reserved and text not in seen:
+            seen.add(text)
+            label = sentiment if kind == "sentiment" else topic
+            found.append(Example(f"builtin-remark-{seed}-{len(found)}", text=text, prefix=prefix, label=label))
+    return tuple(found)
+
+
+def rated_remarks(n: int = 400, seed: int = 0) -> tuple[Example, ...]:
+    """`n` remarks of known quality, with their prefix and the sentiment that was asked for as label.
+
+    The rating `attribute_relevance` is 1, 0.5 or 0, where all sentences after the opening, half of them or none have
+    this sentiment. It says nothing about the length, and each is as frequent for both sentiments and all topics.
+    """
+    rng = random.Random(f"rated remark {seed}")
+    found: list[Example] = []
+    while len(found) < n:
+        asked, topic, level = _in_turn(len(found), SENTIMENTS, TOPICS, range(3))
+        (other,) = {*SENTIMENTS} - {asked}
+        prefix, text = _compose(rng, topic, damage_labels(level, asked, other, rng))
+        if is_reserved(text):
+            found.append(
+                Example(
+                    f"builtin-rated-remark-{seed}-{len(found)}",
+                    text=text,
+                    prefix=prefix,
+                    label=asked,
+                    ratings={"attribute_relevance": 1 - level / 2},
+                )
+            )
+    return tuple(found)
+
+
+def _in_turn(i: int, *lists: Sequence[Any]) -> list[Any]:
+    """The i-th of all combinations, the first list changing fastest."""
+    found: list[Any] = []
+    for each in lists:
+        i, place = divmod(i, len(each))
+        found.append(each[place])
+    return found
+
+
+def _compose(rng: random.Random, topic: str, sentiments: Labels) -> tuple[str, str]:
+    """A prefix that fits every sentiment, and a text that begins with it."""
+    parts = iter(rng.sample(PARTS[topic], 5))
+    statements = 1 + sum(rng.random() < share for share in FURTHER)
+    first, *others, last = sentiments(statements + 1)
+    sentences = [_say(rng, rng.choice(FIRSTS), first, next(parts), next(parts))]
+    prefix = " ".join(sentences[0].split()[:2])
+    if rng.random() < OPENED:
+        opening, rest = rng.choice(OPENINGS)
+        prefix = opening.format(who=rng.choice(WHO))
+        sentences.insert(0, prefix + rest.format(visit=rng.choice(VISITS[topic])))
+    for sentiment in others:
+        part = next(parts)
+        sentences.append(_say(rng, rng.choice(NEXTS[sentiment]), sentiment, part, part))
+    return prefix, " ".join([*sentences, rng.choice(ENDINGS[topic, last])])
+
+
+def _say(rng: random.Random, template: str, sentiment: str, part: Part, other: Part) -> str:
+    said, also = rng.sample(part.said[sentiment], 2)
+    return template.format(
+        Part=part.name.capitalize(),
+        part=part.name,
+        was=part.was,
+        said=said,
+        also=also,
+        other=other.name,
+        were=other.was,
+        more=rng.choice(other.said[sentiment]),
+        one=rng.choice(RELATIVES),
+    )
+
+
+def find_topics(text: str) -> frozenset[str]:
+    """The topics on which the grammar can write every sentence of the text, whatever their sentiments; none otherwise.
+
+    >>> sorted(find_topics("The soup was hot and fresh. We will eat there again."))
+    ['food']
+    >>> faults = ["The soup was hot. I fell asleep.", "The soup were hot.", "The soup was hot and hot."]
+    >>> [sorted(find_topics(fault)) for fault in faults]
+    [[], [], []]
+    """
+    found = frozenset(TOPICS)
+    for sentence in re.split(r"(?<=[.!]) ", text):
+        found &= {topic for topic in TOPICS if _sentences(topic).fullmatch(sentence)}
+    return frozenset() if re.search(r"\b(\w.*) and \1\b", text) else found
+
+
+@cache
+def _sentences(topic: str) -> re.Pattern[str]:
+    """All sentences that the grammar can write on a topic."""
+    said = [_any([word for words in part.said.values() for word in words]) for part in PARTS[topic]]
+    others = _any([f"{part.name} {part.was} {words}" for part, words in zip(PARTS[topic], said, strict=True)])
+    slots = {"one": _any(RELATIVES), "who": _any(WHO), "visit": _any(VISITS[topic]), "others": others}
+    templates = [each.replace("{other} {were} {more}", "{others}") for each in (*FIRSTS, *sum(NEXTS.values(), ()))]
+    written = [
+        template.format(Part=part.name.capitalize(), part=part.name, was=part.was, said=words, also=words, **slots)
+        for part, words in zip(PARTS[topic], said, strict=True)
+        for template in templates
+    ]
+    written += [f"{prefix}{rest}".format(**slots) for prefix, rest in OPENINGS]
+    written += [verdict.format(word=_any(sum(LABEL_WORDS.values(), ()))) for verdict in VERDICTS]
+    written += [ending for label in SENTIMENTS for ending in ENDINGS[topic, label]]
+    return re.compile("|".join(written).replace(".", r"\."))
+
+
+def _any(alternatives: Sequence[str]) -> str:
+    return f"(?:{'|'.join(alternatives)})"

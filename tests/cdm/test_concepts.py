@@ -1,0 +1,101 @@
+"""Exchanged concepts: nothing is lost, and the degraded distribution over the candidates draws which."""
+
+import numpy as np
+import pytest
+
+from cdm.concepts import ENDINGS, Question, exchange, exchange_concepts, find_mentions, inflect, weigh
+from cdm.infilling import SEPARATOR, Pair
+from cdm.sampling import Sampling
+from core.faults import SettingFault
+from data.builtin.concepts import generate_concept_sentences
+from models.tiny import TinyT5
+
+TEXTS = [example.turns for example in generate_concept_sentences(40, seed=0)]
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    texts = [turn for turns in TEXTS for turn in turns]
+    amateur = TinyT5(400, 16, 32, 2, 1, 1).build(texts, (SEPARATOR,), seed=1)
+    expert = TinyT5(400, 32, 64, 2, 1, 1).build(texts, (SEPARATOR,), seed=2)
+    return Pair(amateur, expert, max_length=60, given=1)
+
+
+@pytest.mark.parametrize(
+    ("concept", "forms"),
+    [
+        ("run", "run runs runned running"),
+        ("party", "party parties partied partying"),
+        ("play", "play plays played playing"),
+        ("dance", "dance dances danced dancing"),
+        ("watch", "watch watches watched watching"),
+        ("stop", "stop stops stopped stopping"),
+        ("throw", "throw throws throwed throwing"),
+    ],
+)
+def test_regular_forms(concept: str, forms: str) -> None:
+    assert [inflect(concept, ending) for ending in ENDINGS] == forms.split()
+
+
+def test_mentions_are_whole_words_and_no_two_share_a_place() -> None:
+    words = ("the", "cats", "sat,", "catching", "balls")
+    found = {mention.concept: (mention.place, mention.ending) for mention in find_mentions(["cat", "ball"], words)}
+    assert found == {"cat": (1, "s"), "ball": (4, "s")}
+    assert len(find_mentions(["cat", "cats"], words)) == 1
+
+
+def test_an_exchange_and_the_one_back_restore_the_sentence() -> None:
+    words = ("a", "dog", "catches", "two", "balls.")
+    dog, ball = find_mentions(["dog", "ball"], words)
+    there = exchange(words, dog, ball)
+    assert there == ("a", "ball", "catches", "two", "dogs.")
+    assert exchange(there, *find_mentions(["ball", "dog"], there)) == words
+
+
+def test_every_negative_mentions_the_same_concepts_elsewhere(pair: Pair) -> None:
+    found = exchange_concepts(pair, TEXTS, Sampling(gamma=0.5), seed=0)
+    assert len(found.indices) > 30
+    assert found.failures == 40 - len(found.indices)
+    for positive, negative in zip(found.positives, found.negatives, strict=True):
+        concepts = positive[0].split(", ")
+        assert negative[0] == positive[0]
+        before, after = (
+            {m.concept: m.place for m in find_mentions(concepts, t[1].split())} for t in (positive, negative)
+        )
+        assert before.keys() == after.keys()
+        assert sum(before[concept] != after[concept] for concept in before) == 2
+        assert len(positive[1].split()) == len(negative[1].split())
+    assert exchange_concepts(pair, TEXTS, Sampling(gamma=0.5), seed=0) == found
+    assert exchange_concepts(pair, TEXTS, Sampling(gamma=0.5), seed=1) != found
+
+
+def test_the_shares_are_equation_4_over_the_candidates(pair: Pair) -> None:
+    words = ("the", "farmer", "waters", "plants", "near", "the", "barn")
+    here, *others = find_mentions(["farmer", "plant", "barn"], words)
+    asked = Question("farmer, plant, barn", words, here, others)
+
+    def log_p(lm) -> np.ndarray:  # type: ignore[no-untyped-def]
+        found = []
+        for other in ("plant", "barn"):
+            texts = ["farmer, plant, barn", "the", " waters plants near the barn", f" {other}"]
+            concepts, before, after, segment = (
+                lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
+            )
+            infilling, separator = pair.infilling, lm.tokenizer.get_vocab()[SEPARATOR]
+            source = [*infilling.begin, *concepts, separator, *before, *infilling.mask, *after, *infilling.end]
+            [row] = lm.log_probabilities([(source, infilling.target(segment))], given=len(infilling.before))
+            found.append(row.sum())
+        return np.array(found)
+
+    amateur, expert = log_p(pair.amateur), log_p(pair.expert)
+    for gamma, temperature in ((0.0, 1.0), (-1.0, 1.0), (0.7, 2.0)):
+        expected = np.exp((amateur - gamma * (expert - amateur)) / temperature)
+        [shares] = weigh(pair, [asked], Sampling(gamma=gamma, temperature=temperature))
+        np.testing.assert_allclose(shares, expected / expected.sum(), rtol=1e-4)
+    [uniform] = weigh(pair, [asked], Sampling(temperature=1e9))
+    np.testing.assert_allclose(uniform, [0.5, 0.5], atol=1e-6)
+
+
+def test_texts_without_concepts_are_refused(pair: Pair) -> None:
+    with pytest.raises(SettingFault, match="sentences that mention two of their concepts"):
+        exchange_concepts(pair, [("hello", "there")], Sampling(), seed=0)
