@@ -1,7 +1,7 @@
 """Word count and likelihood: exact values, order, what cannot be scored."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 
 import numpy as np
@@ -31,26 +31,6 @@ def token_log_probabilities(examples: Sequence[Example]) -> tuple[list[NDArray[n
 
 def vowel_likelihood(examples: Sequence[Example]) -> Scores:
     return likelihood_scores(*token_log_probabilities(examples), "expert_likelihood|model=vowels")
-
-
-METRICS = [WordCount().score, vowel_likelihood]
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_order_and_company_do_not_matter(metric: Callable[[Sequence[Example]], Scores]) -> None:
-    forward = metric(EXAMPLES)
-    backward = metric(EXAMPLES[::-1])
-    np.testing.assert_array_equal(forward.values["quality"], backward.values["quality"][::-1])
-    assert tuple(forward.reasons) == tuple(backward.reasons[::-1])
-    assert tuple(forward.dropped_tokens) == tuple(backward.dropped_tokens[::-1])
-    assert forward.signature == backward.signature
-    for i, example in enumerate(EXAMPLES):
-        np.testing.assert_array_equal(metric([example]).values["quality"][0], forward.values["quality"][i])
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_no_examples_no_scores(metric: Callable[[Sequence[Example]], Scores]) -> None:
-    assert len(metric([])) == 0
 
 
 def test_word_count():

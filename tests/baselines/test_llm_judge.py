@@ -2,14 +2,9 @@
 
 import json
 import math
-import os
 import random
-import socket
-import subprocess
 import sys
 import threading
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -382,35 +377,3 @@ def test_a_model_without_a_chat_template_is_refused(toy_chat_model: Path, tmp_pa
             (tmp_path / file.name).write_bytes(file.read_bytes())
     with pytest.raises(SettingFault, match="has no chat template"):
         LocalChat(str(tmp_path))
-
-
-@pytest.mark.slow
-def test_a_model_behind_transformers_serve(toy_chat_model: Path) -> None:
-    pytest.importorskip("openai")
-    pytest.importorskip("fastapi")
-    pytest.importorskip("accelerate")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [str(Path(sys.executable).parent / "transformers"), "serve", "--host", "127.0.0.1", "--port", str(port)]
-    server = subprocess.Popen(
-        [*command, str(toy_chat_model)],
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(120):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(1)
-        judge = LLMJudge.from_settings(str(toy_chat_model), f"http://127.0.0.1:{port}/v1", aspects=["coherence"])
-        scores = judge.score(TEXTS)
-        assert len(scores) == 2
-        assert all(reason is None or "gave no number" in reason for reason in scores.reasons), scores.reasons
-        assert judge.spent["answer_tokens"] > 0
-    finally:
-        server.terminate()
-        server.wait(timeout=30)

@@ -294,9 +294,7 @@ def test_a_causal_model_learns_all_that_it_reads_but_the_first_token(
     assert batch["labels"][0].tolist() == list(task.target)
 
 
-def test_logits_beyond_the_tokenizer_change_nothing(
-    middle: ConditionalLM, dialogues: Dialogues, tmp_path: Path
-) -> None:
+def test_logits_beyond_the_tokenizer_change_nothing(middle: ConditionalLM, dialogues: Dialogues, tmp_path: Path):
     """Pythia pads its vocabulary to 50304 logits, its larger sizes to 50432."""
     expert = build("llama", dialogues, tmp_path, 2)
     wide = deepcopy(expert.model)

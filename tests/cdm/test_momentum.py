@@ -5,12 +5,7 @@ import math
 import numpy as np
 import torch
 
-from cdm.momentum import (
-    contrastive_momentum,
-    degraded_log_probabilities,
-    distribution_quality,
-    keep_plausible,
-)
+from cdm.momentum import contrastive_momentum, degraded_log_probabilities, distribution_quality, keep_plausible
 
 AMATEUR = torch.tensor([[0.5, 0.25, 0.25]]).log()
 EXPERT = torch.tensor([[0.25, 0.5, 0.25]]).log()

@@ -31,9 +31,7 @@ def test_negatives_differ_in_as_many_turns_as_were_manipulated(
         assert 1 <= changed <= (4 if strategy.endswith("multi") else 1)
 
 
-def test_negatives_are_the_same_again_and_do_not_depend_on_batches(
-    pair: Pair, dialogues: list[tuple[str, ...]]
-) -> None:
+def test_negatives_are_the_same_again_and_do_not_depend_on_batches(pair: Pair, dialogues: list[tuple[str, ...]]):
     first = sample_negatives(pair, dialogues[:5], "mixed-multi", SAMPLING, seed=3)
     small = sample_negatives(pair, dialogues[:3], "mixed-multi", SAMPLING, seed=3, token_budget=200)
     assert small.negatives == first.negatives[:3]
@@ -47,9 +45,7 @@ def test_dialogues_that_stay_as_they_are_are_counted_and_left_out(pair: Pair, mo
     assert (found.positives, found.negatives, found.indices, found.failures) == ((), (), (), 1)
 
 
-def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dialogue_that_cannot_be_changed_again_keeps_its_earlier_changes(pair: Pair, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("cdm.negatives.manipulations", lambda *_: ["utterance"] * 4)
     monkeypatch.setattr("cdm.negatives.sample_segments", lambda _pair, sources, *_: [[260] for _ in sources])
     (same,) = pair.amateur.tokenizer.batch_decode([[260]])

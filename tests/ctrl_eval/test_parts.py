@@ -11,12 +11,7 @@ from transformers import AutoTokenizer
 
 from core.faults import InputFaults
 from ctrl_eval.ensemble import aggregate, ensemble, relevance_score, relevance_weight, shares
-from ctrl_eval.frequency import (
-    count_frequencies,
-    inverse_sentence_frequency,
-    load_frequencies,
-    normalised_isf,
-)
+from ctrl_eval.frequency import count_frequencies, inverse_sentence_frequency, load_frequencies, normalised_isf
 from ctrl_eval.patterns import coherence_patterns, consistency_patterns, relevance_pattern
 from ctrl_eval.prompts import NAMED, load_prompts
 from models.infilling import BART, PEGASUS, T5, Infill, convention_of
@@ -128,12 +123,6 @@ def test_weights_and_ensemble_by_hand() -> None:
     probabilities = np.array([0.1, 0.3])
     assert relevance_score(probabilities, 1) == pytest.approx(0.75)
     assert relevance_weight(probabilities) == pytest.approx(0.4)
-
-
-def test_equations_of_label_words_are_numbered_as_in_the_paper() -> None:
-    assert "Eq. 14: P(v(a)) / sum" in str(relevance_score.__doc__)
-    assert "Eq. 15: w = sum" in str(relevance_weight.__doc__)
-    assert "Eq. 1 and 16" in str(shares.__doc__)
 
 
 def test_shares_are_of_each_text() -> None:

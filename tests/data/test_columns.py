@@ -10,11 +10,10 @@ import pytest
 
 from core.example import Example
 from core.faults import InputFaults, SettingFault
-from core.scores import Scores
 from core.stages import file_sha256
 from data.columns import name_fields
 from data.files import InputFile, read_examples
-from data.scored import read_scored, score_records
+from data.scored import read_scored
 
 
 def lines(path: Path, *records: dict[str, Any]) -> Path:
@@ -91,13 +90,6 @@ def test_a_file_with_scores_has_columns_too(tmp_path: Path) -> None:
     found = read_scored(path, columns={"text": "hyp"})
     assert found.values("bleu", "").tolist() == [0.5, 1.0]
     assert [example.extra for example in found.examples] == [{"note": 1}, {}]
-
-
-def test_what_is_passed_on_stands_in_the_rows_of_scores() -> None:
-    values: Any = {"quality": [0.5]}
-    assert list(score_records([TRANSLATION], Scores(values, "s"))) == [
-        {"id": "a", "domain": "news", "n": 3, "scores": {"quality": 0.5}, "dropped_tokens": 0}
-    ]
 
 
 def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:

@@ -136,17 +136,6 @@ def test_the_words_of_bleu_1_are_the_same_after_reorder(text: str) -> None:
         assert Counter(BLEU_WORDS(after.text).split()) == Counter(BLEU_WORDS(text).split())
 
 
-def test_every_place_is_shuffled_sometimes() -> None:
-    example = Example("a", text="one two three four five six")
-    moved = {
-        i
-        for seed in range(100)
-        for i, (x, y) in enumerate(zip(words(example.text), words(apply_reorder([example], seed)[0].text), strict=True))
-        if x != y
-    }
-    assert moved == set(range(6))
-
-
 @pytest.mark.parametrize("text", ["yes", "so so so.", "!"])
 def test_what_cannot_be_shuffled_stays(text: str) -> None:
     assert apply_reorder([Example("a", text=text)], seed=0)[0].text == text

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,37 +72,23 @@ def test_the_right_file_arrives_and_is_not_fetched_twice(server: str, tmp_path: 
     assert fetch(published(f"{server}/missing"), tmp_path) == tmp_path / NAME
 
 
-def test_a_file_placed_by_hand_is_left_alone(server: str, tmp_path: Path):
-    (tmp_path / "fed").mkdir()
-    (tmp_path / NAME).write_text("my own", encoding="utf-8")
-    fetch(published(f"{server}/x"), tmp_path)
-    assert (tmp_path / NAME).read_text(encoding="utf-8") == "my own"
+@pytest.mark.parametrize(
+    ("path", "settings", "words"),
+    [
+        ("x", {"sha256": "0" * 64}, ["wrong checksum", SHA256, "0" * 64]),
+        ("cut", {}, ["the transfer was cut off"]),
+        ("missing", {}, ["the server answered 404"]),
+        ("silent", {"timeout": 0.2}, ["no further byte within 0.2 s"]),
+    ],
+)
+def test_a_failed_download(server: str, tmp_path: Path, path: str, settings: dict[str, Any], words: list[str]) -> None:
+    message = fault_of(tmp_path, f"{server}/{path}", **settings)
+    assert all(word in message for word in words)
 
 
-def test_wrong_checksum_names_both(server: str, tmp_path: Path):
-    message = fault_of(tmp_path, f"{server}/x", sha256="0" * 64)
-    assert "wrong checksum" in message
-    assert SHA256 in message
-    assert "0" * 64 in message
-
-
-def test_cut_off_transfer(server: str, tmp_path: Path):
-    assert "the transfer was cut off" in fault_of(tmp_path, f"{server}/cut")
-
-
-def test_a_file_that_does_not_end_is_not_fetched_whole(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_does_not_end_is_not_fetched_whole(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("data.download.MOST_BYTES", 1000)
     assert "it has more than 1000 bytes" in fault_of(tmp_path, f"{server}/x")
-
-
-def test_not_found(server: str, tmp_path: Path):
-    assert "the server answered 404" in fault_of(tmp_path, f"{server}/missing")
-
-
-def test_server_that_says_nothing(server: str, tmp_path: Path):
-    assert "no further byte within 0.2 s" in fault_of(tmp_path, f"{server}/silent", timeout=0.2)
 
 
 def test_server_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -204,11 +204,6 @@ def test_a_csv_file_has_a_column_per_aspect(rows: Path, tmp_path: Path) -> None:
     assert gzip.decompress((tmp_path / "out.csv.gz").read_bytes()) == (tmp_path / "out.csv").read_bytes()
 
 
-def test_a_jsonl_file_has_the_rows_as_they_are(rows: Path, tmp_path: Path) -> None:
-    write_score_rows(rows, tmp_path / "out.jsonl", ["coherence", "x/y"])
-    assert (tmp_path / "out.jsonl").read_bytes() == rows.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

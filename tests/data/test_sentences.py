@@ -19,11 +19,7 @@ def test_english_sentences_lose_nothing_but_white_space(text: str) -> None:
 
 def test_english_sentences() -> None:
     assert split_english('It works. "Really?" she asked. Yes! 3 times… Then?') == [
-        "It works.",
-        '"Really?" she asked.',
-        "Yes!",
-        "3 times…",
-        "Then?",
+        *("It works.", '"Really?" she asked.', "Yes!", "3 times…", "Then?")
     ]
     assert split_english("Mr. Li met Prof. Ada B. Byron. vs. a cat") == ["Mr. Li met Prof. Ada B. Byron. vs. a cat"]
     assert split_english("今天好。明天也好。") == ["今天好。", "明天也好。"]

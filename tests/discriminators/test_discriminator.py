@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +44,6 @@ def test_logits_are_those_of_one_text_at_a_time(toy: Discriminator, segments: li
     assert np.std(expected) > 0.01
     np.testing.assert_allclose(logits, expected, atol=1e-5)
     assert dropped.tolist() == [0] * len(segments)
-
-
-@pytest.mark.parametrize("budget", [1, 100, 10**6])
-def test_any_batch_size_and_order(toy: Discriminator, segments: list[tuple[str, ...]], budget: int):
-    logits, _ = toy.logits(segments)
-    order = np.random.default_rng(0).permutation(len(segments))
-    shuffled, _ = replace(toy, token_budget=budget).logits([segments[i] for i in order])
-    np.testing.assert_allclose(shuffled, logits[order], atol=1e-5)
 
 
 def test_scoring_is_without_dropout_and_leaves_the_mode_alone(toy: Discriminator, segments: list[tuple[str, ...]]):

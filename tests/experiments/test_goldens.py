@@ -129,9 +129,7 @@ def hide_numbers(text: str) -> str:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("experiment", COMMANDS)
-def test_an_experiment_leaves_behind_what_it_left_before(
-    run: Callable[..., Any], tmp_path: Path, experiment: str
-) -> None:
+def test_an_experiment_leaves_behind_what_it_left_before(run: Callable[..., Any], tmp_path: Path, experiment: str):
     write_two_systems(tmp_path)
     tools = ("outputs=outputs", "run_dir=run", "logger=none")
     settings = dict.fromkeys((*COMMANDS[experiment], *tools))

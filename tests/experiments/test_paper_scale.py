@@ -14,7 +14,6 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from benchmarks.shapes import build_random
-from core.example import Example
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
 
@@ -151,20 +150,6 @@ def test_cdm_on_dialogues(models: Models, results: Results, tmp_path: Path) -> N
     assert found["figures"]["negatives"] >= 8
 
 
-def test_cdm_on_concepts(models: Models, results: Results) -> None:
-    few = ("model.rules=[]", "data.rated=12")
-    found = results("cdm_commongen", *pair(models, "T5-base", "T5-large"), *few)
-    assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
-
-
-def test_cdm_on_its_development_set(models: Models, results: Results) -> None:
-    third = (f"model.development.model.model.name={models('T5-base')}", "model.development.model.schedule.epochs=1")
-    few = ("model.development.dialogues=4", "model.rules=[]", "+model.development.sampling.longest=6", "data.rated=0")
-    found = results("cdm_development", *pair(models, "T5-small", "T5-large"), *third, *few)
-    assert agreement(found) >= {*CDM_ROWS, "cdm_generative_bert"}
-    assert {row["set"] for row in found["table"] if "kendall" in row} == {"development"}
-
-
 def test_cdm_with_an_expert_of_3b_in_bfloat16(models: Models, results: Results, tmp_path: Path) -> None:
     few = ("model.rules=[]", "data.rated=12", "model.expert.schedule.token_budget=256")
     found = results("cdm_dialogue", "model=cdm/paper_3b", *pair(models, "T5-small", "T5-3B"), *few)
@@ -195,21 +180,6 @@ def test_ctrleval_on_released_texts(models: Models, results: Results, shared_dat
     assert {row["n"] for row in found["table"] if "kendall" in row} == {12}
 
 
-def test_ctrleval_on_topics(models: Models, results: Results, tmp_path: Path) -> None:
-    labels = "computers, politics, religion, science"
-    (tmp_path / "prompts.yaml").write_text(PROMPTS.format(labels=labels, words=labels))
-    found = results(
-        "ctrleval_topic",
-        *("data.train=80", "data.held_out=8", "data.rated=12", f"prompts={tmp_path}/prompts.yaml"),
-        "+model.discriminator.training.held_out=0.3",
-        *(f"model.infiller.name={models('BART-large')}", "model.bart=null", "pattern_functions=true"),
-        *(f"model.causal.name={models('GPT-2-medium')}", "model.dtype=bfloat16"),
-        *(f"model.discriminator.build.encoder={models('RoBERTa-large')}", *JUDGED),
-    )
-    assert agreement(found) >= {*CTRLEVAL_ROWS, "ctrleval_bartscore_pf", "ctrleval_ppl_pf"}
-    assert found["synthetic"]
-
-
 MARS_ROWS = {
     *(f"mars{ablation}" for ablation in ("", "_without_planning", "_without_context", "_without_both", "_naive")),
     *("mars_static", "bleu1", "rouge_l", "meteor", "bertscore", "sentence_mover", "mover_score"),
@@ -228,31 +198,6 @@ def mars_models(models: Models) -> tuple[str, ...]:
 def test_mars_on_stories(models: Models, results: Results) -> None:
     few = ("data.train=1", "data.held_out=1", "data.rated=12", "ratios=[0.0,0.2]", "largest_ratios=[0.0,0.2]")
     assert agreement(results("mars_story", *mars_models(models), *few)) >= MARS_ROWS
-
-
-@pytest.mark.parametrize(
-    ("experiment", "number", "file"),
-    [("mars_news", 3, "newsroom/newsroom_sample.jsonl"), ("mars_qa", 9, "qa_ratings/semeval_mhpg.jsonl")],
-)
-def test_mars_on_public_texts(
-    models: Models, results: Results, shared_data: Path, tmp_path: Path, experiment: str, number: int, file: str
-) -> None:
-    root = some_lines(shared_data / file, tmp_path, number)
-    sets = ["data.sets=[semeval_mhpg]"][: experiment == "mars_qa"]
-    few = ("data.plain_stories=false", "ratios=[0.0,0.2]", "largest_ratios=[0.0,0.2]", "adversaries=false")
-    found = results(experiment, f"data.root={root}", *few, *sets, "model.dtype=bfloat16", *mars_models(models))
-    assert agreement(found) >= MARS_ROWS
-    assert not found["synthetic"]
-
-
-def test_settings_of_mars(models: Models, results: Results) -> None:
-    few = ("data.train=1", "data.held_out=1", "data.rated=0", "development.rated=8", "ratios=[0.0,0.2]")
-    varied = ("varied.kl=[0.1,0.5]", "varied.planning_steps=[1]", "varied.max_guess=[0]", "varied.q=[1.0]")
-    named = [name for name in mars_models(models) if name.startswith(("model.language_model", "model.metric"))]
-    found = results("mars_planning", *few, *varied, "varied.largest_ratio=[0.2]", *named)
-    settings = ["kl", "kl", "planning_steps", "max_guess", "q", "largest_ratio"]
-    assert [row["setting"] for row in found["table"]] == settings
-    assert all(math.isfinite(row["KL"]) and row["n"] == 8 for row in found["table"])
 
 
 VERSE = """
@@ -281,52 +226,16 @@ def test_poems(models: Models, results: Results, shared_data: Path, tmp_path: Pa
     assert (generator["n_embd"], generator["n_layer"]) == (384, 6)
 
 
-def test_guided_poems(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
-    judge = f"model.judges.bert.build.encoder={models('BERT-base-chinese')}"
-    guide = ("guide_k=8", "model.guides.causal.training.epochs=1")
-    found = results("guided_poetry", *songs(shared_data, tmp_path), judge, *guide)
-    assert relative_rows(found) == {(kind, "guided", "unguided") for kind in ("bilstm", "bert")}
-
-
-def test_two_systems(models: Models, results: Results, shared_data: Path, tmp_path: Path) -> None:
-    poems = (shared_data / "songci/songci.jsonl").read_text("utf-8").splitlines()[:72]
-    lines = [json.loads(poem)["lines"] for poem in poems]
-    for k, name in enumerate(("human", "g1", "g2")):
-        texts = [Example(str(i), text="".join(lines[i + 24 * k][:3]), system=name) for i in range(24)]
-        write_examples(tmp_path / f"{name}.jsonl", texts)
-    found = results(
-        "oumg",
-        *(f"data.{name}={tmp_path}/{name}.jsonl" for name in ("human", "g1", "g2")),
-        *("tokens=characters", "kinds=[bert]", "seeds=[0]", "model.judges.bert.training.epochs=1"),
-        f"model.judges.bert.build.encoder={models('BERT-base-chinese')}",
-    )
-    assert relative_rows(found) == {("bert", "g1", "g2")}
-
-
-def test_two_systems_with_a_source(models: Models, results: Results, tmp_path: Path) -> None:
-    few = ("inputs=40", "kinds=[bert]", "seeds=[0]", "model.judges.bert.training.epochs=1")
-    found = results("oumg_summary", *few, f"model.judges.bert.build.encoder={models('RoBERTa-large')}")
-    assert relative_rows(found) == {("bert", "fitting", "contrary")}
-
-
 STEERED = """
 strengths=[0,4] ks=[8] sampling.inputs=2 sampling.new_tokens=4 sampling.batch_size=4
 model.guides.causal.training.epochs=1 model.judge.training.epochs=1
 """
 
 
-@pytest.mark.parametrize(
-    ("experiment", "generator", "settings"),
-    [
-        ("guided_sentiment", "GPT-2-medium", ("data.train=80", "data.held_out=8", "data.rated=8")),
-        ("guided_topic", "GPT-2-large", ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")),
-    ],
-)
-def test_guided_texts(
-    models: Models, results: Results, tmp_path: Path, experiment: str, generator: str, settings: tuple[str, ...]
-) -> None:
-    named = (f"model.generator.name={models(generator)}", f"model.judge.build.encoder={models('RoBERTa-large')}")
-    check_steered(results(experiment, *named, *STEERED.split(), *settings), tmp_path)
+def test_guided_texts(models: Models, results: Results, tmp_path: Path) -> None:
+    few = ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")
+    named = (f"model.generator.name={models('GPT-2-large')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
+    check_steered(results("guided_topic", *named, *STEERED.split(), *few), tmp_path)
 
 
 def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, results: Results, tmp_path: Path) -> None:
@@ -347,10 +256,3 @@ def check_steered(results: dict[str, Any], folder: Path) -> None:
     samples = read_examples(folder / "run/samples.jsonl")
     assert len(samples) == sum(row["n"] for row in rows)
     assert all(sample.text.startswith(str(sample.prefix)) and sample.text != sample.prefix for sample in samples)
-
-
-def test_steps_of_guidance(models: Models, results: Results) -> None:
-    few = ("data.train=80", "data.held_out=8", "data.rated=0", "k=8", "new_tokens=3", "prompt=The food")
-    trained = ("model.guides.causal.training.epochs=1", f"model.generator.name={models('GPT-2')}")
-    found = results("guided_demo", *few, *trained)
-    assert {row["step"] for row in found["table"] if "step" in row} == {1, 2, 3}

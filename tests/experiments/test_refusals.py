@@ -16,6 +16,9 @@ FEW = "data.train=40 data.held_out=8 data.rated=16"
 POEMS = "+size=poems data.train=600 data.held_out=48"
 OWN = "data.path=in.jsonl output=out.jsonl"
 PAIRS = "data.human=pairs.jsonl data.g1=pairs.jsonl data.g2=pairs.jsonl"
+AUDIT = "audit metric=word_count data.path=in.jsonl"
+TABLE = "audit_table sets.reviews.rated=20 sets.stories.rated=20 sets.dialogues.rated=20"
+AGREE, PILOT = "meta_eval data.path=rated.jsonl", "plan pilot.path=pilot.jsonl"
 HUB = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
 HUB = f"{HUB}; network=true fetches it"
 TALKS = "at least 2 dialogues to train on and 2 held-out ones, but there are"
@@ -34,6 +37,10 @@ SETTINGS = [
     (f"guided_topic {FEW} labels=[]", "labels must be non-empty and without duplicates"),
     (f"guided_topic {FEW} ks=[8,8]", "ks must be non-empty and without duplicates"),
     (f"guided_sentiment {FEW} strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
+    (f"guided_sentiment {FEW} strengths=[1,2]", "begin with 0"),
+    (f"guided_sentiment {FEW} rule=sharp", "rule must be 'normalised' or 'fudge', but is 'sharp'"),
+    (f"guided_sentiment {FEW} sampling.inputs=0", "inputs must be "),
+    (f"guided_demo {FEW} prompt=A strength=0", "strength must be "),
     (f"guided_demo {FEW} prompt=A strength=inf", "strength must be a finite number"),
     ("oumg data.human=pairs.jsonl", "data.g1 must be given: data.g1=VALUE"),
     (f"oumg {PAIRS} kinds=[lstm]", "kinds must be some of bilstm, bert, but 'lstm' is among them"),
@@ -46,18 +53,51 @@ SETTINGS = [
     (f"guided_poetry {POEMS} rule=best", "rule must be 'normalised' or 'fudge', but is 'best'"),
     (f"guided_poetry {POEMS} guide=lstm", "model.guides.lstm"),
     ("toy cues=lasso", "cues must be"),
+    (f"{AUDIT} texts=0", "texts must be greater than or equal to 1"),
+    (f"{AUDIT} resamples=0", "resamples must be greater"),
+    (f"{AUDIT} strengths=[0.5,0.5]", "without duplicates"),
+    (f"{AUDIT} strengths=[2]", "strengths[0] must be less than or equal to 1"),
+    (f"{TABLE} metrics=[word_count] cards=nowhere", "cards must be an existing folder, but there is no nowhere"),
+    ("compare data.path=pilot.jsonl", "pilot.jsonl: scores are needed"),
+    (f"{AGREE} metrics=[blue]", "metric=blue: there is no such metric (did you mean bleu"),
+    (f"{AGREE} metrics=[bleu,bleu]", "metrics must name each metric once, but has bleu twice"),
+    (f"{AGREE} metrics=[cdm_generative]", "metrics.cdm_generative.folder must be given"),
+    (f"{AGREE} +metric@metrics.m=bleu", "a metric must have one score, but m is also in the file"),
+    ("meta_eval data.path=in.jsonl metrics=[word_count]", 'in.jsonl: at least one example needs "ratings"'),
+    ("meta_eval data.path=pilot.jsonl", "pilot.jsonl: scores are needed"),
+    (f"{AGREE} statistic=tau", "statistic must be 'pearson'"),
+    (f"{AGREE} grouping=none", "grouping must be 'global'"),
+    (f"{AGREE} over=texts", "over must be 'inputs'"),
+    (f"{AGREE} over=both interval=bca", "BCa intervals need"),
+    (f"{AGREE} permutations=0", "permutations must be"),
+    ("plan correlation=2", "correlation must be less than 1, but is 2"),
+    ("plan between_raters=0", "between_raters must be greater than 0, but is 0"),
+    ("plan power=80", "power must be less than 1, but is 80"),
+    ("plan raters=[0]", "raters[0] must be greater than or equal to 1, but is 0"),
+    (f"{PILOT} pilot.systems=[a]", "must name the two systems of the pilot"),
+    (f"{PILOT} pilot.systems=[a,c]", "5 inputs for which a and c have ratings of overall, but pilot.jsonl has 0 (0"),
+    (f"{PILOT} pilot.aspect=style", "ratings of style, but pilot.jsonl has 0 (5 inputs that both answered)"),
+    (PILOT, "but they differ by 1 on all 5 inputs of pilot.jsonl"),
+    ("preferences data.path=in.jsonl", '"system_a"'),
+    ("score metric=word_count data.path=in.jsonl output=.", "found the folder"),
+    ("score metric=word_count data.path=in.jsonl output=in.jsonl", "different files"),
+    ("score metric=word_count data.path=in.jsonl output=no/out.jsonl", "but there is no no"),
+    ("score metric=word_count data.path=in.jsonl output=out.txt", "output must end in one of .jsonl, .jsonl.gz, .csv"),
+    ("score metric=word_count data.path=in.jsonl output=out.parquet.gz", "found out.parquet.gz"),
 ]
 MODELS = [
-    (
-        f"score metric=mars metric.language_model=no/such {OWN}",
-        f"metric.language_model=no/such: {HUB}",
-    ),
+    (f"score metric=mars metric.language_model=no/such {OWN}", f"metric.language_model=no/such: {HUB}"),
     (f"score metric=ctrleval {OWN}", f"metric.model=google/pegasus-large: {HUB}"),
     (f"score metric=bertscore metric.model=no/such {OWN}", f"metric.model=no/such: {HUB}"),
     ("score metric=cdm_discriminative metric.models=nowhere data.path=3.jsonl output=out.jsonl", "nowhere/amateur"),
     (f"augment {OWN}", f"metric.language_model=openai-community/gpt2-large: {HUB}"),
 ]
 LATER = [  # known once the run has begun, and before anything is trained
+    (TABLE, "metrics must name the metrics to audit"),
+    ("plan spread_inputs=-1", "spreads must be 0 or more"),
+    ("preferences data.path=judged.jsonl metrics=[bleu]", "data.outputs=FILE"),
+    ("preferences data.path=pilot.jsonl metric=bleu", "must compare pairs of texts"),
+    ("runs folder=.", "must hold finished runs"),
     (f"ctrleval_sentiment {FEW} analyses.example=16", "analyses.example must be below the 16 texts of builtin_reviews"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
     ("cdm_dialogue data=dialogues data.train_path=3.jsonl data.held_out_fraction=0.6", f"{TALKS} 1 and 2"),
@@ -74,14 +114,8 @@ LATER = [  # known once the run has begun, and before anything is trained
     (f"guided_poetry {POEMS} guide_k=5000", "guide_k = 5000, which needs 5000 characters"),
     ("guided_text data.path=mine.jsonl generator=no/such", f"generator=no/such: {HUB}"),
     ("iwf corpus=in.jsonl model_name=no/such output=iwf.json", f"model_name=no/such: {HUB}"),
-    (
-        f"guided_demo {FEW} prompt=A guide_folder=no/guide",
-        "no/guide: must be the folder of a trained guide",
-    ),
-    (
-        "guided_text data.path=mine.jsonl scale=paper",
-        f"model.generator.name=openai-community/gpt2-medium: {HUB}",
-    ),
+    (f"guided_demo {FEW} prompt=A guide_folder=no/guide", "no/guide: must be the folder of a trained guide"),
+    ("guided_text data.path=mine.jsonl scale=paper", f"model.generator.name=openai-community/gpt2-medium: {HUB}"),
 ]
 HARDWARE = [
     ("toy trainer.accelerator=gpu trainer.devices=2", "trainer: No supported gpu backend found"),
@@ -101,6 +135,12 @@ def files(tmp_path: Path) -> set[str]:
     (tmp_path / "in.jsonl").write_text(json.dumps(example) + "\n")
     (tmp_path / "pairs.jsonl").write_text("".join(f'{{"id": "{i}", "text": "a red cat sat"}}\n' for i in range(8)))
     write_examples(tmp_path / "mine.jsonl", builtin_reviews(train=100, held_out=1, rated=0).train)
+    rated = {"text": "x", "references": ["x"], "ratings": {"q": 1}, "scores": {"m": 1}}
+    (tmp_path / "rated.jsonl").write_text(json.dumps(rated) + "\n")
+    answers = [(system, group, 3 + (system == "a")) for system in "ab" for group in "vwxyz"]
+    pilot = [{"text": "t", "system": s, "group": g, "ratings": {"overall": rating}} for s, g, rating in answers]
+    (tmp_path / "pilot.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pilot))
+    (tmp_path / "judged.jsonl").write_text('{"id": "q", "system_a": "x", "system_b": "y", "winner": "x"}\n')
     for number in (3, 5, 10):
         write_examples(tmp_path / f"{number}.jsonl", rated_dialogues(number, seed=0))
     return {path.name for path in tmp_path.iterdir()}

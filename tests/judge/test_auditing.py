@@ -44,20 +44,6 @@ def texts(count: int = 40, seed: int = 0) -> list[Example]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_metric_that_counts_words_is_flagged_and_a_clean_one_is_not(seed: int) -> None:
-    examples = texts(100, seed)
-    rng = np.random.default_rng(seed)
-    counts = np.array([len(example.text.split()) for example in examples], dtype=float)
-    clean = np.array([example.ratings["quality"] for example in examples]) + 0.3 * rng.normal(size=100)
-    resampling = Resampling(resamples=200)
-    flagged = [
-        audit_aspect(examples, scores, {}, None, resampling).length["quality"].counts_words
-        for scores in (counts + 0.1 * rng.normal(size=100), clean)
-    ]
-    assert flagged == [True, False]
-
-
 def test_only_texts_that_a_damage_changes_count() -> None:
     examples = [*texts(10), Example("one", text="Only one sentence here")]
     levels = damage_all(examples, "reorder", [0.5, 1.0], seed=0)

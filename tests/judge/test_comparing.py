@@ -51,6 +51,10 @@ def test_line_i_of_each_list_is_input_i() -> None:
         assert found.pairs["bleu"]["a", "b"].losses == 3
         assert found.corpus["bleu"].scores["b"].value == sacrebleu.corpus_bleu(SYSTEMS["b"], [REFERENCES]).score
     assert "bleu: bleu|" in lists.signature
+    (table,) = [table for table in lists.tables if table.title == "Corpus scores"]
+    assert [row["system"] for row in table.rows] == ["b", "a"]
+    assert table.rows[0]["ter"].value < table.rows[1]["ter"].value
+    assert "b has the best" in table.finding
 
 
 def test_people_are_one_more_metric() -> None:

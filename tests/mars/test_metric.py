@@ -243,12 +243,6 @@ def test_without_an_augmenter_the_human_reference_alone_counts(metric: MARS) -> 
     assert found.values["quality"] == pytest.approx([cosine(TEXTS[1], TEXTS[0])])
 
 
-@pytest.mark.parametrize("ratios", [(), (0.2, 0.4), (0.0, 0.4, 0.2), (0.0, 1.0)])
-def test_ratios_ascend_from_the_human_reference(metric: MARS, ratios: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match=r"ratios(\[1\])? must "):
-        replace(metric, ratios=ratios)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

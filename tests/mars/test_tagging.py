@@ -58,12 +58,7 @@ def test_builtin_tags_in_context() -> None:
     assert builtin_tags(["They", "walk", "home"]) == ["other", "other", "adverb"]
     assert builtin_tags(["A", "long", "walk"]) == ["other", "adjective", "noun"]
     assert builtin_tags(["I", "met", "Emily", "and", "[FEMALE]", "."]) == [
-        "other",
-        "other",
-        "noun",
-        "other",
-        "noun",
-        "other",
+        *("other", "other", "noun", "other", "noun", "other"),
     ]
     assert builtin_tags([]) == []
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from meta_eval.correlation import kendall, partial_spearman, pearson, spearman
+from meta_eval.correlation import explain_undefined, kendall, partial_spearman, pearson, spearman
 
 ALL = [pearson, spearman, kendall]
 ORACLES = {
@@ -153,6 +153,13 @@ def test_nothing_is_left_where_a_column_follows_the_third():
     x, y = np.arange(6.0), np.array([1.0, 0.0, 2.0, 5.0, 3.0, 4.0])
     for first, second, third in ((x, y, x**3), (y, x, -x)):
         assert np.isnan(partial_spearman(first, second, third, np.ones((1, 6)))).all()
+
+
+def test_the_explanation_names_the_side():
+    assert explain_undefined(scores=np.arange(3.0), word_counts=np.zeros(3)) == (
+        "all 3 word_counts are 0: a constant has no correlation"
+    )
+    assert explain_undefined(scores=np.arange(3.0), ratings=np.arange(3.0)) is None
 
 
 def test_a_long_correlation_is_announced(caplog, monkeypatch):

@@ -1,12 +1,13 @@
-"""Intervals: scipy's bootstrap and the older module as oracles, what is drawn, undefined cases with reasons."""
+"""Intervals: scipy's bootstrap as the oracle, coverage, what is drawn, undefined cases with reasons."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from meta_eval.bootstrap import expand
+from meta_eval.bootstrap import Estimate, expand
 from meta_eval.correlation import kendall, pearson, spearman
 from meta_eval.grouping import lay_out
 from meta_eval.intervals import (
@@ -25,10 +26,26 @@ from meta_eval.intervals import (
 NAN = math.nan
 
 
+@dataclass(frozen=True)
+class Correlations:
+    pearson: Estimate
+    spearman: Estimate
+    kendall: Estimate
+
+
+def agreement(scores, ratings, groups=None, **settings) -> Correlations:
+    """All three correlations, over inputs."""
+    layout, drawing = lay_out(len(scores), inputs=groups), Resampling(**settings)
+    return Correlations(
+        *(grouped_estimate(each, scores, ratings, layout, resampling=drawing) for each in (pearson, spearman, kendall))
+    )
+
+
 def rated(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and ratings of three levels, many ties."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
-    return x, np.round(x + rng.normal(size=n))
+    return x, np.clip(np.round(x + rng.normal(size=n)), -1, 1)
 
 
 def crossed(systems: int, inputs: int) -> dict[str, list[int]]:
@@ -36,6 +53,43 @@ def crossed(systems: int, inputs: int) -> dict[str, list[int]]:
         "systems": [s for s in range(systems) for _ in range(inputs)],
         "inputs": [i for _ in range(systems) for i in range(inputs)],
     }
+
+
+def clustered(groups: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Ten examples per group that share most of what they are."""
+    rng = np.random.default_rng(seed)
+    shared = rng.normal(size=(2, groups)).repeat(10, axis=1)
+    x, y = shared + 0.1 * rng.normal(size=(2, 10 * groups))
+    return x, y, [f"input {i}" for i in range(groups) for _ in range(10)]
+
+
+def test_examples_without_a_score_are_counted_and_left_out():
+    x, y = rated(30, 0)
+    with_gaps, ratings = np.insert(x, [0, 7, 30], NAN), np.insert(y, [0, 7, 30], [9, -9, 9])
+    found = agreement(with_gaps, ratings)
+    plain = agreement(x, y)
+    assert (found.pearson, found.spearman, found.kendall) == (plain.pearson, plain.spearman, plain.kendall)
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)]
+)
+@pytest.mark.parametrize("confidence", [0.95, 0.8])
+def test_equal_to_scipys_paired_bootstrap(name, oracle, confidence):
+    x, y = rated(60, 1)
+    found = getattr(agreement(x, y, resamples=200, seed=5, confidence=confidence), name)
+    expected = stats.bootstrap(
+        (x, y),
+        lambda a, b: oracle(a, b)[0],
+        paired=True,
+        vectorized=False,
+        n_resamples=200,
+        confidence_level=expand(confidence, 60),
+        method="percentile",
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    assert found.value == pytest.approx(oracle(x, y)[0], abs=1e-12)
+    assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-12), pytest.approx(expected.high, abs=1e-12))
 
 
 @pytest.mark.parametrize("statistic", [pearson, spearman])
@@ -69,6 +123,70 @@ def test_bca_on_the_edge():
     assert bca_interval(0.5, np.linspace(0, 1, 11), np.ones(5), 0.8) == pytest.approx((0.1, 0.9))  # no skewness
 
 
+def test_batches_do_not_change_the_interval(monkeypatch):
+    x, y = rated(30, 2)
+    whole = agreement(x, y, interval="bca")
+    monkeypatch.setattr("meta_eval.bootstrap.BATCH", 30 * 7)  # of resamples
+    monkeypatch.setattr("meta_eval.intervals.BATCH", 30 * 7)  # of the jackknife
+    assert agreement(x, y, interval="bca") == whole
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall"])
+def test_perfect_agreement_has_an_interval(name):
+    found = getattr(agreement(range(30), range(30)), name)
+    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
+    assert found.reason is None
+
+
+def test_rank_correlations_ignore_rising_maps_and_flip_with_the_sign():
+    x, y = rated(40, 5)
+    plain, mapped, flipped = agreement(x, y), agreement(np.exp(x), y * 3 + 1), agreement(-x, y)
+    for name in ("spearman", "kendall"):
+        before, after, turned = (getattr(found, name) for found in (plain, mapped, flipped))
+        assert after == before
+        assert turned.value == pytest.approx(-before.value)
+        assert (turned.low, turned.high) == (pytest.approx(-before.high), pytest.approx(-before.low))
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    """200 samples of 40 from a bivariate normal with r = .6: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
+    r = 0.6
+    truth = {"pearson": r, "spearman": 6 / math.pi * math.asin(r / 2), "kendall": 2 / math.pi * math.asin(r)}
+    rng = np.random.default_rng(0)
+    covered = dict.fromkeys(truth, 0)
+    for _ in range(200):
+        x, noise = rng.normal(size=(2, 40))
+        found = agreement(x, r * x + math.sqrt(1 - r * r) * noise, resamples=200, confidence=0.9)
+        for name, value in truth.items():
+            estimate = getattr(found, name)
+            covered[name] += estimate.low <= value <= estimate.high
+    for name, times in covered.items():
+        assert 0.82 <= times / 200 <= 0.96, f"{name}: {times} of 200"
+
+
+def test_groups_are_drawn_whole():
+    x, y, groups = clustered(30, 0)
+    found = agreement(x, y, groups=groups, resamples=100, seed=3).spearman
+    draws = np.random.default_rng(3).integers(0, 30, (100, 30))  # as scipy's bootstrap draws
+    members = np.arange(300).reshape(30, 10)
+    rhos = [stats.spearmanr(x[members[draw].ravel()], y[members[draw].ravel()])[0] for draw in draws]
+    outside = (1 - expand(0.95, 30)) / 2
+    low, high = np.quantile(rhos, [outside, 1 - outside])
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
+
+
+def test_groups_widen_the_interval_of_dependent_examples():
+    x, y, groups = clustered(30, 1)
+    alone, grouped = agreement(x, y), agreement(x, y, groups=groups)
+    assert grouped.spearman.value == alone.spearman.value
+    assert grouped.spearman.high - grouped.spearman.low > 2 * (alone.spearman.high - alone.spearman.low)
+
+
+def test_groups_of_one_are_the_examples():
+    x, y = rated(30, 7)
+    assert agreement(x, y, groups=[str(i) for i in range(30)]) == agreement(x, y)
+
+
 def test_over_systems_draws_systems():
     rng = np.random.default_rng(0)
     layout = lay_out(300, **crossed(30, 10))
@@ -94,13 +212,6 @@ def test_over_both_is_wider_than_over_either():
     assert widths["both"] > max(widths["inputs"], widths["systems"])
 
 
-def test_batches_do_not_change_the_interval(monkeypatch):
-    x, y = rated(30, 2)
-    whole = grouped_estimate(kendall, x, y, lay_out(30), resampling=Resampling(interval="bca"))
-    monkeypatch.setattr("meta_eval.intervals.BATCH", 30 * 7)
-    assert grouped_estimate(kendall, x, y, lay_out(30), resampling=Resampling(interval="bca")) == whole
-
-
 def test_scores_that_are_missing_are_left_out_with_their_systems():
     layout = lay_out(155, **crossed(31, 5))
     x, y = rated(155, 3)
@@ -116,37 +227,76 @@ def test_scores_that_are_missing_are_left_out_with_their_systems():
 
 
 @pytest.mark.parametrize(
-    ("scores", "ratings", "settings", "reason"),
+    ("n", "groups", "reason"),
     [
-        ([1, 2], [1, 2], {}, "at least 3 scored and rated examples, but there are 2"),
-        ([1, 1, 1, 1], [1, 2, 3, 4], {}, "all 4 scores of examples are 1: a constant has no correlation"),
-        ([1, 2, 3, NAN], [2, 2, 2, 5], {}, "all 3 ratings of examples are 2: a constant has no correlation"),
-        ([1, 2, 3, 4], [1, 3, 2, 4], {"grouping": "system_means"}, "rated systems, but there are 1"),
-        ([1, 2, 3, 4], [1, 3, 2, 4], {"grouping": "per_input"}, "do not both vary within any of the 4 inputs"),
+        (4, None, "an interval over inputs needs at least 30 of them, but there are 4"),
+        (29, None, "an interval over inputs needs at least 30 of them, but there are 29"),
+        (60, list(range(29)) + [0] * 31, "an interval over inputs needs at least 30 of them, but there are 29"),
+        (30, ["a"] * 30, "an interval over inputs needs at least 30 of them, but there are 1"),
     ],
 )
-def test_undefined_is_nan_with_a_reason(scores, ratings, settings, reason):
-    found = grouped_estimate(spearman, scores, ratings, lay_out(4 if len(scores) == 4 else 2), **settings)
-    assert all(math.isnan(v) for v in (found.value, found.low, found.high))
-    assert found.reason is not None
-    assert reason in found.reason
-
-
-def test_few_units_have_a_value_but_no_interval():
-    found = grouped_estimate(spearman, [1, 2, 3, 4], [1, 3, 2, 4], lay_out(4))
-    assert found.value == pytest.approx(0.8)
-    assert math.isnan(found.low)
-    assert found.reason == "an interval over inputs needs at least 30 of them, but there are 4"
+def test_few_units_have_values_but_no_interval(n, groups, reason):
+    """Four examples in order had the interval [1.00, 1.00]."""
+    found = agreement(range(n), range(n), groups=groups)
+    for estimate in (found.pearson, found.spearman, found.kendall):
+        assert estimate.value == pytest.approx(1.0)
+        assert math.isnan(estimate.low)
+        assert math.isnan(estimate.high)
+        assert estimate.reason == reason
     x, y = rated(30, 4)
     one_system = grouped_estimate(spearman, x, y, lay_out(30), resampling=Resampling(over="both"))
     assert one_system.reason == "an interval over systems needs at least 30 of them, but there are 1"
 
 
+@pytest.mark.parametrize(
+    ("scores", "ratings", "reason"),
+    [
+        ([], [], "a correlation needs at least 3 scored and rated examples, but there are 0"),
+        ([1, 2], [1, 2], "a correlation needs at least 3 scored and rated examples, but there are 2"),
+        ([1, NAN, 2], [1, 2, 3], "a correlation needs at least 3 scored and rated examples, but there are 2"),
+        ([0.1] * 5, range(5), "all 5 scores of examples are 0.1: a constant has no correlation"),
+        (range(4), [3] * 4, "all 4 ratings of examples are 3: a constant has no correlation"),
+    ],
+)
+def test_undefined_is_nan_with_a_reason(scores, ratings, reason):
+    found = agreement(scores, ratings)
+    for estimate in (found.pearson, found.spearman, found.kendall):
+        assert all(math.isnan(v) for v in (estimate.value, estimate.low, estimate.high))
+        assert estimate.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("grouping", "reason"),
+    [
+        ("system_means", "a correlation needs at least 3 scored and rated systems, but there are 1"),
+        ("per_input", "scores and ratings do not both vary within any of the 4 inputs"),
+    ],
+)
+def test_undefined_groupings_are_nan_with_a_reason(grouping, reason):
+    found = grouped_estimate(spearman, [1, 2, 3, 4], [1, 3, 2, 4], lay_out(4), grouping=grouping)
+    assert all(math.isnan(v) for v in (found.value, found.low, found.high))
+    assert found.reason == reason
+
+
 def test_too_little_variation_for_an_interval():
-    found = grouped_estimate(spearman, range(50), [1] + [0] * 49, lay_out(50))
-    assert not math.isnan(found.value)
-    assert found.reason is not None
-    assert found.reason.endswith("of 1000 resamples: too little variation for an interval")
+    """One rating of 50 differs: about .98^50 = 36 % of the resamples are constant."""
+    found = agreement(range(50), [1] + [0] * 49)
+    assert found.spearman.value == pytest.approx(stats.spearmanr(range(50), [1] + [0] * 49)[0])
+    assert math.isnan(found.spearman.low)
+    assert found.spearman.reason is not None
+    assert found.spearman.reason.endswith("of 1000 resamples: too little variation for an interval")
+    assert 310 < int(found.spearman.reason.split()[3]) < 420
+
+
+def test_a_few_constant_resamples_are_left_out():
+    """Two of thirty values differ: (28/30)^30 = 13 % constant, less than 1 - 0.8."""
+    found = agreement(range(30), [1, 1] + [0] * 28, confidence=0.8).kendall
+    assert found.reason is None
+    assert -1 <= found.low <= found.value <= found.high <= 1
+
+
+def rho(x, y) -> float:
+    return float(np.asarray(stats.spearmanr(x, y))[0])
 
 
 def test_p_value_of_a_bootstrap():
@@ -257,30 +407,6 @@ def test_the_values_on_resamples_are_returned():
     assert estimate.value == 14.5
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"confidence": 95}, "confidence must be less than 1, but is 95"),
-        ({"resamples": 0}, "resamples must be greater than or equal to 1, but is 0"),
-        ({"interval": "bca", "over": "both"}, "BCa intervals need over=inputs or over=systems"),
-    ],
-)
-def test_bad_settings(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Resampling(**settings)
-
-
-def test_bad_arrays():
-    with pytest.raises(ValueError, match="the layout has 4 examples, but there are 3 scores"):
-        grouped_estimate(spearman, [1, 2, 3], [1, 2, 3], lay_out(4))
-    with pytest.raises(ValueError, match="scores must be finite"):
-        grouped_estimate(spearman, [1, 2, math.inf], [1, 2, 3], lay_out(3))
-
-
-def rho(x, y) -> float:
-    return float(np.asarray(stats.spearmanr(x, y))[0])
-
-
 def test_a_mean_of_correlations_has_a_jackknife_interval():
     """Within inputs it is Student's t of their correlations; within systems, a loop leaves out each input."""
     rng = np.random.default_rng(0)
@@ -319,3 +445,47 @@ def test_the_interval_of_high_correlations_within_systems_covers_the_truth():
         found = grouped_estimate(spearman, x.ravel(), y.ravel(), layout, grouping="per_system")
         covered += found.low <= truth <= found.high
     assert 0.92 <= covered / 400 <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"confidence": 95}, "confidence must be less than 1, but is 95"),
+        ({"resamples": 0}, "resamples must be greater than or equal to 1, but is 0"),
+        ({"interval": "bca", "over": "both"}, "BCa intervals need over=inputs or over=systems"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Resampling(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"groups": ["a", "b"]}, r"one name per example \(3\), but has 2"),
+        ({"groups": ["a", None, "b"]}, r"each example needs a name in inputs, but inputs\[1\] is None"),
+    ],
+)
+def test_bad_groups(settings, message):
+    with pytest.raises(ValueError, match=message):
+        agreement([1, 2, 3], [1, 3, 2], **settings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 2, 3], [1, 2]), r"one shape \(n,\), but have shapes \(3,\) and \(2,\)"),
+        (([[1, 2, 3]], [[1, 2, 3]]), r"one shape \(n,\), but have shapes \(1, 3\) and \(1, 3\)"),
+        (([1, 2, 3, 4], [1, NAN, 2, math.inf]), r"ratings must be finite, but ratings\[1\] is nan \(2 of 4"),
+        (([1, -math.inf, 3], [1, 2, 3]), r"scores must be finite, or NaN .* scores\[1\] is -inf"),
+    ],
+)
+def test_bad_arrays(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        agreement(*arguments)
+
+
+def test_scores_are_those_of_the_layout():
+    with pytest.raises(ValueError, match="the layout has 4 examples, but there are 3 scores"):
+        grouped_estimate(spearman, [1, 2, 3], [1, 2, 3], lay_out(4))

@@ -9,12 +9,7 @@ import pytest
 from scipy import stats
 
 from meta_eval.grouping import lay_out
-from meta_eval.permutation import (
-    PERMUTED,
-    PermutationTest,
-    permutation_test,
-    permuted_pearson,
-)
+from meta_eval.permutation import PERMUTED, PermutationTest, permutation_test, permuted_pearson
 
 ORACLES: dict[str, Callable[..., float]] = {
     "pearson": lambda x, y: float(np.asarray(stats.pearsonr(x, y))[0]),

@@ -17,8 +17,8 @@ from meta_eval.auditing import audit_damage, audit_edit, audit_length
 from meta_eval.bootstrap import FEWEST_UNITS, Estimate
 from meta_eval.correlation import Floats, kendall, pearson, spearman
 from meta_eval.grouping import Grouping, lay_out
-from meta_eval.intervals import Drawn, Resampling, grouped_estimate
-from meta_eval.prediction_powered import powered_win_rate
+from meta_eval.intervals import Drawn, Interval, Resampling, grouped_estimate
+from meta_eval.prediction_powered import powered_mean, powered_win_rate
 from meta_eval.raters import Scale, krippendorff_alpha, leave_one_out
 from meta_eval.systems import compare_systems
 
@@ -75,7 +75,7 @@ def check(name: str, found: Rates, rounds: int) -> None:
         assert abs(rate - middle) <= 0.02 + slack, f"{name}, {key}: {rate}"
 
 
-def correlations_of(study: Study, r: float, rounds: int) -> Rates:
+def correlations_of(study: Study, r: float, rounds: int, interval: Interval = "auto") -> Rates:
     """Correlations of normal scores and ratings: rho = 6/pi asin(r/2), tau = 2/pi asin(r)."""
     truths = {pearson: r, spearman: 6 / math.pi * math.asin(r / 2), kendall: 2 / math.pi * math.asin(r)}
     groups = inputs_of(study)
@@ -83,7 +83,7 @@ def correlations_of(study: Study, r: float, rounds: int) -> Rates:
     def once(rng: np.random.Generator) -> dict[str, bool]:
         x, noise = draw(rng, study, 2)
         y, seed = r * x + math.sqrt(1 - r * r) * noise, int(rng.integers(1 << 30))
-        layout, drawing = lay_out(len(x), inputs=groups), Resampling(resamples=499, seed=seed)
+        layout, drawing = lay_out(len(x), inputs=groups), Resampling(interval=interval, resamples=499, seed=seed)
         return {
             statistic.__name__: holds(grouped_estimate(statistic, x, y, layout, resampling=drawing), truth)
             for statistic, truth in truths.items()
@@ -272,3 +272,23 @@ def test_powered_win_rates(rated: int, ties: float):
 )
 def test_groupings(over: Drawn, grouping: Grouping):
     check("30 systems x 30 inputs", grouped_of(over, grouping, ROUNDS), ROUNDS)
+
+
+@pytest.mark.slow
+def test_bca_intervals_of_correlations():
+    check("BCa", correlations_of((100, 1), 0.6, ROUNDS, "bca"), ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rated", [20, 100, 1000])
+@pytest.mark.parametrize("noise", [0.3, 1.0, 5.0])
+def test_powered_means(rated: int, noise: float):
+    """A tenth of the ratings; these are skewed, and the metric is on another scale."""
+
+    def once(rng: np.random.Generator) -> dict[str, bool]:
+        y = rng.gamma(4.0, size=10 * rated)
+        f = 0.01 * (y + noise * rng.normal(size=10 * rated)) - 1
+        y[rated:] = math.nan
+        return {"powered": holds(powered_mean(y, f).estimate, 4)}
+
+    check(f"{rated} ratings, noise {noise}", rates(4 * ROUNDS, once), ROUNDS)

@@ -89,9 +89,7 @@ def test_damaged_weights_are_a_fault_of_the_model(damage: str, tmp_path: Path) -
         count_weights(tmp_path)
 
 
-def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lm = TinyGPT2(vocabulary=300, n_embd=8, n_head=1, n_layer=1, n_inner=8, max_length=16).build(["a b"], (), seed=0)
     lm.save_pretrained(tmp_path)
     assert count_weights(tmp_path) == lm.parameters

@@ -55,15 +55,11 @@ def refuse_above(lm: CausalLM, tokens: int) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"token_budget": 30}, {"token_budget": 1}, {"checkpointing": True}])
-def test_parts_and_recomputed_activations_change_nothing(
-    settings: dict[str, Any], whole: torch.Tensor, tmp_path: Path
-) -> None:
+def test_parts_and_recomputed_activations_change_nothing(settings: dict[str, Any], whole: torch.Tensor, tmp_path: Path):
     torch.testing.assert_close(train(tmp_path, new_lm(), **settings), whole, atol=1e-4, rtol=0)
 
 
-def test_a_batch_that_does_not_fit_is_halved(
-    whole: torch.Tensor, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_batch_that_does_not_fit_is_halved(whole: torch.Tensor, tmp_path: Path, caplog: pytest.LogCaptureFixture):
     lm = new_lm()
     refuse_above(lm, 20)
     torch.testing.assert_close(train(tmp_path, lm), whole, atol=1e-4, rtol=0)

@@ -114,9 +114,7 @@ def record_logits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def test_logits_stay_within_their_block_and_none_is_computed_twice(
-    lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logits_stay_within_their_block_and_none_is_computed_twice(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch):
     sizes = record_logits(monkeypatch)
     monkeypatch.setattr(model, "BLOCK", 700)
     vocabulary = lm.model.config.vocab_size
@@ -187,9 +185,7 @@ def test_no_batch_exceeds_its_budget(lm: ConditionalLM, monkeypatch: pytest.Monk
     assert token_budget / 2 < max(sizes) <= token_budget
 
 
-def test_many_small_batches_share_a_product_with_the_vocabulary(
-    lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_small_batches_share_a_product_with_the_vocabulary(lm: ConditionalLM, monkeypatch: pytest.MonkeyPatch):
     products = record_logits(monkeypatch)
     passes = record(lm, monkeypatch, lambda inputs, output: len(output.logits))
     lm.log_probabilities([([i], [5]) for i in range(20, 40)], token_budget=4)

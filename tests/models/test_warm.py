@@ -14,24 +14,8 @@ from models.tiny import TinyBert
 from models.warm import WarmEncoderDecoder, cut_tokenizer
 
 PIECES = [
-    "i",
-    "do",
-    "it",
-    "not",
-    "know",
-    "sing",
-    "##ing",
-    "zebra",
-    "é",
-    "?",
-    ",",
-    "'",
-    "a",
-    "b",
-    "z",
-    "##a",
-    "##b",
-    "##z",
+    *("i", "do", "it", "not", "know", "sing", "##ing", "zebra", "é"),
+    *("?", ",", "'", "a", "b", "z", "##a", "##b", "##z"),
 ]
 TEXTS = ["I do not know, singing?", "do it"]
 
@@ -119,10 +103,6 @@ def test_only_a_bert_can_start_a_model(tmp_path: Path) -> None:
 def test_a_cut_tokenizer_keeps_its_special_tokens(bert: Path) -> None:
     cut = cut_tokenizer(BertTokenizer.from_pretrained(bert), [])
     assert [cut.pad_token_id, cut.unk_token_id, cut.cls_token_id, cut.sep_token_id, cut.mask_token_id] == [
-        0,
-        1,
-        2,
-        3,
-        4,
+        *(0, 1, 2, 3, 4)
     ]
     assert cut("know zz")["input_ids"] == [2, *(cut.get_vocab()[piece] for piece in ("[UNK]", "z", "##z")), 3]

@@ -100,18 +100,7 @@ def test_a_text_ends_with_its_end_token(lm: CausalLM) -> None:
     assert all(ids[-1] == end or len(ids) == 24 for ids in found)
 
 
-def test_a_strong_guide_moves_its_own_logit(lm: CausalLM, guide: CausalGuide) -> None:
-    prompts = encode(lm, "the cat", "a dog")
-    means = [
-        float(np.mean(guide.logits([str(lm.tokenizer.decode(ids)) for ids in rows])))
-        for rows in (steered(lm, guide, prompts, strength, 20) for strength in (0, 50))
-    ]
-    assert means[1] > means[0]
-
-
-def test_the_overhead_is_that_of_generation_alone(
-    lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_overhead_is_that_of_generation_alone(lm: CausalLM, guide: CausalGuide, monkeypatch: pytest.MonkeyPatch):
     clock = [0.0]
 
     def tick() -> float:

@@ -408,9 +408,7 @@ def test_fudge_by_hand() -> None:
 
 @given(st.lists(st.floats(-50, 50, width=32), min_size=2, max_size=8), st.floats(0, 8), st.floats(-9, 9))
 @settings(max_examples=50, deadline=None)
-def test_equation_5_lies_between_0_and_alpha_and_knows_no_scale(
-    values: list[float], alpha: float, shift: float
-) -> None:
+def test_equation_5_lies_between_0_and_alpha_and_knows_no_scale(values: list[float], alpha: float, shift: float):
     s = torch.tensor([values], dtype=torch.float64)
     f = normalise_scores(s, alpha)
     assert 0 <= f.min() <= f.max() <= alpha + 1e-9

@@ -155,18 +155,8 @@ def test_a_reader_reads_or_names_the_faults(name: str, tmp_path: Path) -> None:
 def test_strange_settings_are_refused_with_a_message() -> None:
     rng, messages = random.Random(SEED), []
     keys = [
-        "metric",
-        "data.path",
-        "seed",
-        "chunk",
-        "+x",
-        "metric.x",
-        "run_dir",
-        "engine",
-        "+exp",
-        "~metric",
-        "hydra.x",
-        "",
+        *("metric", "data.path", "seed", "chunk", "+x", "metric.x"),
+        *("run_dir", "engine", "+exp", "~metric", "hydra.x", ""),
     ]
     for _ in range(max(10, CASES // 40)):
         settings = [f"{rng.choice(keys)}={rng.choice([*STRANGE, *NUMBERS])}" for _ in range(rng.randrange(1, 3))]

@@ -21,18 +21,7 @@ NAMES = sorted(file.stem for file in (CONFIGS / "metric").glob("*.yaml"))
 PLANES = [(0x20, 0x7F), (0, 0x20), (0x80, 0x250), (0x300, 0x370), (0x590, 0x700), (0x2000, 0x2070), (0x4E00, 0xA000)]
 PLANES += [(0xE000, 0xF900), (0xFE00, 0xFE10), (0xFFF0, 0x10000), (0x1F300, 0x1F700), (0xE0000, 0x110000)]
 SPELLED = [
-    "[SEP]",
-    "[MASK]",
-    "[UNK]",
-    "</s>",
-    "<pad>",
-    "<unk>",
-    "<extra_id_0>",
-    "<mask>",
-    "<turn>",
-    "{text}",
-    "%s",
-    "{",
+    *("[SEP]", "[MASK]", "[UNK]", "</s>", "<pad>", "<unk>", "<extra_id_0>", "<mask>", "<turn>", "{text}", "%s", "{")
 ]
 
 

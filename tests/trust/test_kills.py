@@ -121,9 +121,7 @@ def test_a_seed_gives_the_same_run_twice(kind: str, tmp_path: Path, warm: Callab
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_run_ends_as_an_undisturbed_one(
-    kind: str, tmp_path: Path, warm: Callable[[Sequence[str]], float]
-) -> None:
+def test_a_killed_run_ends_as_an_undisturbed_one(kind: str, tmp_path: Path, warm: Callable[[Sequence[str]], float]):
     command = KINDS[kind]
     usual = warm(command)
     expected = outcome(tmp_path / "undisturbed")
@@ -155,9 +153,7 @@ def test_equal_runs_at_once_give_one_result(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ctrl_c_is_answered_within_two_seconds(
-    kind: str, tmp_path: Path, warm: Callable[[Sequence[str]], float]
-) -> None:
+def test_ctrl_c_is_answered_within_two_seconds(kind: str, tmp_path: Path, warm: Callable[[Sequence[str]], float]):
     usual, rng, slowest = warm(KINDS[kind]), random.Random(kind), 0.0
     for _ in range(6):
         folder = prepare(tmp_path / "stopped")

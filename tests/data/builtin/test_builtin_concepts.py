@@ -47,7 +47,3 @@ def test_the_three_sentences_of_a_concept_set_differ_in_order_alone() -> None:
         assert len({tuple(sorted(example.text.split())) for example in three}) == 1
         assert len({example.text for example in three}) == 3
         assert [example.ratings["commonsense"] for example in three] == [1.0, 0.5, 0.0]
-
-
-def test_every_scene_has_every_part() -> None:
-    assert all(len(part) > 1 for scene in SCENES for part in (scene.verbs, scene.agents, scene.objects, scene.places))

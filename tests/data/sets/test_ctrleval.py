@@ -12,7 +12,7 @@ from scipy.stats import f_oneway
 
 from core.example import Example
 from core.faults import InputFaults
-from data.download import DownloadFault, PublicFile
+from data.download import DownloadFault
 from data.sets.attributes import SETS, load_labelled
 from data.sets.ctrleval import IWF, ctrleval, load_ctrleval
 from tests.data.sets.small_files import faults_of, write
@@ -124,7 +124,7 @@ def test_the_order_of_systems_is_assumed_for_twelve_rows_each(tmp_path: Path) ->
     path = write(tmp_path / "data_senti.txt", *[ROW] * 12, *[ROW.replace("The", "A")] * 11)
     load_ctrleval(tmp_path, "sentiment")
     assert faults_of(lambda: load_ctrleval(tmp_path, "sentiment", assume_system_order=True), path) == [
-        '13: with assume_system_order, each prefix has 12 texts in a run for each label, found 11 of "A lake"',
+        '13: with assume_system_order, each prefix has 12 texts in a run for each label, found 11 of "A lake"'
     ]
 
 
@@ -151,15 +151,6 @@ def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"sentiment or topic, but is 'own.yaml'; set data.part"):
-        ctrleval(tmp_path, "own.yaml")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match=r"sets\[1\] must be 'newsgroups', but is 'squad'"):
-        ctrleval(tmp_path, "topic", attributes=tmp_path, sets=["ag_news", "squad"])
-    with pytest.raises(ValueError, match=r"one of rt_polarity, .*, but is 'squad'"):
-        load_labelled(tmp_path, "squad")
-
-
 def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match=r"Fetch it with data\.download=true"):
         load_ctrleval(tmp_path, "sentiment")
@@ -172,19 +163,3 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path) -> Non
         match=r"data\.attributes=FOLDER.*It needs .*sst2_dev.jsonl first.\ncurl -L .*https://raw.*/rt-polarity.pos",
     ):
         load_labelled(tmp_path, "rt_polarity")
-
-
-def test_ratings_and_iwf_table_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched: list[str] = []
-
-    def fetch(file: PublicFile, root: Path) -> Path:
-        fetched.append(file.name)
-        return write(Path(root) / file.name, ROW)
-
-    monkeypatch.setattr("data.download.fetch", fetch)
-    data = ctrleval(tmp_path, "sentiment", download=True)
-    assert fetched == ["ctrleval/data_senti.txt"]
-    [rated] = data.rated
-    assert rated.iwf is not None
-    assert rated.iwf() == tmp_path / IWF.name  # fetched when it is needed
-    assert fetched == ["ctrleval/data_senti.txt", IWF.name]

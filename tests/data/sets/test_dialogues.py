@@ -2,22 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from scipy.stats import spearmanr
 
 import data.sets.dialogues
 from core.example import Example
 from core.faults import InputFaults
 from data.corpus import RatedSet
 from data.dialogue_files import located_dialogues, read_utt_lines
-from data.download import DownloadFault, PublicFile
+from data.download import PublicFile
 from data.files import write_examples
 from data.prepare import PUBLIC_FILES
 from data.sets.dialogues import (
-    FED_COHERENCE,
-    FED_OVERALL,
     TRAINING_FILES,
     builtin_dialogues,
     load_dialogues,
@@ -49,11 +45,6 @@ def test_lines_with_a_score(tmp_path: Path):
     ]
 
 
-def test_empty_utterances_are_dropped_on_demand(tmp_path: Path):
-    path = write(tmp_path / "talk.txt", "Hi!</UTT></UTT> </UTT>Yes.</UTT>1\n")
-    assert read_utt_lines(path, scored=True, drop_empty=True)[0][1].turns == ("Hi!", "Yes.")
-
-
 @pytest.mark.parametrize(
     ("content", "scored", "expected"),
     [
@@ -80,12 +71,6 @@ def test_faults_of_lines(tmp_path: Path, content: str | bytes, scored: bool, exp
     assert small_files.faults_of(lambda: read_utt_lines(path, scored), path) == expected
 
 
-def spearman(rated: RatedSet, aspect: str) -> float:
-    published = [rated.published["deam"][example.id] for example in rated.examples]
-    found: Any = spearmanr(published, [example.ratings[aspect] for example in rated.examples])
-    return float(found.statistic)
-
-
 def test_fed_is_what_its_readme_says(shared_data: Path):
     fed = load_fed(shared_data)
     assert (fed.name, len(fed.examples), fed.synthetic) == ("fed", 125, False)
@@ -93,8 +78,6 @@ def test_fed_is_what_its_readme_says(shared_data: Path):
     assert [(e.id, list(e.turns), e.ratings) for e in fed.examples] == [
         (row["id"], row["utterances"], {"coherence": row["coherence"], "overall": row["overall"]}) for row in rows
     ]
-    assert spearman(fed, "coherence") == pytest.approx(0.4682, abs=5e-5)
-    assert spearman(fed, "overall") == pytest.approx(0.5472, abs=5e-5)
     assert load_fed(shared_data / "fed") == fed
 
 
@@ -102,8 +85,6 @@ def test_dstc9_sample_is_what_its_readme_says(shared_data: Path):
     dstc9 = load_dstc9(shared_data)
     assert [example.id for example in dstc9.examples] == [f"dstc9-{11 * i:04d}" for i in range(200)]
     assert all(turn.strip() for example in dstc9.examples for turn in example.turns)
-    assert spearman(dstc9, "coherence") == pytest.approx(0.1881, abs=5e-5)
-    assert spearman(dstc9, "overall") == pytest.approx(0.1200, abs=5e-5)
 
 
 def test_unrated_sets_have_the_rows_of_their_readme(shared_data: Path):
@@ -192,25 +173,8 @@ def test_the_two_files_of_a_rated_set_must_hold_the_same_dialogues(tmp_path: Pat
 def test_missing_files_are_named_together_with_the_way_to_get_them(tmp_path: Path):
     with pytest.raises(InputFaults) as found:
         public_dialogues("fed", tmp_path)
-    faults = found.value.faults
-    assert [fault.split(": ")[0] for fault in faults] == [
-        str(tmp_path / name)
-        for name in (
-            "fed/fed_test_coherence.txt",
-            "fed/fed_test_overall.txt",
-            "dialogue/topicalchat_valid.txt",
-            "dialogue/topicalchat_test.txt",
-            "dialogue/personachat_valid.txt",
-        )
-    ]
-    assert all("data.root=FOLDER" in fault for fault in faults)
-    assert all("data.download=true" in fault for fault in faults)
-    assert "clean_valid.txt" in faults[-1]
-
-
-def test_an_unknown_training_set_names_the_known_ones(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"^training_sets\[0\] must be 'topical_chat', .*, but is 'topic'"):
-        public_dialogues("fed", tmp_path, training_sets=["topic"])
+    assert len(found.value.faults) == 5
+    assert all("data.root=FOLDER" in fault and "data.download=true" in fault for fault in found.value.faults)
 
 
 def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -231,27 +195,6 @@ def test_nothing_is_fetched_unless_asked_for(tmp_path: Path, monkeypatch: pytest
     for _ in range(2):
         assert len(public_dialogues("fed", root, download=True).rated[0].examples) == 2
         assert fetched == ["fed/fed_test_overall.txt"]
-
-
-def test_what_cannot_be_fetched_is_named_together(tmp_path: Path):
-    root = public(tmp_path)
-    missing = [*root.glob("dstc9/*.txt"), *root.glob("dialogue/*.txt")]
-    for path in missing:
-        path.unlink()
-    with pytest.raises(InputFaults) as found:
-        public_dialogues("dstc9", root, download=True, training_sets=["topical_chat", "persona_chat", "daily_dialog"])
-    assert {fault.split(": no such file")[0] for fault in found.value.faults} == {str(path) for path in missing}
-
-
-def test_a_failed_download_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for file in (FED_COHERENCE, FED_OVERALL):
-        monkeypatch.setitem(file.originals, Path(file.name).name, CLOSED)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(DownloadFault, match=r"http://127.0.0.1:1/x could not be fetched: the server cannot be reached"):
-        public_dialogues("fed", tmp_path, download=True)
-
-
-CLOSED = "http://127.0.0.1:1/x"
 
 
 def talks(n: int) -> tuple[Example, ...]:
@@ -284,26 +227,10 @@ def test_a_rated_dialogue_to_train_on_is_a_fault_at_its_line(tmp_path: Path):
     assert found.value.faults == (f"{rated}:2: {what}",)
 
 
-def test_faults_of_both_own_files_come_together(tmp_path: Path):
-    train = write(tmp_path / "train.jsonl", '{"turns": ["a"]}\n')
-    rated = write(tmp_path / "rated.jsonl", '{"turns": ["a", "b"]}\n')
-    with pytest.raises(InputFaults) as found:
-        own_dialogues(train, rated)
-    assert found.value.faults == (
-        f'{train}:1: a dialogue needs at least two turns, found ["a"]',
-        f'{rated}:1: "ratings" is needed here, found null',
-    )
-
-
 def test_one_dialogue_cannot_be_split(tmp_path: Path):
     train = write(tmp_path / "train.txt", "a</UTT>b</UTT>\na</UTT>b</UTT>\n")
     with pytest.raises(InputFaults, match="at least two different dialogues, found 1"):
         own_dialogues(train)
-
-
-def test_another_suffix_lists_those_allowed(tmp_path: Path):
-    with pytest.raises(InputFaults, match=r'must end in one of .jsonl, .csv, .tsv, .txt, found ".json"'):
-        own_dialogues(tmp_path / "train.json")
 
 
 def test_builtin_dialogues_refuse_a_rated_one_to_train_on(monkeypatch: pytest.MonkeyPatch):

@@ -18,23 +18,6 @@ def test_texts_are_read_with_their_labels_and_prefixes(tmp_path: Path) -> None:
     assert {(e.label, e.prefix) for e in data.train} == {("sci/tech", "Text"), ("好 评", "Text")}
 
 
-@pytest.mark.parametrize(("suffix", "delimiter"), [("csv", ","), ("tsv", "\t")])
-def test_tables_are_read_too(tmp_path: Path, suffix: str, delimiter: str) -> None:
-    path = tmp_path / f"mine.{suffix}"
-    path.write_text("\n".join(delimiter.join(row) for row in (["text", "label"], ["A", "x"], ["B", "y"])))
-    data = own_texts(path, held_out_fraction=0.0)
-    assert [(e.text, e.label) for e in data.train] == [("A", "x"), ("B", "y")]
-
-
-def test_a_repeated_text_is_on_one_side(tmp_path: Path) -> None:
-    lines = [{"text": f"Text {i // 3}.", "label": "xy"[i % 2]} for i in range(30)]
-    data = own_texts(write(tmp_path / "mine.jsonl", *lines), held_out_fraction=0.3)
-    sides = [{e.text for e in side} for side in (data.train, data.held_out)]
-    assert [len(side) for side in sides] == [7, 3]
-    assert not set.intersection(*sides)
-    assert len(data.train) + len(data.held_out) == 30
-
-
 def test_held_out_texts_of_their_own_file(tmp_path: Path) -> None:
     train = write(tmp_path / "a.jsonl", *[{"text": "A", "label": "x"}, {"text": "B", "label": "y"}])
     apart = write(tmp_path / "b.jsonl", *[{"text": "C", "label": "y"}])

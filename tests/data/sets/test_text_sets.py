@@ -4,17 +4,18 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from core.example import Example
-from core.faults import InputFaults
-from core.settings import Number
+from core.faults import InputFaults, SettingFault
 from data.download import DownloadFault
-from data.records import Record, Text, read_records
+from data.sets.attributes import load_labelled
 from data.sets.commongen import commongen
+from data.sets.ctrleval import ctrleval
+from data.sets.dialogues import own_dialogues, public_dialogues
 from data.sets.newsroom import load_newsroom, newsroom
 from data.sets.qa_ratings import load_qa_ratings, qa_ratings
 from data.sets.songci import load_songci, songci
@@ -215,14 +216,6 @@ def test_all_faults_of_a_file_at_once(
     assert faults_of(lambda: load(tmp_path), path) == expected
 
 
-def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
-    write(tmp_path / "mans_roc.jsonl", {**MANS, "text": ""})
-    write(tmp_path / "roc_plain.txt", "", "a .")
-    with pytest.raises(InputFaults) as found:
-        roc_stories(tmp_path)
-    assert [Path(each.split(":")[0]).name for each in found.value.faults] == ["mans_roc.jsonl", "roc_plain.txt"]
-
-
 def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
     write(tmp_path / "mans_roc.jsonl", MANS)
     write(tmp_path / "roc_plain.txt", "A b .  c d .", "x .", "y .")
@@ -230,9 +223,26 @@ def test_a_reference_is_no_story_to_train_on(tmp_path: Path) -> None:
         roc_stories(tmp_path)
 
 
-def test_unknown_sets_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"sets\[0\] must be .semeval_mhpg., .*, but is .squad."):
-        qa_ratings(tmp_path, sets=["squad"])
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (lambda root: qa_ratings(root, sets=["squad"]), r"sets\[0\] must be .semeval_mhpg., .*, but is .squad."),
+        (
+            lambda root: public_dialogues("fed", root, training_sets=["topic"]),
+            r"^training_sets\[0\] must be 'topical_chat'",
+        ),
+        (lambda root: ctrleval(root, cast(Any, "own.yaml")), r"sentiment or topic, but is 'own.yaml'; set data.part"),
+        (
+            lambda root: ctrleval(root, "topic", attributes=root, sets=["ag_news", "squad"]),
+            r"sets\[1\] must be 'newsgroups'",
+        ),
+        (lambda root: load_labelled(root, "squad"), r"one of rt_polarity, .*, but is 'squad'"),
+        (lambda root: own_dialogues(root / "x.json"), r'must end in one of .jsonl, .csv, .tsv, .txt, found ".json"'),
+    ],
+)
+def test_unknown_names(tmp_path: Path, load: Callable[[Path], object], message: str) -> None:
+    with pytest.raises((SettingFault, InputFaults), match=message):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("load", [roc_stories, newsroom, qa_ratings, songci, commongen])
@@ -245,15 +255,3 @@ def test_missing_files_are_named_with_the_way_to_get_them(tmp_path: Path, load: 
     )
     with pytest.raises(DownloadFault, match="has no origin with a known checksum"):
         load(tmp_path, download=True)
-
-
-class Counted(Record):
-    a: Text
-    n: Number
-
-
-def test_records_leave_other_keys_alone(tmp_path: Path) -> None:
-    faults: list[str] = []
-    path = write(tmp_path / "x.jsonl", {"a": "b", "n": 1, "more": [None]}, {"a": "b", "n": True})
-    assert read_records(path, Counted, faults) == [(1, Counted(a="b", n=1.0))]
-    assert faults == [f'{path}:2: "n" must be a valid number, found true']

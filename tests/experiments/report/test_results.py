@@ -19,7 +19,7 @@ from experiments.report.disagreements import list_disagreements
 from experiments.report.page import duration, render
 from experiments.report.tables import flat_cells, group_rows, terminal_tables
 from experiments.runner.sweep import show
-from judge.tables import AGREEMENT_CELLS, agreement_cells, shown_columns
+from judge.tables import AGREEMENT_CELLS, shown_columns
 from meta_eval.agreement import Agreement
 from meta_eval.bootstrap import Estimate
 from meta_eval.scored_set import ScoredSet
@@ -64,12 +64,6 @@ def test_results_are_strict_json_with_null_for_nan() -> None:
 def test_numbers_of_numpy_are_written_as_python_s() -> None:
     found = results.to_json({"half": np.float32(0.5), "n": np.int64(3), "none": np.float32(NAN), "pair": (1, 2)})
     assert json.dumps(found) == '{"half": 0.5, "n": 3, "none": null, "pair": [1, 2]}'
-
-
-def test_columns_are_flat_and_in_the_order_of_the_cells() -> None:
-    flat = flat_cells(agreement_cells(row("a", 0.5)))
-    assert tuple(flat)[:7] == ("metric", "set", "aspect", "n", "pearson", "pearson_low", "pearson_high")
-    assert (flat["spearman"], flat["spearman_low"], flat["spearman_high"]) == (0.5, -0.25, 0.75)
 
 
 def test_score_lines_have_every_score_and_its_reason(tmp_path: Path) -> None:
@@ -150,10 +144,7 @@ def test_models_replace_those_of_an_earlier_run_and_share_their_bytes(tmp_path: 
 def test_the_page_escapes_text_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     outcome = Outcome(
-        "sig|<b>",
-        [row("best", 0.5), row("none", NAN)],
-        plots={"a": Figure()},
-        notes=["<script>x</script>"],
+        "sig|<b>", [row("best", 0.5), row("none", NAN)], plots={"a": Figure()}, notes=["<script>x</script>"]
     )
     page = render(outcome, circumstances(), tmp_path)
     assert page.count("<script") == 1  # the page's own

@@ -29,16 +29,7 @@ VALUES = {
     "VAULT_PASSPHRASE": PHRASE,
 }
 WRITTEN = [
-    TOKEN,
-    SHORT,
-    "pass-word",
-    "ghp_",
-    "AKIA",
-    "other-word",
-    "q7bDDX8xkfEpZ4mYz",
-    "MIIEow",
-    "horse",
-    "Planted St",
+    *(TOKEN, SHORT, "pass-word", "ghp_", "AKIA", "other-word", "q7bDDX8xkfEpZ4mYz", "MIIEow", "horse", "Planted St")
 ]
 
 
@@ -120,9 +111,7 @@ def check_printed(ended: Any, *named: str) -> None:
 
 @pytest.mark.filterwarnings("default")  # the toy's own
 @pytest.mark.parametrize("logger", ["csv", "wandb"])
-def test_no_file_of_a_run_holds_a_secret(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logger: str
-) -> None:
+def test_no_file_of_a_run_holds_a_secret(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logger: str):
     monkeypatch.setattr(sys, "argv", ["experiments/run.py", *SETTINGS])
     ended = run(*SETTINGS, f"logger={logger}")
     assert ended.returncode == 0

@@ -118,12 +118,6 @@ def test_bad_settings_end_with_2_and_leave_nothing(run: Run, tmp_path: Path, arg
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_with_other_things_is_refused(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-    assert "run_dir must be a new or empty folder" in run("+exp=toy", "run_dir=.").stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 @pytest.mark.parametrize(
     ("ending", "message"),
     [
@@ -250,23 +244,6 @@ def test_an_objective_that_is_not_there_is_a_fault_after_the_results(run: Run, t
     assert ended.returncode == 2
     assert "objective must name one figure (weight, nothing, examples)" in ended.stderr
     assert (tmp_path / "here" / "results.json").is_file()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("--info defaults +exp=toy", "exp/toy"),
-        ("--hydra-help", "--shell-completion"),
-        ("-sc install=bash", "hydra_bash_"),
-    ],
-)
-def test_options_of_hydra(start: Start, arguments: str, words: str) -> None:
-    """In a process of its own: here Hydra replaces the handlers of logging."""
-    shown = start(*arguments.split())
-    out, err = shown.communicate(timeout=120)
-    assert shown.returncode == 0
-    assert words in out + err
-    assert "Traceback" not in out + err
 
 
 def test_the_shell_completes_experiments_and_scales(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,10 +38,7 @@ def test_joblib_runs_a_sweep(run_here: Here, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("launcher", "files"),
-    [
-        (("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"), ()),
-        (("hydra/launcher=submitit_local",), (".submitit",)),
-    ],
+    [(("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"), ()), (("hydra/launcher=submitit_local",), (".submitit",))],
     ids=["joblib", "submitit"],
 )
 def test_processes_of_a_sweep_share_stages(

@@ -44,39 +44,12 @@ def test_the_tables_of_a_run(run_here: Here, tmp_path: Path) -> None:
     assert "| aspect | damage | n | fall_0.25 |" in card
 
 
-def test_a_file_for_meta_eval_can_be_audited(run_here: Here, tmp_path: Path) -> None:
-    with (tmp_path / "in.jsonl").open("w") as file:
-        for i, example in enumerate(texts(6)):
-            line = {"id": example.id, "text": example.text, "ratings": {"q": [i, None, i % 2]}, "scores": {"m": i}}
-            file.write(json.dumps(line) + "\n")
-    settings = ("metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here")
-    assert run_here("+exp=audit", *settings) == 0
-    table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
-    (length,) = [row for row in table if "rated" in row]
-    assert (length["rated"], length["n"]) == ("q", 6)
-
-
 def test_without_ratings_the_table_says_so(run_here: Here, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": e.text}) + "\n" for e in texts(30)))
     assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", "resamples=50", "run_dir=here") == 0
     table = json.loads((tmp_path / "here" / "results.json").read_text())["table"]
     (length,) = [row for row in table if "rated" in row]
     assert (length["with_ratings"], length["reason"]) == (None, "the texts have no ratings")
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("texts=0", "texts must be greater than or equal to 1"),
-        ("resamples=0", "resamples must be greater"),
-        ("strengths=[0.5,0.5]", "without duplicates"),
-        ("strengths=[2]", "strengths[0] must be less than or equal to 1"),
-    ],
-)
-def test_bad_settings(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], setting: str, message: str):
-    (tmp_path / "in.jsonl").write_text('{"text": "a b."}\n')
-    assert run_here("+exp=audit", "metric=word_count", "data.path=in.jsonl", setting) == 2
-    assert message in capsys.readouterr().err
 
 
 def test_every_metric_has_a_card() -> None:
@@ -112,18 +85,3 @@ def test_each_metric_is_audited_or_says_what_it_needs(run_here: Here, tmp_path: 
     table = (tmp_path / "cards" / "README.md").read_text(encoding="utf-8")
     assert "The texts, the damage and the small models are synthetic" in table
     assert "| [word_count](word_count.md) | quality | builtin_reviews | 6 |" in table
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ((), "metrics must name the metrics to audit"),
-        (("metrics=[word_count]", "cards=nowhere"), "cards must be an existing folder, but there is no nowhere"),
-    ],
-)
-def test_bad_settings_of_a_table(
-    run_here: Here, capsys: pytest.CaptureFixture[str], settings: tuple, message: str
-) -> None:
-    small = [f"sets.{name}.rated=20" for name in ("reviews", "stories", "dialogues")]
-    assert run_here("+exp=audit_table", *small, *settings) == 2
-    assert message in capsys.readouterr().err

@@ -145,34 +145,3 @@ def test_texts_of_one_input_must_answer_the_same_thing(
         'in.jsonl:2: all systems must answer the same input, but context of "1" is "d" here and "c" in line 1',
         'in.jsonl:3: all systems must answer the same input, but references of "1" is ["r"] here and [] in line 1',
     ]
-
-
-def test_scores_with_other_settings_are_refused(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each system is scored by itself, once with other settings."""
-    every = []
-    for system in "ab":
-        lines = [
-            {"id": f"{system}{i}", "text": f"a {i}", "references": ["a b 1"], "system": system, "group": f"{i}"}
-            for i in range(5)
-        ]
-        every += lines
-        (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in every))
-    for name, system, order in (("a", "a", 2), ("b", "b", 2), ("other", "b", 1)):
-        order = ("metric=bleu", f"metric.order={order}")
-        assert run_here("+exp=score", *order, f"data.path={system}.jsonl", f"output={name}_out.jsonl") == 0
-    given = ("+exp=compare", "data.path=in.jsonl", "run_dir=here", *FAST)
-    assert run_here(*given, "+scores.bleu=[a_out.jsonl,b_out.jsonl]") == 0
-    assert "bleu: bleu2|" in json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
-    capsys.readouterr()
-    assert run_here(*given, "+scores.bleu=[a_out.jsonl,other_out.jsonl]") == 2
-    assert "other_out.jsonl: the files of scores.bleu must have one signature" in capsys.readouterr().err
-
-
-def test_scores_are_needed(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = [{"text": "x", "system": s, "group": "1"} for s in "ab"]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert run_here("+exp=compare", "data.path=in.jsonl") == 2
-    assert "in.jsonl: scores are needed" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from experiments.tools.engines import LocalEngine, RayEngine
 
 Here = Callable[..., int]
 REPOSITORY = Path(__file__).parents[3]
-METRICS = '''
+METRICS = """
 import os
 from pathlib import Path
 
@@ -29,45 +29,29 @@ from core.scores import Scores
 
 
 class Dying:
-    """Counts words; the first process that scores the text "die" is killed, those after it are not."""
-
     requires = ()
     signature = "dying"
 
-    def __init__(self, marker):
-        self.marker = Path(marker)
+    def __init__(self, marker=None):
+        self.marker = marker and Path(marker)
 
     def score(self, examples):
-        if any(example.text == "die" for example in examples) and not self.marker.exists():
-            self.marker.touch()
+        if any(example.text == "die" for example in examples) and not (self.marker and self.marker.exists()):
+            if self.marker:
+                self.marker.touch()
             os._exit(1)
         return Scores({"quality": np.array([len(e.text.split()) for e in examples], float)}, self.signature)
 
 
-class Deadly:
-    """Every process that scores the text "die" is killed."""
-
-    requires = ()
-    signature = "deadly"
-
-    def score(self, examples):
-        if any(example.text == "die" for example in examples):
-            os._exit(1)
-        return Scores({"quality": np.zeros(len(examples))}, self.signature)
-
-
 class Refusing:
-    """Refuses the text "no"."""
-
     requires = ()
     signature = "refusing"
 
     def score(self, examples):
-        wrong = [(i, "must not be no") for i, example in enumerate(examples) if example.text == "no"]
-        if wrong:
+        if wrong := [(i, "must not be no") for i, example in enumerate(examples) if example.text == "no"]:
             raise ExampleFaults(wrong)
         return Scores({"quality": np.zeros(len(examples))}, self.signature)
-'''
+"""  # a process that scores the text "die" is killed, with a marker the first one only
 
 
 def write_texts(path: Path, texts: list[str]) -> None:
@@ -118,7 +102,7 @@ def test_a_ray_cluster_writes_the_same_bytes_though_a_worker_dies(tmp_path: Path
 def test_a_worker_that_dies_again_and_again_ends_the_run_and_finished_chunks_stay(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     write_texts(tmp_path / "in.jsonl", [*(f"text {i}" for i in range(20)), "die", "text"])
-    metric = "metric={_target_:dying_metrics.Deadly}"
+    metric = "metric={_target_:dying_metrics.Dying}"
     done = run_score(tmp_path, metric, "output=out.jsonl", "stages_dir=stages", "engine=ray", "engine.workers=1")
     assert done.returncode == 1
     assert "a worker died 3 times in the same chunk; finished chunks are kept" in done.stderr

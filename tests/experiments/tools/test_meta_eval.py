@@ -12,10 +12,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from data.scored import read_scored
 from judge.agreeing import ranking_table
 from meta_eval.intervals import Resampling
-from meta_eval.ranking import Comparison, MetricPair, compare_metrics, list_groupings, name_better, rank_metrics
+from meta_eval.ranking import Comparison, MetricPair, compare_metrics, name_better, rank_metrics
 from meta_eval.scored_set import ScoredSet
 from tests.meta_eval.sets import make_set
 
@@ -99,21 +98,6 @@ def test_several_raters_have_a_ceiling(run_here: Here, tmp_path: Path) -> None:
     assert ceiling["interval_alpha_interval"][0] < ceiling["interval_alpha"]
 
 
-def test_scores_written_by_score(run_here: Here, tmp_path: Path) -> None:
-    write_study(tmp_path / "in.jsonl")
-    plain = [json.loads(line) for line in (tmp_path / "in.jsonl").read_text().splitlines()]
-    (tmp_path / "plain.jsonl").write_text(
-        "".join(json.dumps({k: v for k, v in line.items() if k != "scores"}) + "\n" for line in plain)
-    )
-    assert run_here("+exp=score", "metric=word_count", "data.path=plain.jsonl", "output=out.jsonl") == 0
-    given = ("data.path=plain.jsonl", "+scores.words=out.jsonl", "run_dir=here")
-    assert run_here("+exp=meta_eval", *given, *FAST) == 0
-    results = json.loads((tmp_path / "here" / "results.json").read_text())
-    assert {row["metric"] for row in results["table"] if "metric" in row} == {"words", "cheap_cues"}
-    assert "words: word_count" in results["signature"]
-    assert "|cheap_cues: cheap_cues|folds=10|seed=0|" in results["signature"]
-
-
 def write_references(path: Path) -> None:
     rng = np.random.default_rng(0)
     words = ["a", "cat", "sat", "on", "the", "mat"]
@@ -138,49 +122,6 @@ def test_several_metrics_run_by_the_names_of_their_configurations(run_here: Here
     assert "|longer: bleu|" in signature
     settings = yaml.safe_load((tmp_path / "here" / "config.yaml").read_text())["metrics"]
     assert (settings["bleu"]["order"], settings["longer"]["order"]) == (1, 4)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (("metrics=[blue]",), "metric=blue: there is no such metric (did you mean bleu"),
-        (("metrics=[bleu,bleu]",), "metrics must name each metric once, but has bleu twice"),
-        (("metrics=[cdm_generative]",), "metrics.cdm_generative.folder must be given"),
-        (("+metric@metrics.m=bleu",), "in.jsonl: a metric must have one score, but m is also in the file"),
-    ],
-)
-def test_metrics_that_cannot_run(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: tuple, message: str
-) -> None:
-    write_references(tmp_path / "in.jsonl")
-    assert run_here("+exp=meta_eval", "data.path=in.jsonl", *settings) == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("line", "settings", "message"),
-    [
-        ({"text": "x", "scores": {"m": 1}}, (), 'in.jsonl: at least one example needs "ratings"'),
-        ({"text": "x", "ratings": {"q": 1}}, (), "in.jsonl: scores are needed"),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": "a"}}, (), 'in.jsonl:1: "m" of "scores" must be'),
-        (
-            {"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}},
-            ("statistic=tau",),
-            "statistic must be 'pearson'",
-        ),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("grouping=none",), "grouping must be 'global'"),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=texts",), "over must be 'inputs'"),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("over=both", "interval=bca"), "BCa intervals need"),
-        ({"text": "x", "ratings": {"q": 1}, "scores": {"m": 1}}, ("permutations=0",), "permutations must be"),
-    ],
-)
-def test_bad_input(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: dict, settings: tuple, message: str
-) -> None:
-    (tmp_path / "in.jsonl").write_text(json.dumps(line) + "\n")
-    assert run_here("+exp=meta_eval", "data.path=in.jsonl", *settings) == 2
-    assert message in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_a_study_without_variation_has_reasons_and_no_warnings(
@@ -239,15 +180,6 @@ def test_one_system_has_numbers_or_reasons(run_here: Here, tmp_path: Path, group
             assert row["reason"], row
 
 
-def test_the_largest_numbers_can_be_drawn(run_here: Here, tmp_path: Path) -> None:
-    lines = [
-        {"text": "x", "ratings": {"q": 1e149 * i}, "scores": {"m": (-1) ** i * 1e150, "k": i % 3}} for i in range(6)
-    ]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *FAST) == 0
-    assert (tmp_path / "here" / "plots" / "scores_q.png").is_file()
-
-
 def rho(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.asarray(stats.spearmanr(x, y))[0])
 
@@ -284,12 +216,6 @@ def make_sample(n: int, seed: int, repeats: int = 1, **noise: float) -> ScoredSe
     return make_set(ratings, scores, [i % repeats for i in range(n)], [i // repeats for i in range(n)])
 
 
-def test_kendall_has_no_williams_test() -> None:
-    (pair,) = compare_all(make_sample(40, 0, a=0.5, b=1), Comparison("kendall", "global", 99, 0.05), FEW)
-    assert (math.isnan(pair.williams_p), math.isnan(pair.detectable)) == (True, True)
-    assert pair.reason == "Williams' test holds for Pearson's and Spearman's correlations only"
-
-
 @pytest.mark.parametrize("over", ["inputs", "systems", "both"])
 def test_outputs_that_share_a_drawn_unit_have_no_williams_test(over: Any) -> None:
     (pair,) = compare_all(make_sample(80, 0, repeats=8, a=0.5, b=1), PLAIN, Resampling(over=over, resamples=50))
@@ -298,19 +224,6 @@ def test_outputs_that_share_a_drawn_unit_have_no_williams_test(over: Any) -> Non
     assert f"80 examples form {10 if over == 'inputs' else 8} groups" in pair.reason
     (alone,) = compare_all(make_sample(80, 0, a=0.5, b=1), PLAIN, FEW)
     assert not math.isnan(alone.williams_p)
-
-
-@pytest.mark.parametrize(
-    ("grouping", "over", "reason"),
-    [("global", "both", "no test of two metrics draws both"), ("system_means", "inputs", "needs other systems")],
-)
-def test_a_pair_without_a_valid_test_has_a_difference_and_a_reason(grouping: Any, over: Any, reason: str) -> None:
-    sample, resampling = make_sample(80, 0, repeats=8, a=0.5, b=1), Resampling(over=over, resamples=50)
-    (pair,) = compare_all(sample, Comparison("spearman", grouping, 99, 0.05), resampling)
-    assert not math.isnan(pair.difference.value)
-    assert all(math.isnan(p) for p in (pair.p_value, pair.bootstrap_p, pair.williams_p, pair.holm))
-    assert pair.reason is not None
-    assert reason in pair.reason
 
 
 def test_a_pair_keeps_its_order_and_names_the_better_one_only_where_the_test_separates_them() -> None:
@@ -378,29 +291,3 @@ def test_the_signature_holds_every_setting_that_changes_a_result(run_here: Here,
     assert run_here("+exp=meta_eval", "data.path=in.jsonl", "run_dir=here", *settings) == 0
     signature = json.loads((tmp_path / "here" / "results.json").read_text())["signature"]
     assert [setting for setting in settings if f"|{setting}|" not in signature] == []
-
-
-def test_published_scores_of_real_dialogues(shared_data: Path, tmp_path: Path) -> None:
-    """DEAM on the DSTC9 sample: .1881 with coherence, .1200 with overall quality."""
-    folder = shared_data / "dstc9"
-    scores = [float(row.split("\t")[1]) for row in (folder / "deam_scores_sample.tsv").read_text().splitlines()[1:]]
-    ratings = {
-        aspect: [
-            float(line.rpartition("</UTT>")[2])
-            for line in (folder / f"dstc9_sample_{aspect}.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-        ]
-        for aspect in ("coherence", "overall")
-    }
-    with (tmp_path / "in.jsonl").open("w") as file:
-        for i, score in enumerate(scores):
-            rated = {aspect: values[i] for aspect, values in ratings.items()}
-            line = {"id": str(i), "text": "x", "ratings": rated, "scores": {"deam": score, "shuffled": scores[i - 7]}}
-            file.write(json.dumps(line) + "\n")
-    sample = read_scored(tmp_path / "in.jsonl")
-    assert list_groupings(sample.layout) == ["global"]
-    for aspect, expected in (("coherence", 0.1881), ("overall", 0.1200)):
-        found = stats.spearmanr(sample.values("deam", aspect), sample.ratings(aspect))[0]
-        assert found == pytest.approx(expected, abs=5e-5)
-        (pair,) = compare_all(sample, PLAIN, FEW, aspect)
-        assert pair.holm == pair.p_value
-        assert not math.isnan(pair.williams_p)

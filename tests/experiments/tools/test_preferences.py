@@ -38,9 +38,7 @@ def test_people_and_metrics(run_here: Here, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("study")
 @pytest.mark.filterwarnings("default")
-def test_a_chat_model_that_always_names_the_first_text(
-    run_here: Here, tmp_path: Path, serve: Callable[..., Server]
-) -> None:
+def test_a_chat_model_that_always_names_the_first_text(run_here: Here, tmp_path: Path, serve: Callable[..., Server]):
     pytest.importorskip("openai")
     server = serve(answer_with(200, completion("A")))
     settings = ("metric=llm_judge", "metric.model=toy", f"metric.base_url={server.url}", "data.path=summaries.jsonl")
@@ -51,17 +49,3 @@ def test_a_chat_model_that_always_names_the_first_text(
     (row,) = [row for row in results["table"] if row["table"] == "The judge"]
     assert (row["pairs"], row["unanswered"], row["same_in_both_orders"], row["position_effect"]) == (10, 0, 0, 0.5)
     assert any("reads first" in note for note in results["notes"])
-
-
-@pytest.mark.usefixtures("study")
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (("data.path=summaries.jsonl",), '"system_a"'),
-        (("data.path=preferences.jsonl", "metrics=[bleu]"), "data.outputs=FILE"),
-        (("data.path=summaries.jsonl", "metric=bleu"), "must compare pairs of texts"),
-    ],
-)
-def test_bad_input(run_here: Here, capsys: pytest.CaptureFixture[str], settings: tuple[str, ...], message: str) -> None:
-    assert run_here("+exp=preferences", *settings) == 2
-    assert message in capsys.readouterr().err

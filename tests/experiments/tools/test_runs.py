@@ -26,11 +26,3 @@ def test_runs_of_a_folder_are_linked_and_compared(
     assert [row["run"] for row in joint] == ["0", "1"]
     assert all(isinstance(row["word_count"], float) for row in joint)
     assert 'href="../mine/0/report.html"' in (tmp_path / "all" / "report.html").read_text("utf-8")
-
-
-def test_a_folder_without_runs_is_refused(
-    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "none").mkdir()
-    assert run_here("+exp=runs", "folder=none", "run_dir=all") == 2
-    assert "must hold finished runs" in capsys.readouterr().err

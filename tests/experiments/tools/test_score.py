@@ -48,38 +48,6 @@ def test_scores_are_written_in_the_order_of_the_input(run_here: Here, tmp_path: 
     assert results["files"] == ["out.jsonl"]
 
 
-def test_all_faults_of_the_input_are_listed_and_nothing_is_written(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": ""}\n{"id": "b"\n{"id": "c", "text": 3}\n')
-    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl", "run_dir=here") == 2
-    printed = capsys.readouterr().err.splitlines()
-    assert [line.split(":")[1] for line in printed] == ["1", "2", "3"]
-    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("output", "fault"),
-    [
-        (".", "found the folder"),
-        ("in.jsonl", "different files"),
-        ("no/out.jsonl", "but there is no no"),
-        (
-            "out.txt",
-            "output must end in one of .jsonl, .jsonl.gz, .csv, .csv.gz, .tsv, .tsv.gz, .parquet, found out.txt",
-        ),
-        ("out.parquet.gz", "found out.parquet.gz"),
-    ],
-)
-def test_an_unwritable_output_is_refused_before_scoring(
-    run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str], output: str, fault: str
-) -> None:
-    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n')
-    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", f"output={output}") == 2
-    assert fault in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
 def test_an_output_that_is_a_link_or_a_pipe_stays_as_it_is(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,21 +87,6 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
-def test_an_example_without_the_required_field_is_null_with_a_reason(run_here: Here, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text('{"id": "a", "text": "x"}\n{"id": "b", "text": "y", "references": ["y"]}\n')
-    assert (
-        run_here(
-            "+exp=score", "metric=bleu", "metric.order=1", "data.path=in.jsonl", "output=out.jsonl", "run_dir=here"
-        )
-        == 0
-    )
-    first, second = (json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines())
-    assert (first["scores"], first["reason"]) == ({"quality": None}, "bleu1 needs references, found none")
-    assert second["scores"] == {"quality": pytest.approx(1.0)}
-    results = json.loads((tmp_path / "here" / "results.json").read_text())
-    assert (results["figures"]["unscored"], results["figures"]["mean quality"]) == (1, pytest.approx(1.0))
-
-
 def write_texts(path: Path, count: int) -> None:
     with path.open("w") as file:
         file.writelines(json.dumps({"id": str(i), "text": "word " * (1 + i % 5)}) + "\n" for i in range(count))
@@ -168,28 +121,6 @@ def make_run(folder: Path) -> Run:
         raise AssertionError
 
     return Run("score", folder, Stages(folder / "stages"), 0, nothing, nothing, terminal.progress)
-
-
-@pytest.mark.parametrize("at", [1, 2, 4])
-def test_finished_chunks_survive_a_kill(tmp_path: Path, at: int) -> None:
-    """Ten texts in chunks of two."""
-    write_texts(tmp_path / "in.jsonl", 10)
-    file = check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, chunk=2)
-    undisturbed = tmp_path / "undisturbed.jsonl"
-    score(make_run(tmp_path / "a"), file, undisturbed, LocalEngine({"m": Killed(at=99)}))
-    output = tmp_path / "out.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        score(make_run(tmp_path / "b"), file, output, LocalEngine({"m": Killed(at=at)}))
-    assert not output.exists()
-    (rows,) = (tmp_path / "b").glob("stages/*.partial/rows.jsonl")
-    with rows.open("ab") as broken:
-        broken.write(b'{"id": "cut o')
-    again = Killed(at=99)
-    outcome = score(make_run(tmp_path / "b"), file, output, LocalEngine({"m": again}))
-    assert output.read_bytes() == undisturbed.read_bytes()
-    assert again.calls == 5 - (at - 1)  # the chunks that were not finished
-    assert outcome.figures["mean quality"] == pytest.approx(3.0)
-    assert outcome.figures["examples"] == 10
 
 
 def test_notes_are_kept_with_the_scores(tmp_path: Path) -> None:
@@ -276,6 +207,9 @@ def test_the_finished_chunks_of_each_metric_survive_a_kill(tmp_path: Path, at: i
     undisturbed = run("a", a=Killed(99, signature="a"), b=Killed(99, signature="b"))
     with pytest.raises(KeyboardInterrupt):
         run("b", b=Killed(2, signature="b"))  # one chunk of b is finished
+    (rows,) = (tmp_path / "b").glob("stages/*.partial/rows.jsonl")
+    with rows.open("ab") as broken:
+        broken.write(b'{"id": "cut o')
     with pytest.raises(KeyboardInterrupt):
         run("b", a=Killed(at, signature="a"), b=Killed(99, signature="b"))
     first, second = Killed(99, signature="a"), Killed(99, signature="b")
@@ -298,15 +232,6 @@ def test_a_metric_without_its_fields_is_named_among_several(
     assert run_here(*SCORE) == 2
     assert "metric must be given: metric=NAME, one of bartscore, " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
-
-
-def test_every_chunk_has_an_example_for_every_metric(tmp_path: Path) -> None:
-    """With chunks of two, the first lasts until an example has references."""
-    references = [(), (), (), ("r",), (), ("r",), ()]
-    write_examples(tmp_path / "in.jsonl", [Example(str(i), "t", references=each) for i, each in enumerate(references)])
-    bleu = {"_target_": "baselines.bleu.Bleu"}
-    assert check_scorable(str(tmp_path / "in.jsonl"), WORD_COUNT, 2).ends == (2, 4, 6, 7)
-    assert check_scorable(str(tmp_path / "in.jsonl"), {**WORD_COUNT, "bleu": bleu}, 2).ends == (4, 7)
 
 
 def test_a_function_is_scored_if_its_package_is_allowed(
@@ -367,18 +292,6 @@ def test_the_form_of_the_output_is_that_of_its_name(run_here: Here, tmp_path: Pa
     assert table.replace("\t", ",") == (tmp_path / "out.csv").read_text()
 
 
-def test_a_file_that_can_be_compared_can_be_scored(run_here: Here, tmp_path: Path) -> None:
-    lines = [
-        {"id": "a", "text": "x y", "scores": {"bleu": 0.5, "mars": None}, "ratings": {"fluency": [1, None, 2]}},
-        {"id": "b", "text": "z", "scores": {"bleu": 1}, "ratings": {"fluency": [1, 2, 3]}},
-    ]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (tmp_path / "in.csv").write_text("id,text,scores.bleu,rating:fluency\na,x y,0.5,1\nb,z,1,\n")
-    for given in ("in.jsonl", "in.csv"):
-        assert run_here("+exp=score", "metric=word_count", f"data.path={given}", "output=out.jsonl") == 0
-        assert [row["scores"] for row in read_lines(tmp_path / "out.jsonl")] == [{"quality": 2.0}, {"quality": 1.0}]
-
-
 def test_one_unwanted_key_does_not_flood_the_terminal(
     run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -413,24 +326,6 @@ def test_aligned_files_are_scored(run_here: Here, tmp_path: Path, capsys: pytest
     assert [row["scores"]["quality"] for row in read_lines(tmp_path / "out.jsonl")] == [0, -1]
     assert run_here("score", "metric=ter", "data.text=hyp", "data.references=more", "output=no.jsonl") == 2
     assert "more: aligned files must have equally many lines, found 1 here and 2 in hyp" in capsys.readouterr().err
-
-
-def test_the_longest_line_is_a_setting(run_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_texts(tmp_path / "in.jsonl", 2)
-    settings = ("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.jsonl")
-    assert run_here(*settings, "longest_line=30") == 2
-    assert "in.jsonl:2: a line must have at most 30 bytes (longest_line)" in capsys.readouterr().err
-    assert run_here(*settings, "longest_line=0") == 2
-    assert "longest_line must be greater than or equal to 1" in capsys.readouterr().err
-    assert run_here(*settings) == 0
-
-
-def test_scores_in_a_csv_file_are_joined_by_id(run_here: Here, tmp_path: Path) -> None:
-    write_texts(tmp_path / "in.jsonl", 5)
-    assert run_here("+exp=score", "metric=word_count", "data.path=in.jsonl", "output=out.csv") == 0
-    found = read_scored(tmp_path / "in.jsonl", {"words": tmp_path / "out.csv"})
-    assert found.values("words", "").tolist() == [1, 2, 3, 4, 5]
-    assert found.scores["words"].signature.startswith("word_count")
 
 
 def test_a_pipe_gives_the_texts_and_takes_the_scores(
