@@ -57,7 +57,6 @@ SETTINGS = [
     (f"{AUDIT} resamples=0", "resamples must be greater"),
     (f"{AUDIT} strengths=[0.5,0.5]", "without duplicates"),
     (f"{AUDIT} strengths=[2]", "strengths[0] must be less than or equal to 1"),
-    (f"{TABLE} metrics=[word_count] cards=nowhere", "cards must be an existing folder, but there is no nowhere"),
     ("compare data.path=pilot.jsonl", "pilot.jsonl: scores are needed"),
     (f"{AGREE} metrics=[blue]", "metric=blue: there is no such metric (did you mean bleu"),
     (f"{AGREE} metrics=[bleu,bleu]", "metrics must name each metric once, but has bleu twice"),
@@ -94,6 +93,7 @@ MODELS = [
 ]
 LATER = [  # known once the run has begun, and before anything is trained
     (TABLE, "metrics must name the metrics to audit"),
+    (f"{TABLE} metrics=[word_count] cards=nowhere", "cards must be an existing folder, but there is no nowhere"),
     ("plan spread_inputs=-1", "spreads must be 0 or more"),
     ("preferences data.path=judged.jsonl metrics=[bleu]", "data.outputs=FILE"),
     ("preferences data.path=pilot.jsonl metric=bleu", "must compare pairs of texts"),
