@@ -1,16 +1,23 @@
-"""IWF: counts the tokens of a corpus for the weights of CTRLEval, with the tokenizer of any model (`+exp=iwf`)."""
+"""Word frequencies of your corpus: for the masking of MARS (`+exp=idf`), for the weights of CTRLEval (`+exp=iwf`)."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from transformers import AutoTokenizer
-
 from ctrl_eval.frequency import count_frequencies
+from data.documents import DocumentFrequencies
 from data.files import read_examples
 from data.sentences import make_splitter
 from data.text_files import read_texts
 from experiments.contracts import Outcome, Run
+from mars.masking import save_documents
 from models.loading import load_pretrained
+
+
+def idf(run: Run, output: Path, documents: DocumentFrequencies) -> Outcome:
+    """Writes the document frequencies of a corpus (Eq. 1 of MARS)."""
+    save_documents(documents, output)
+    figures = {"documents": documents.documents, "words": len(documents.containing)}
+    return Outcome(signature=f"{run.name}|corpus={documents.corpus}", figures=figures, files=[output])
 
 
 def corpus_texts(path: str) -> list[str]:
@@ -25,7 +32,9 @@ def corpus_texts(path: str) -> list[str]:
 
 
 def iwf(run: Run, texts: list[str], model: str, output: Path, sentence_split: str) -> Outcome:
-    """Counts in how many sentences each token of the model occurs, and writes the table (Eq. 7)."""
+    """Writes in how many sentences each token of the model occurs (Eq. 7 of CTRLEval); `model` names any tokenizer."""
+    from transformers import AutoTokenizer
+
     split = make_splitter(sentence_split)
     sentences = [sentence for text in texts for sentence in split(text)]
     with run.timed("counting"), run.progress("counting sentences", len(sentences)) as advance:
