@@ -191,7 +191,7 @@ def oumg_poetry(
         {"generator": generator, **found.models},
         [Table("G1 against G2, and against itself", tables.CAPTION, rows), tabulate_forms(run, origins, data)],
         [*notes, *tables.comparison_notes(found), *tables.comparison_notes(control, "G1 against itself: ")],
-        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k, "shuffled": shuffled or None},
+        settings={"data": data.name, "g1_k": g1_k, "g2_k": g2_k, **({"shuffled": True} if shuffled else {})},
         plots=plot_logits(found),
         figures=tables.pair_counts(found),
         files=[write_gallery(run, origins, gallery)],
