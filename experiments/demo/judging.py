@@ -114,6 +114,9 @@ def load_metrics(models: Path, device: str = "cpu") -> dict[str, Metric]:
     return found
 
 
+NOTHING = Judged()  # before the first text
+
+
 def judge(metrics: Mapping[str, Metric], example: Example) -> list[Judgement]:
     """The example under each of the metrics."""
     return [judge_by(name, metric, example) for name, metric in metrics.items()]

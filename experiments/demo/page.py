@@ -229,7 +229,7 @@ def build_judge_tab(models: DemoModels, settings: DemoSettings) -> None:
                 raise SettingFault("choose at least one metric")
             found = judge({name: models.metrics[name] for name in chosen}, example)
         scores = {each.metric: each.score for each in found if each.score is not None}
-        return show_judgements(found, before, example), Judged(example, scores)
+        return show_judgements(found, example, before), Judged(example, scores)
 
     def on_input(live: bool, kind: Kind, text: str, *others: Any) -> Any:
         return on_score(kind, text, *others)[0] if live and text.strip() else gr.skip()

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from core.example import Example
 from experiments.demo.demo import DemoModels
-from experiments.demo.judging import Judged, Judgement
+from experiments.demo.judging import NOTHING, Judged, Judgement
 from experiments.demo.legend import Legend, describe_metric, describe_models
 from experiments.demo.steering import SideBySide
 from experiments.report.page import axis
@@ -80,7 +80,7 @@ def explain_change(token: WrittenToken, label: str) -> str:
     )
 
 
-def show_judgements(found: Sequence[Judgement], before: Judged, example: Example) -> str:
+def show_judgements(found: Sequence[Judgement], example: Example, before: Judged = NOTHING) -> str:
     """The scores of an example with their explanations, and with their changes where it is an edit of `before`."""
     changes = before.changes(example, found)
     rows: list[dict[str, Any]] = []

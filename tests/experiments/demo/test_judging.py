@@ -59,8 +59,8 @@ def test_the_note_of_models_stands_once_beside_their_scores_and_not_beside_count
     text = Example("a", text="one two")
     found = judge({"words": WordCount(), "halves": Halves(), "more": Halves()}, text)
     assert [each.notes for each in found] == [(), ("a tiny model",), ("a tiny model",)]
-    assert show_judgements(found, Judged(), text).count("Note: a tiny model.") == 1
-    assert "Note" not in show_judgements(found[:1], Judged(), text)
+    assert show_judgements(found, text).count("Note: a tiny model.") == 1
+    assert "Note" not in show_judgements(found[:1], text)
 
 
 def test_without_models_some_metrics_are_left(tmp_path) -> None:
@@ -70,7 +70,7 @@ def test_without_models_some_metrics_are_left(tmp_path) -> None:
 def test_a_judgement_shows_its_scale_and_escapes_everything() -> None:
     lines = (Line(HOSTILE, (Piece(HOSTILE, 1.0, 1.0), Piece("plain"))),)
     found = [Judgement(HOSTILE, 0.5, None, lines, "0 to 1"), Judgement("b", None, HOSTILE)]
-    html = show_judgements(found, Judged(), Example("page", HOSTILE))
+    html = show_judgements(found, Example("page", HOSTILE))
     assert "<small>0 to 1</small>" in html
     assert "change by the edit" not in html
     assert "<script>" not in html
@@ -91,7 +91,7 @@ def test_a_judgement_shows_its_scale_and_escapes_everything() -> None:
 def test_only_an_edit_of_the_last_text_has_a_change(now: Example, shown: bool) -> None:
     before = Judged(Example("page", f"the soup was hot {HOSTILE}"), {"a": 0.75})
     before = replace(before, example=Example("page", "the soup was hot")) if now.full_text.endswith("hot") else before
-    html = show_judgements([Judgement("a", 0.5), Judgement("b", 0.5)], before, now)
+    html = show_judgements([Judgement("a", 0.5), Judgement("b", 0.5)], now, before)
     assert ('<td class="down">-0.250</td>' in html) == shown
     assert ("The edited text was “the soup was hot" in html) == shown
     assert "<script>" not in html
