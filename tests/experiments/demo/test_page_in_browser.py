@@ -238,8 +238,6 @@ def test_ten_requests_at_once_are_answered(address: str) -> None:
     with ThreadPoolExecutor(10) as pool:
         found = list(pool.map(lambda _: client.predict(*inputs, api_name="/on_write"), range(10)))
     assert all(answer == found[0] for answer in found)
-    with pytest.raises(Exception, match=r"not in the list of choices|label must be one of"):
-        client.predict("The food", "unknown", 4, 8, 6, 0, api_name="/on_write")
 
 
 @pytest.fixture
