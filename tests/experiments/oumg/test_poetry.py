@@ -121,7 +121,7 @@ def test_song_ci(
     run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any, poems: int, command: str
 ) -> None:
     """On a small part of the Song Ci poems of one tune are one input, and every form is kept."""
-    few = ("data.held_out_fraction=0.95", f"inputs={poems}", "model.checked=20")
+    few = ("data.held_out_fraction=0.95", "input=tune", f"inputs={poems}", "model.checked=20")
     where = ("data=songci", f"data.root={shared_data}", f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
     assert run_here(*SMALL, *command.split(), *few, *where) == 0
     relative, forms = poem_runs.tables(tmp_path / "run")
