@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -110,7 +110,7 @@ def audit_table(
         with run.timed("audit"):
             found[name] = audit_metric(chosen[name], metric, settings, run.cues, run.stages)
         if folder is not None:
-            write_card(folder / f"{name}.md", found[name])
+            write_card(folder / f"{name}.md", replace(found[name], name=name))
     synthetic = any(each.synthetic for each in chosen.values())
     rows = [{"metric": name, "needs": each.needs} for name, each in unaudited.items()]
     described = Table("Not audited", "Metrics that need a model that is not available here.", rows)

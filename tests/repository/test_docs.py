@@ -66,3 +66,8 @@ def test_commands_compose(command: str, folders: tuple[Path, Path]):
     settings = [PLACEHOLDERS.get(setting, setting) for setting in shlex.split(command)]
     job = expand_sweep(settings[1:], folders)[0] if settings[0] == "-m" else settings
     assert compose_run(job, folders, allow=OF_THE_EXAMPLES).experiment._target_
+
+
+@pytest.mark.parametrize("card", sorted((ROOT / "docs/metrics").glob("[!R]*.md")), ids=lambda path: path.stem)
+def test_a_card_has_the_name_of_its_metric(card: Path) -> None:
+    assert card.read_text(encoding="utf-8").startswith(f"# {card.stem}\n")
