@@ -26,7 +26,8 @@ from core.signature import MODEL_LIBRARIES, signature
 from core.stages import fingerprint
 
 VERSION = 2  # of steps and poolers: raised whenever the same pair and dialogues would give others
-MomentumPooling = Literal["average", "sum", "max", "min", "classifier"]
+# median and lowest_quarter, the mean of the quarter of the turns whose means are lowest, are ours
+MomentumPooling = Literal["average", "sum", "max", "min", "median", "lowest_quarter", "classifier"]
 POOLINGS: tuple[MomentumPooling, ...] = get_args(MomentumPooling)
 
 
@@ -49,6 +50,10 @@ class Steps:
     def momentum(self) -> NDArray[np.float64]:
         """Eq. 1 at every step, in nats; higher is better."""
         return contrastive_momentum(self.expert, self.amateur)
+
+    def average_turns(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean of each turn that has tokens, in order, of values with one for each token."""
+        return np.array([values[self.turn == t].mean() for t in np.unique(self.turn)])
 
 
 def find_steps(pair: Pair, tokenised: TokenisedDialogues, token_budget: int = 16_384) -> list[Steps]:
@@ -137,8 +142,7 @@ def find_features(steps: Steps, features: PoolerFeatures = "momentum") -> Float[
     """
 
     def summarise(values: NDArray[np.float64], length: int) -> list[NDArray[np.float64]]:
-        of_turns = np.array([values[steps.turn == t].mean() for t in np.unique(steps.turn)])
-        return [summary(values)[:length], summary(of_turns)[:length]]
+        return [summary(values)[:length], summary(steps.average_turns(values))[:length]]
 
     found = summarise(steps.momentum, len(_SUMMARY))
     if features == "momentum_and_expert":
@@ -208,18 +212,26 @@ class ClassifierPooler:
         return cls(center, scale, weights, float(stored["intercept"]), features)
 
 
-def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None) -> float:
+def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None = None, beta: float = 1.0) -> float:
     """One score from the momentum of all steps; higher is better. Sum-pooling follows length.
+
+    `beta` weighs the amateur (`contrastive_momentum`); a pooler has learned the momentum of Eq. 1, with 1.
 
     Raises SettingFault for an unknown pooling, and for `classifier` without a pooler.
     """
     check(MomentumPooling, pooling=pooling)
-    if pooling == "classifier":
-        if pooler is None:
-            raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
-        return pooler.logit(steps)
-    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min}[pooling]
-    return float(reduce(steps.momentum))
+    values = contrastive_momentum(steps.expert, steps.amateur, beta)
+    match pooling:
+        case "classifier":
+            if pooler is None:
+                raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
+            return pooler.logit(steps)
+        case "lowest_quarter":
+            means = np.sort(steps.average_turns(values))
+            return float(means[: -(-len(means) // 4)].mean())
+        case _:
+            reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min, "median": np.median}[pooling]
+            return float(reduce(values))
 
 
 def pool_scores(

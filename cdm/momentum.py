@@ -11,14 +11,16 @@ from torch import Tensor
 LogProbabilities = TypeVar("LogProbabilities", Tensor, NDArray[np.float64])
 
 
-def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities) -> LogProbabilities:
+def contrastive_momentum(expert: LogProbabilities, amateur: LogProbabilities, beta: float = 1.0) -> LogProbabilities:
     """CDM, Eq. 1: m = log p_e - log p_a, in nats, of two tensors or arrays of one shape; higher is better text.
+
+    `beta` weighs the amateur (ours): with 0 the likelihood of the expert is left, with 1 it is Eq. 1.
 
     >>> import torch
     >>> contrastive_momentum(torch.tensor([-1.0]), torch.tensor([-3.0])).tolist()
     [2.0]
     """
-    return expert - amateur
+    return expert - beta * amateur
 
 
 def distribution_quality(

@@ -3,6 +3,7 @@
 Every trained model and every sample is a kept stage.
 """
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -42,9 +43,9 @@ from data.files import read_examples, write_examples
 from data.words import spell
 from discriminators.metric import DiscriminatorScore
 from experiments.cdm.plans import CdmPlan, DevelopmentPlan, NegativesPlan, PoolerPlan
-from experiments.cdm.plots import plot_momentum
-from experiments.cdm.tables import list_figures, list_warnings, rank_systems
-from experiments.contracts import Outcome, Run
+from experiments.cdm.plots import plot_contrasts, plot_momentum
+from experiments.cdm.tables import CONTRAST_CAPTION, list_contrasts, list_figures, list_warnings, rank_systems
+from experiments.contracts import Outcome, Run, Table
 from experiments.presentation import present
 from experiments.training import Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
@@ -72,11 +73,15 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         score_set(run, *each, trained.pair, generative, pooler)
         for each in zip(data.rated, tokenised, steps, strict=True)
     ]
+    contrasts = [found for each in zip(scored, steps, strict=True) if (found := list_contrasts(*each))]
     return present(
         run,
         scored,
         {model.name: model for model in (trained.amateur, trained.expert, *discriminators.values())},
-        tables=[table for each in zip(scored, steps, strict=True) for table in rank_systems(*each)],
+        tables=[
+            *(table for each in zip(scored, steps, strict=True) for table in rank_systems(*each)),
+            *([Table("Weight of the amateur", CONTRAST_CAPTION, [*itertools.chain(*contrasts)])] if contrasts else []),
+        ],
         notes=[f"How the default settings were chosen: {plan.chosen}", *list_warnings(trained.order, sampled, data)],
         settings={
             "data": data.name,
@@ -86,7 +91,10 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
             "mixture": " ".join(map(str, plan.negatives.mixture)) or None,
             "pooler": f"{plan.pooler.negatives}-{plan.pooler.features}",
         },
-        plots={f"momentum_{each.name}": plot_momentum(each, found) for each, found in zip(scored, steps, strict=True)},
+        plots={
+            **{f"momentum_{each.name}": plot_momentum(each, found) for each, found in zip(scored, steps, strict=True)},
+            **{f"contrast_{rows[0]['set']}": plot_contrasts(rows) for rows in contrasts},
+        },
         folders={"pooler": pooler},
         figures=list_figures(trained.pair, trained.order, sampled, data, plan, run.seed),
         synthetic=data.synthetic,

@@ -1,23 +1,34 @@
 """What CDM shows beside scores: systems by E(p) (CDM, section 3.1 and Eq. 3), figures of its models, and warnings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from cdm.discriminative import Steps
+from cdm.discriminative import MomentumPooling, Steps, pool
 from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.momentum import distribution_quality
 from cdm.negatives import Negatives
+from core.scores import Scores
 from data.corpus import Corpus
 from data.words import LETTERS
 from experiments.cdm.plans import CdmPlan
 from experiments.training import LanguageModelPlan
 from judge.tables import Table
 from meta_eval.bootstrap import Estimate, bootstrap, number_groups
+from meta_eval.correlation import spearman
+from meta_eval.intervals import grouped_estimate
 from meta_eval.scored_set import ScoredSet
 
+BETAS = (0.0, 0.5, 0.75, 1.0)
+CONTRASTED: tuple[MomentumPooling, ...] = ("average", "sum", "median", "lowest_quarter")
+CONTRAST_CAPTION = (
+    "log p_e - beta log p_a, pooled: with beta 0 the likelihood of the expert alone, with 1 the momentum of Eq. 1. "
+    "Spearman's rho with the ratings and the agreement beyond cheap cues, with 95 % bootstrap intervals over inputs. "
+    "Whoever chooses beta or a pooling by this table has chosen it on the set that is reported."
+)
 LENGTH_AUC_TOLERANCE = 0.05  # of the AUC of word count from 0.5, beyond which length alone tells negatives
 NON_WORD_TOLERANCE = 0.01  # of the words in negatives
 
@@ -62,6 +73,32 @@ def _row(rated: ScoredSet, steps: Sequence[Steps], system: str, places: Sequence
             units[rated_places],
         )
     return {"system": system, "n": len(places), **found}
+
+
+def list_contrasts(rated: ScoredSet, steps: Sequence[Steps]) -> list[dict[str, Any]]:
+    """The agreement of a rated set by the weight of the amateur and the pooling.
+
+    A dialogue without tokens is left out.
+    """
+    places = [i for i, found in enumerate(steps) if len(found.turn)]
+    known = rated.take(places)
+    cells = [{"pooling": pooling, "beta": beta} for pooling in CONTRASTED for beta in BETAS]
+    scores = {
+        f"{cell['pooling']} {cell['beta']:g}": Scores(
+            {"quality": np.array([pool(steps[i], cell["pooling"], beta=cell["beta"]) for i in places])}, ""
+        )
+        for cell in cells
+    }
+    contrasted = replace(known, scores=scores)
+    rows: list[dict[str, Any]] = []
+    for aspect in known.aspects:
+        own = contrasted.rated(aspect)
+        beyond = own.beyond_cues(aspect) if own.has_cues else {}
+        for cell, name in zip(cells, scores, strict=True):
+            found = grouped_estimate(spearman, own.values(name, aspect), own.ratings(aspect), own.layout)
+            cues = {"beyond_cues": beyond[name]} if beyond else {}
+            rows.append({"set": rated.name, "aspect": aspect, **cell, "n": len(own), "spearman": found, **cues})
+    return rows
 
 
 def list_figures(

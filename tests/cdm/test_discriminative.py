@@ -63,11 +63,19 @@ def test_the_features_of_the_classifier_add_up_to_its_score(pair: Pair, dialogue
 
 def test_poolings_by_hand() -> None:
     s = steps([1.0, -2.0, 4.0])
-    assert [pool(s, p) for p in ("average", "sum", "max", "min")] == [1.0, 3.0, 4.0, -2.0]
+    assert [pool(s, p) for p in ("average", "sum", "max", "min", "median")] == [1.0, 3.0, 4.0, -2.0, 1.0]
+    several = steps([3.0, 1.0, -4.0, 6.0, 0.0, 2.0], [0, 0, 2, 3, 3, 5])  # means of turns: 2, -4, 3, 2
+    assert pool(several, "lowest_quarter") == -4.0
+    assert pool(steps([1.0, 3.0, 2.0, 0.0, 5.0], [0, 1, 2, 3, 4]), "lowest_quarter") == 0.5  # two of five, rounded up
     with pytest.raises(ValueError, match="fitted"):
         pool(s, "classifier")
     with pytest.raises(ValueError, match="pooling must be 'average'"):
-        pool(s, "median")  # pyright: ignore[reportArgumentType]
+        pool(s, "mode")  # pyright: ignore[reportArgumentType]
+
+
+def test_beta_weighs_the_amateur() -> None:
+    s = Steps(np.array([-1.0, -3.0]), np.array([-2.0, -1.0]), np.array([0, 1]), dropped=0)
+    assert [pool(s, "sum", beta=beta) for beta in (0.0, 0.5, 1.0)] == [-3.0, -1.0, 1.0]
 
 
 def test_features_summarise_steps_and_turns() -> None:

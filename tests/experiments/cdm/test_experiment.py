@@ -35,7 +35,10 @@ model.vocabulary=300 model.width.amateur=16 model.width.expert=32 model.expert.s
 model.negatives.dialogues=20 model.negatives.sampling.longest=8 model.negatives.sampling.candidates=2
 +model.discriminators.bilstm.build.hidden_dim=16 ~model.discriminators.bert
 """
-DISCRIMINATIVE = [f"cdm_discriminative_{pooling}" for pooling in ("average", "sum", "max", "min", "classifier")]
+DISCRIMINATIVE = [
+    f"cdm_discriminative_{pooling}"
+    for pooling in ("average", "sum", "max", "min", "median", "lowest_quarter", "classifier")
+]
 GENERATIVE = ["cdm_resampled_amateur_bilstm", "cdm_resampled_amateur_bilstm_and_classifier"]
 BASELINES = ["amateur_likelihood", "expert_likelihood", "word_count"]
 
@@ -51,11 +54,12 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
     results = json.loads((tmp_path / "first/results.json").read_text("utf-8"))
-    assert sorted(row["metric"] for row in results["table"]) == sorted([*GENERATIVE, *DISCRIMINATIVE, *BASELINES])
-    about = {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in results["table"]}
+    agreement = [row for row in results["table"] if row["table"] == "agreement"]
+    assert sorted(row["metric"] for row in agreement) == sorted([*GENERATIVE, *DISCRIMINATIVE, *BASELINES])
+    about = {(row["set"], row["aspect"], row["n"], row["synthetic"]) for row in agreement}
     assert about == {("builtin", "quality", 12, True)}
     plots = {path.stem for path in (tmp_path / "first/plots").iterdir()}
-    assert plots == {"training_curves", "scores_builtin", "momentum_builtin"}
+    assert plots == {"training_curves", "scores_builtin", "momentum_builtin", "contrast_builtin"}
     stages = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "stages").iterdir() if path.is_dir()}
     kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
     assert {name.rsplit("-", 1)[0] for name in stages} == kinds

@@ -10,7 +10,7 @@ from cdm.discriminative import Steps
 from cdm.infilling import Gaps, Windows, tokenise
 from cdm.negatives import Negatives
 from core.example import Example
-from experiments.cdm.tables import count_passes, non_word_share, rank_systems, word_count_auc
+from experiments.cdm.tables import count_passes, list_contrasts, non_word_share, rank_systems, word_count_auc
 from experiments.training import LanguageModelPlan
 from meta_eval.scored_set import ScoredSet
 from models.tiny import TinyT5
@@ -35,6 +35,21 @@ def test_systems_are_ranked_by_the_mean_momentum_of_their_texts() -> None:
     assert (y["per token"].value, x["per token"].value) == pytest.approx((7 / 4, -4 / 3))
     assert (y["rated coherence"].value, x["rated coherence"].value) == pytest.approx((0.75, 0.25))
     assert (y["E(p)"].low, y["E(p)"].high) == pytest.approx((3.0, 4.0))
+
+
+def test_the_weight_of_the_amateur_turns_the_order() -> None:
+    """The expert alone ranks as people do, the contrast the other way round; a dialogue without tokens is left out."""
+    examples = tuple(example(str(i), None, i) for i in range(40))
+    found = [Steps(np.full(1, 2.0 * i), np.full(1, float(i)), np.zeros(1, np.int64), 0) for i in range(39)]
+    rows = list_contrasts(ScoredSet("toy", examples, {}), [*found, steps()])
+    assert {row["n"] for row in rows} == {39}
+    for row in rows:
+        expected = {0.0: 1.0, 0.75: -1.0, 1.0: -1.0}.get(row["beta"])
+        if expected is None:  # i - 0.5 * 2 i: all equal
+            assert np.isnan(row["spearman"].value)
+        else:
+            assert row["spearman"].value == pytest.approx(expected)
+    assert {row["pooling"] for row in rows} == {"average", "sum", "median", "lowest_quarter"}
 
 
 def test_one_system_is_no_ranking() -> None:
