@@ -110,12 +110,17 @@ def put(word: str, concept: str, ending: str) -> str:
     return LETTERS.sub(inflect(concept, ending), word, count=1)
 
 
-def split_sentence(turns: Sequence[str]) -> tuple[list[Mention], Words]:
-    """The concepts of the first turn that the second one mentions, and its words; no two at one place."""
-    concepts, sentence = turns[0].split(", "), turns[1]
-    words = tuple(sentence.split())
-    of_place = {mention.place: mention for mention in find_mentions(concepts, words)}
-    return list(of_place.values()), words
+def share_that_lose_concepts(negatives: Negatives) -> float:
+    """In how many negatives a concept is no longer mentioned that the positive mentions: the share, from 0 to 1.
+
+    Texts are concepts joined by ", " and a sentence, as two turns. 0 without negatives.
+    """
+
+    def mentioned(turns: Dialogue) -> set[str]:
+        return {mention.concept for mention in find_mentions(turns[0].split(", "), turns[1].split())}
+
+    pairs = zip(negatives.positives, negatives.negatives, strict=True)
+    return float(np.mean([bool(mentioned(good) - mentioned(bad)) for good, bad in pairs] or [False]))
 
 
 def exchange_concepts(pair: Pair, texts: Sequence[Sequence[str]], sampling: Sampling, seed: int) -> Negatives:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from cdm.concepts import share_that_lose_concepts
 from cdm.discriminative import MomentumPooling, Steps, pool
 from cdm.infilling import Gaps, Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.momentum import distribution_quality
@@ -107,6 +108,8 @@ def list_figures(
     """Held-out losses, sizes, what the models read, and what negatives give away, by name."""
     text = pair.tokenise(get_turns(data.train))
     plans = {"amateur": plan.amateur, "expert": plan.expert}
+    are_sentences = pair.given == 1 and all(len(turns) == 2 for turns in negatives.positives)  # after their concepts
+    lost = {"share of negatives that lose a concept": share_that_lose_concepts(negatives)} if are_sentences else {}
     windowed = [task.dropped > 0 for task in text.tasks(seed, gaps_of(plan.expert).windows)]
     return {
         "amateur held-out NLL (nats per token)": order.amateur_nll,
@@ -119,6 +122,7 @@ def list_figures(
         "share of training gaps read in a window of their dialogue": float(np.mean(windowed)),
         **{f"passes of the {name} over the training text": count_passes(p, text, seed) for name, p in plans.items()},
         "AUC of word count, positives against negatives (0.5 is chance)": word_count_auc(negatives),
+        **lost,
         "share of words in negatives that no training dialogue has": non_word_share(negatives, get_turns(data.train)),
     }
 

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from cdm.concepts import ENDINGS, Question, exchange, exchange_concepts, find_mentions, inflect, weigh
+from cdm.concepts import (
+    ENDINGS,
+    Question,
+    exchange,
+    exchange_concepts,
+    find_mentions,
+    inflect,
+    share_that_lose_concepts,
+    weigh,
+)
 from cdm.infilling import SEPARATOR, Pair
+from cdm.negatives import Negatives
 from cdm.sampling import Sampling
 from core.faults import SettingFault
 from data.builtin.concepts import generate_concept_sentences
@@ -99,3 +109,15 @@ def test_the_shares_are_equation_4_over_the_candidates(pair: Pair) -> None:
 def test_texts_without_concepts_are_refused(pair: Pair) -> None:
     with pytest.raises(SettingFault, match="sentences that mention two of their concepts"):
         exchange_concepts(pair, [("hello", "there")], Sampling(), seed=0)
+
+
+def test_a_negative_loses_a_concept_that_its_positive_mentions() -> None:
+    """The first negative loses `ball`; the second exchanges both; the third never had `cat`."""
+    concepts = ("dog, ball", "dog, ball", "dog, cat")
+    positives = tuple(zip(concepts, ("a dog has balls", "a dog has balls", "the dog runs"), strict=True))
+    negatives = tuple(zip(concepts, ("a dog has fun", "a ball has dogs", "the dog sits"), strict=True))
+    assert share_that_lose_concepts(Negatives(positives, negatives, (0, 1, 2), 0)) == pytest.approx(1 / 3)
+
+
+def test_exchanged_negatives_lose_no_concept(pair: Pair) -> None:
+    assert share_that_lose_concepts(exchange_concepts(pair, TEXTS, Sampling(), seed=0)) == 0
