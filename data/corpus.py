@@ -55,7 +55,7 @@ class Corpus:
     Attributes:
         name: the name in tables.
         train: texts or dialogues to train on; empty if the set has none. Labelled texts have `label`, whole texts to
-            continue have their beginning as `context`, and poems have their tune as `group`.
+            continue have their beginning as `context`, and poems have their tune as `prefix`.
         held_out: others of the same kind, for the held-out loss.
         rated: sets of rated texts, which are not among the others.
         synthetic: whether the texts are generated and the ratings known by construction.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
@@ -12,20 +13,12 @@ from scipy.special import expit
 from core.faults import SettingFault
 from core.settings import NonNegative, check
 from core.signature import MODEL_LIBRARIES, signature
-from discriminators.guides import TokenMismatchError, load_guide, score_texts
 from judge.tables import Table, to_html
-from models.causal import CausalLM
-from models.loading import model_fingerprint, weights_fingerprint
-from models.model import decode_tokens
-from oumg.generation import (
-    GuideModel,
-    TextSampling,
-    check_candidates,
-    continue_prompts,
-    encode_prompts,
-    make_guidance,
-)
-from oumg.guidance import GuidanceRule, adapt_guide
+
+if TYPE_CHECKING:
+    from models.causal import CausalLM
+    from oumg.generation import GuideModel
+    from oumg.guidance import GuidanceRule
 
 
 @dataclass(frozen=True)
@@ -100,6 +93,13 @@ def steer(
     Raises SettingFault for wrong settings and a guide of other tokens; InputFaults for a prompt that leaves no room
     for the new tokens and for a missing model.
     """
+    from discriminators.guides import TokenMismatchError, load_guide, score_texts  # with torch, which takes seconds
+    from models.causal import CausalLM
+    from models.loading import model_fingerprint, weights_fingerprint
+    from models.model import decode_tokens
+    from oumg.generation import TextSampling, check_candidates, continue_prompts, encode_prompts, make_guidance
+    from oumg.guidance import adapt_guide
+
     if isinstance(prompts, str) or not prompts:
         raise SettingFault(f"prompts must be a list of texts, but is {prompts!r}")
     check(NonNegative, strength=strength)

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,12 @@ class Poem(Identified):
 
 
 def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> Corpus:
-    """Generated verse: no network, no files. The held-out poems are new, but have the same twelve tunes."""
+    """Generated verse: no network, no files. The held-out poems are new, but have the same twelve tunes.
+
+    These are too few to be inputs, so each poem is an input of its own.
+    """
     check(Size, train=train, held_out=held_out)
-    poems = generate_verse(train + held_out, seed=seed)
+    poems = [replace(poem, group=poem.id) for poem in generate_verse(train + held_out, seed=seed)]
     return Corpus("builtin_verse", *split_by(poems, attrgetter("text"), held_out, seed), (), synthetic=True)
 
 
@@ -45,6 +49,8 @@ def songci(
     root: Path | str, download: bool = False, held_out_fraction: float = HELD_OUT_FRACTION, seed: int = 0
 ) -> Corpus:
     """Song Ci (OUMG, Tables 1-2), split by tune as in SongNet: no held-out poem has the tune of a training poem.
+
+    A tune is one input.
 
     Args:
         root: the folder of the public sets.

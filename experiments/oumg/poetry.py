@@ -56,17 +56,21 @@ class PoemInputs:
     """The human poems whose tunes and forms the generators get, and what counts as one input.
 
     Attributes:
-        input: `tune`: all poems of a tune are one input, on one side of a split; `poem`: each poem is an input, for
-            data with too few tunes to split.
+        input: `tune`: all poems of a tune are one input, on one side of a split; `poem`: each poem is an input; None:
+            as the data set says (the `group` of each poem).
         poems: `held_out`, or `train`: the poems that the generator learned (OUMG, section 4.1).
         inputs: the number of poems; None for all.
         per_tune: the most poems of one tune; None for all. One tune has a quarter of the Song Ci held out.
     """
 
-    input: Literal["tune", "poem"]
+    input: Literal["tune", "poem"] | None = None
     poems: Literal["held_out", "train"] = "held_out"
     inputs: Count | None = None
     per_tune: Count | None = None
+
+    def find_input(self, poem: Example) -> str:
+        """What the poem counts as an output of."""
+        return {"tune": tune_of(poem), "poem": poem.id, None: poem.group or poem.id}[self.input]
 
 
 @dataclass(frozen=True)
@@ -383,11 +387,12 @@ def choose_poems(
             f"{inputs.inputs}: change the settings of data"
         )
     _, chosen = split_by(some, lambda poem: poem.id, inputs.inputs or len(some), seed=0)
-    poems = tuple(replace(p, group=p.id if inputs.input == "poem" else tune_of(p)) for p in chosen)
-    if (number := len({poem.group for poem in poems})) < fewest:
+    poems = tuple(replace(poem, group=inputs.find_input(poem)) for poem in chosen)
+    sizes = Counter(poem.group for poem in poems)
+    if len(sizes) < fewest:
         raise SettingFault(
-            f"at least {fewest} inputs are needed, but the {len(poems)} {inputs.poems} poems have {number} (each "
-            f"{inputs.input} is one): change the settings of data"
+            f"at least {fewest} inputs are needed, but the {len(poems)} {inputs.poems} poems have {len(sizes)}: change "
+            "the settings of data"
         )
     every = (*data.train, *data.held_out)
     unfit, unspelled = len(every) - len(poet.choose_fitting(every)), len(fitting) - len(written)
@@ -397,11 +402,11 @@ def choose_poems(
             f"{unspelled} of {len(fitting)} {inputs.poems} poems are left out: they hold a character that the "
             "generator cannot write"
         )
-    tunes = Counter(tune_of(poem) for poem in poems)
-    tune, most = tunes.most_common(1)[0]
-    if inputs.input == "tune" and most > LARGEST_SHARE * len(poems):
-        notes.append(f"{most} of the {len(poems)} poems are of one tune ({tune}), which is one input: see per_tune")
-    if unseen := set(tunes) - {tune_of(poem) for poem in data.train}:
+    largest, most = sizes.most_common(1)[0]
+    if most > max(1, LARGEST_SHARE * len(poems)):
+        notes.append(f"{most} of the {len(poems)} poems are of one tune ({largest}), which is one input: see per_tune")
+    tunes = {tune_of(poem) for poem in poems}
+    if unseen := tunes - {tune_of(poem) for poem in data.train}:
         notes.append(f"{len(unseen)} of the {len(tunes)} tunes were not trained on")
     return poems, notes
 

@@ -96,8 +96,12 @@ class ScorableFile:
                 yield chunk
 
 
-def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk: int) -> ScorableFile:
+def check_scorable(
+    data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk: int, metric: str | None = None
+) -> ScorableFile:
     """Reads a whole file, checks it for the configured metrics before their models are loaded, and plans chunks.
+
+    `metric` is the one of them whose settings are those of `metric=NAME`, for hints.
 
     A chunk has `chunk` examples, or more, so that for every metric one of them has the fields that it requires.
 
@@ -118,7 +122,7 @@ def check_scorable(data: Source, metrics: Mapping[str, Mapping[str, Any]], chunk
             if (reason := find_lack(example, requires[name], called[name])) is None:
                 waiting.remove(name)
             elif len(ends) == 1 and len(faults[name]) < MOST_FAULTS:
-                hint = _suggest_aspects(metrics[name], example, "metric" if len(metrics) == 1 else f"metrics.{name}")
+                hint = _suggest_aspects(metrics[name], example, "metric" if name == metric else f"metrics.{name}")
                 faults[name].append(fault(source.path, line, f"{reason} for {example.id!r}{hint}"))
         if not waiting and rows - ends[-1] >= chunk:
             ends.append(rows)

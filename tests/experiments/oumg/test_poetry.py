@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.example import Example
+from core.faults import SettingFault
 from data.corpus import Corpus
+from data.sets.songci import builtin_verse
 from experiments.oumg.poetry import (
     PoemInputs,
     PoetPlan,
@@ -121,7 +124,7 @@ def test_song_ci(
     run_here: Callable[..., int], shared_data: Path, tmp_path: Path, poem_runs: Any, poems: int, command: str
 ) -> None:
     """On a small part of the Song Ci poems of one tune are one input, and every form is kept."""
-    few = ("data.held_out_fraction=0.95", "input=tune", f"inputs={poems}", "model.checked=20")
+    few = ("data.held_out_fraction=0.95", f"inputs={poems}", "model.checked=20")
     where = ("data=songci", f"data.root={shared_data}", f"outputs={tmp_path}", f"run_dir={tmp_path}/run")
     assert run_here(*SMALL, *command.split(), *few, *where) == 0
     relative, forms = poem_runs.tables(tmp_path / "run")
@@ -146,6 +149,32 @@ def poem(number: int, tune: str, text: str) -> Example:
 TRAIN = tuple(poem(i, "甲", text) for i, text in enumerate(("春花。", "春月。", "花月。", "春楼。")))
 HELD_OUT = tuple(poem(4 + i, "乙", text) for i, text in enumerate(("花春。", "月春。", "楼春。")))
 DATA = Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True)
+
+
+def test_a_data_set_says_what_one_input_is(
+    run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tune of the Song Ci, a poem of the built-in verse, which has twelve tunes; the setting `input` overrides both."""
+    verse = builtin_verse(train=4, held_out=3)
+    assert [each.group for each in verse.train] == [each.id for each in verse.train]
+    poems = [*TRAIN, poem(9, "乙", "月春。")]
+    alone = [replace(each, group=None) for each in poems]
+    for given, setting, groups in (
+        (poems, None, "甲甲甲甲乙"),
+        (poems, "poem", ["p0", "p1", "p2", "p3", "p9"]),
+        (alone, None, ["p0", "p1", "p2", "p3", "p9"]),
+        (alone, "tune", "甲甲甲甲乙"),
+    ):
+        assert [PoemInputs(setting).find_input(each) for each in given] == list(groups)
+
+    lines = [
+        {"id": f"ci-{i}", "author": "a", "rhythmic": tune, "cipai": tune, "lines": [f"{'春花秋月'[i % 4] * (2 + i)}。"]}
+        for i, tune in enumerate("甲甲甲甲甲甲乙乙乙乙乙乙")
+    ]
+    (tmp_path / "songci.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    settings = ("data=songci", f"data.root={tmp_path}", "data.held_out_fraction=0.5", "g1_k=1", "logger=none")
+    assert run_here("+exp=oumg_poetry", *settings) == 2
+    assert "at least 4 inputs are needed, but the 6 held_out poems have 1" in capsys.readouterr().err
 
 
 def test_poems_with_a_character_that_the_generator_cannot_write_are_left_out() -> None:

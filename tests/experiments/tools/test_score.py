@@ -84,6 +84,8 @@ def test_a_file_without_the_required_field_is_refused_before_a_model_is_loaded(
     assert run_here(*settings, "metric=ctrleval") == 2
     lack = "in.jsonl:1: the metric needs prefix and label, found none for 'a'"
     assert f"{lack}; metric.aspects=[coherence] does without\n" in capsys.readouterr().err
+    assert run_here(*settings[:3], "metrics=[ctrleval]", "metrics.ctrleval.model=missing") == 2
+    assert f"{lack}; metrics.ctrleval.aspects=[coherence] does without\n" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
