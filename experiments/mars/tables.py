@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from data.words import split_words
-from experiments.report.disagreements import find_disagreements
+from experiments.report.texts import find_disagreements
 from judge.tables import Table
 from mars.masking import Blank
 from mars.metric import Compared

@@ -21,7 +21,7 @@ from experiments.contracts import Outcome, Run, Table
 from experiments.oumg import tables
 from experiments.oumg.plots import plot_logits
 from experiments.presentation import present
-from experiments.report.disagreements import find_worst
+from experiments.report.texts import find_worst
 from experiments.training import DiscriminatorPlan, Trained, find_or_train
 from meta_eval.scored_set import ScoredSet
 from oumg.comparison import (

@@ -15,11 +15,10 @@ from markupsafe import Markup
 
 from data.text_files import open_atomically
 from experiments.contracts import Outcome
-from experiments.report.disagreements import list_disagreements
 from experiments.report.explanations import LONGEST
 from experiments.report.results import Circumstances, file_name, is_synthetic, library_versions, name_machine
 from experiments.report.tables import group_rows, text_columns
-from experiments.report.texts import list_texts
+from experiments.report.texts import list_disagreements, list_texts
 from judge.tables import FURTHER_CAPTION, format_interval, format_number, shorten, shown_columns
 from meta_eval.agreement import CHEAP_CUES
 from meta_eval.bootstrap import Estimate

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -120,9 +121,7 @@ class WandbTracking:
         self.run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
 
     def loggers(self, training: str) -> list[Logger]:
-        from experiments.runner.training_logger import TrainingLogger
-
-        return [TrainingLogger(experiment=self.run, prefix=training)]
+        return [log_training(self.run, training)]
 
     def publish(self, outcome: Outcome, folder: Path) -> None:
         if self.run is None:
@@ -151,3 +150,21 @@ class WandbTracking:
     def close(self, exit_code: int) -> None:
         if self.run is not None:
             self.run.finish(exit_code=exit_code)
+
+
+def log_training(run: wandb.Run | None, training: str) -> Logger:
+    """Logs metrics to the W&B run as `training/metric`, hyperparameters under `training`: trainings do not collide."""
+    from pytorch_lightning.loggers import WandbLogger  # Lightning takes seconds to import
+    from pytorch_lightning.utilities import rank_zero_only
+
+    class TrainingLogger(WandbLogger):
+        LOGGER_JOIN_CHAR = "/"
+
+        @rank_zero_only
+        def log_hyperparams(self, params: dict[str, Any] | Namespace) -> None:
+            params = vars(params) if isinstance(params, Namespace) else params
+            self.experiment.config.update(
+                {self._prefix: {k: redact(str(v)) for k, v in params.items()}}, allow_val_change=True
+            )
+
+    return TrainingLogger(experiment=run, prefix=training)

@@ -53,8 +53,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "ctrleval_topic": (*CTRL_EVAL.split(), "model.bleurt=null", "model.bart=null"),
     "guided_demo": (*GUIDED.split(), "prompt=the food", "label=positive"),
     "guided_poetry": (*POEMS, "guide_k=6"),
-    "guided_sentiment": (*GUIDED.split(), *STEERED.split()),
-    "guided_topic": (*GUIDED.split(), *STEERED.split()),
+    "guided_text": ("data=builtin_news", *GUIDED.split(), *STEERED.split()),
     "idf": (f"corpus={ROOT}/examples/summaries.jsonl", "output=idf.json"),
     "mars_planning": (
         *[setting for setting in MARS.split() if "masked" not in setting],

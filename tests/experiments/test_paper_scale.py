@@ -235,7 +235,7 @@ model.guides.causal.training.epochs=1 model.judge.training.epochs=1
 def test_guided_texts(models: Models, results: Results, tmp_path: Path) -> None:
     few = ("data.train=160", "data.held_out=8", "data.rated=8", "labels=[science]")
     named = (f"model.generator.name={models('GPT-2-large')}", f"model.judge.build.encoder={models('RoBERTa-large')}")
-    check_steered(results("guided_topic", *named, *STEERED.split(), *few), tmp_path)
+    check_steered(results("guided_text", "data=builtin_news", *named, *STEERED.split(), *few), tmp_path)
 
 
 def test_a_llama_in_bfloat16_guided_to_labels_of_ones_own(models: Models, results: Results, tmp_path: Path) -> None:

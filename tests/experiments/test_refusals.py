@@ -17,6 +17,7 @@ POEMS = "+size=poems data.train=600 data.held_out=48"
 OWN = "data.path=in.jsonl output=out.jsonl"
 PAIRS = "data.human=pairs.jsonl data.g1=pairs.jsonl data.g2=pairs.jsonl"
 AUDIT = "audit metric=word_count data.path=in.jsonl"
+STEER = f"guided_text data=builtin_reviews {FEW}"
 TABLE = "audit_table sets.reviews.rated=20 sets.stories.rated=20 sets.dialogues.rated=20"
 AGREE, PILOT = "meta_eval data.path=rated.jsonl", "plan pilot.path=pilot.jsonl"
 HUB = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
@@ -34,12 +35,12 @@ SETTINGS = [
     (f"ctrleval_sentiment {FEW} analyses.example=-1", "example must be greater than or equal to 0"),
     (f"cdm_dialogue {FEW} data.train=-1", "train must be greater than or equal to 0, but is -1"),
     ("cdm_development model.development.turns=[0]", "must hold a number above 0"),
-    (f"guided_topic {FEW} labels=[]", "labels must be non-empty and without duplicates"),
-    (f"guided_topic {FEW} ks=[8,8]", "ks must be non-empty and without duplicates"),
-    (f"guided_sentiment {FEW} strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
-    (f"guided_sentiment {FEW} strengths=[1,2]", "begin with 0"),
-    (f"guided_sentiment {FEW} rule=sharp", "rule must be 'normalised' or 'fudge', but is 'sharp'"),
-    (f"guided_sentiment {FEW} sampling.inputs=0", "inputs must be "),
+    (f"{STEER} labels=[]", "labels must be non-empty and without duplicates"),
+    (f"{STEER} ks=[8,8]", "ks must be non-empty and without duplicates"),
+    (f"{STEER} strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
+    (f"{STEER} strengths=[1,2]", "begin with 0"),
+    (f"{STEER} rule=sharp", "rule must be 'normalised' or 'fudge', but is 'sharp'"),
+    (f"{STEER} sampling.inputs=0", "inputs must be "),
     (f"guided_demo {FEW} prompt=A strength=0", "strength must be "),
     (f"guided_demo {FEW} prompt=A strength=inf", "strength must be a finite number"),
     ("oumg data.human=pairs.jsonl", "data.g1 must be given: data.g1=VALUE"),
@@ -103,7 +104,7 @@ LATER = [  # known once the run has begun, and before anything is trained
     ("cdm_dialogue data=dialogues data.train_path=3.jsonl data.held_out_fraction=0.6", f"{TALKS} 1 and 2"),
     ("cdm_dialogue data=dialogues data.train_path=10.jsonl data.held_out_fraction=0.1", f"{TALKS} 9 and 1"),
     (f"cdm_development {FEW} data.held_out=2", "needs at least 3 held-out dialogues, but there are 2"),
-    (f"guided_sentiment {FEW} labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
+    (f"{STEER} labels=[happy]", "labels must be some of negative, positive, but 'happy'"),
     (f"oumg {PAIRS} tokens=no/such", "tokens=no/such: tokens are characters, jieba, words, bpe or those of a model"),
     (f"oumg_poetry {POEMS} g2_k=200", "g2_k = 200: G2 chooses from the ranks 4k to 5k, which needs 1000"),
     (f"oumg_poetry {POEMS} g1_k=9000", "g1_k = 9000, which needs 9000 characters"),

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from core.example import Example
-from core.faults import SettingFault
 from data.corpus import Corpus
 from data.sets.songci import builtin_verse
 from experiments.oumg.poetry import (
@@ -154,7 +153,7 @@ DATA = Corpus("toy", TRAIN, HELD_OUT, (), synthetic=True)
 def test_a_data_set_says_what_one_input_is(
     run_here: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A tune of the Song Ci, a poem of the built-in verse, which has twelve tunes; the setting `input` overrides both."""
+    """A tune of the Song Ci, a poem of the built-in verse, which has twelve tunes; the setting `input` overrides it."""
     verse = builtin_verse(train=4, held_out=3)
     assert [each.group for each in verse.train] == [each.id for each in verse.train]
     poems = [*TRAIN, poem(9, "乙", "月春。")]

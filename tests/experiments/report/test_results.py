@@ -15,9 +15,9 @@ from core.notes import TINY, read_note
 from core.scores import Scores
 from experiments.contracts import Outcome, Table
 from experiments.report import results
-from experiments.report.disagreements import list_disagreements
 from experiments.report.page import duration, render
 from experiments.report.tables import flat_cells, group_rows, terminal_tables
+from experiments.report.texts import list_disagreements
 from experiments.runner.sweep import show
 from judge.tables import AGREEMENT_CELLS, shown_columns
 from meta_eval.agreement import Agreement

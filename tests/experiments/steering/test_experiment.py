@@ -1,4 +1,4 @@
-"""+exp=guided_text, guided_sentiment, guided_topic and guided_demo through the command line, at toy size."""
+"""+exp=guided_text and guided_demo through the command line, at toy size."""
 
 import json
 import re
@@ -44,7 +44,10 @@ def stages(folder: Path) -> dict[str, int]:
 
 
 def test_sentiment_and_a_demonstration_with_its_models(run: Run, tmp_path: Path) -> None:
-    assert run("+exp=guided_sentiment", *TOY, *SMALL.split(), f"run_dir={tmp_path}/first").returncode == 0
+    assert (
+        run("+exp=guided_text", "data=builtin_reviews", *TOY, *SMALL.split(), f"run_dir={tmp_path}/first").returncode
+        == 0
+    )
     rows = table(tmp_path / "first")
     by_label = [(label, strength) for strength in (0.0, 4.0) for label in ("negative", "positive")]
     assert [(r["label"], r["strength"]) for r in rows] == [("all", 0.0), ("all", 4.0), *by_label]
@@ -93,7 +96,7 @@ def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
     more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
     bilstm = (*(f"model.guides.bilstm.build.{name}_dim=8" for name in ("embedding", "hidden")), "guide=bilstm")
     few = ("model.guides.bilstm.training.epochs=1", "model.guides.bilstm.prefixes=2")
-    command = ("+exp=guided_topic", *settings, *more, *SMALL.split(), *bilstm, *few)
+    command = ("+exp=guided_text", "data=builtin_news", *settings, *more, *SMALL.split(), *bilstm, *few)
     assert run_here(*command, "sampling.prompts=[the cat,a dog]", f"run_dir={tmp_path}/run") == 0
     rows = table(tmp_path / "run")
     assert [r["label"] for r in rows] == ["all", "all", *["science", "politics"] * 2]
