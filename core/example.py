@@ -90,6 +90,14 @@ class Example:
         texts = (self.id, self.text, *self.turns, *self.references, self.context, self.prefix, self.label)
         refuse_surrogates("\n".join(filter(None, texts)))
 
+    @classmethod
+    def of_checked(cls, values: Mapping[str, Any]) -> "Example":
+        """An example of values that have the types of its fields and keep the rules. Nothing is checked."""
+        made = object.__new__(cls)
+        for name, value in {"ratings": {}, "extra": {}, **values}.items():  # the class has the other defaults
+            object.__setattr__(made, name, value)
+        return made
+
     @property
     def full_text(self) -> str:
         """The judged text as one string: `text`, or the turns, one per line.

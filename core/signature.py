@@ -1,12 +1,15 @@
 """The signature: one line that says how a score was computed. It is printed with the score."""
 
-from importlib.metadata import version
+import importlib.metadata
+from functools import cache
 from typing import Final
 
 PACKAGE: Final = "judging-generated-text"
 MODEL_LIBRARIES: Final = ("torch", "transformers")
 
 Setting = str | int | float | bool | None
+
+version = cache(importlib.metadata.version)  # a long file has a signature for each chunk
 
 
 def signature(name: str, *, libraries: tuple[str, ...] = (), **settings: Setting) -> str:

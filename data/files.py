@@ -213,10 +213,11 @@ def iterate_examples(
         if "id" not in values:
             values["id"] = _default_id(file.path, line)
         ids.append(hash(values["id"]))
-        faults += [fault(file.path, line, problem) for problem in problems]
-        if not problems:
-            is_empty = False
-            yield line, Example(**values, extra=extra)
+        if problems:
+            faults += [fault(file.path, line, problem) for problem in problems]
+            continue
+        is_empty = False
+        yield line, Example.of_checked({**values, "extra": extra} if extra else values)
     faults += _repeated_ids(file, ids)
     if faults:
         raise InputFaults(faults)
@@ -350,22 +351,21 @@ def json_line(record: Mapping[str, Any]) -> str:
 
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record."""
+    if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
+        return record, []
     problems: list[str] = []
     if not record.keys() <= KNOWN:
         rule = f"keys must be among {', '.join(FIELDS)}, found"
         problems = [f"{rule} {format_value(key)}" for key in record if key not in KNOWN]
     given = {name: value for name, value in record.items() if value is not None and value != ""}
     at_fault: set[object] = set()
-    if _holds_plain_texts(given):
-        values = given
-    else:
-        try:
-            found = ExampleRecord.model_validate(given)
-            values = {name: getattr(found, name) for name in found.model_fields_set}
-        except ValidationError as error:
-            problems += list_problems(error, given)
-            at_fault = {place[0] for place, _, _ in broken_rules(error)}
-            values = {name: value for name, value in given.items() if name not in at_fault}
+    try:
+        found = ExampleRecord.model_validate(given)
+        values = {name: getattr(found, name) for name in found.model_fields_set}
+    except ValidationError as error:
+        problems += list_problems(error, given)
+        at_fault = {place[0] for place, _, _ in broken_rules(error)}
+        values = {name: value for name, value in given.items() if name not in at_fault}
     missing = {name: None for name in requires if not _says_something(values.get(name))}
     says_something = _says_something(values.get("text")) or _says_something(values.get("turns"))
     if not says_something and not {"text", "turns"} & at_fault:
@@ -380,11 +380,11 @@ def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple
     return values, problems
 
 
-def _holds_plain_texts(given: Mapping[str, Any]) -> bool:
-    """Whether there are texts in ASCII alone, which are valid but for a blank id: most records of a long file."""
-    values = given.values()
-    are_ascii = given.keys() <= TEXTS and set(map(type, values)) <= {str} and all(map(str.isascii, values))
-    return are_ascii and bool(given.get("id", "-").strip())
+def _holds_plain_texts(record: Mapping[str, Any]) -> bool:
+    """Whether there are texts in ASCII alone that say something, which are valid: most records of a long file."""
+    texts = record.values()
+    are_texts = record.keys() <= TEXTS and set(map(type, texts)) <= {str}
+    return are_texts and all(map(str.isascii, texts)) and all(map(str.strip, texts))
 
 
 def _says_something(value: Any) -> bool:

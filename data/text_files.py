@@ -8,11 +8,13 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
+
+from pydantic_core import from_json
 
 from core.faults import InputFaults, fault, format_value
 
@@ -209,7 +211,11 @@ def read_json_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, dict[s
 
 
 def decoder(repeated: list[str]) -> Callable[[str], Any]:
-    """A JSON reader that appends repeated keys of an object to `repeated`."""
+    """A JSON reader that appends repeated keys of an object to `repeated`.
+
+    pydantic's reader is faster, but keeps the last of repeated keys, and refuses NaN and halves of surrogate pairs. A
+    text that it cannot read, or that may repeat a key, is read by Python's.
+    """
 
     def to_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
@@ -218,4 +224,28 @@ def decoder(repeated: list[str]) -> Callable[[str], Any]:
             repeated.extend(key for key in record if keys.count(key) > 1)
         return record
 
-    return json.JSONDecoder(object_pairs_hook=to_dict).decode
+    slow = json.JSONDecoder(object_pairs_hook=to_dict).decode
+
+    def decode(text: str) -> Any:
+        if "\\" in text:  # a quote within a string is no end of it
+            return slow(text)
+        try:
+            found = from_json(text, allow_inf_nan=False, cache_strings="keys")
+        except (ValueError, TypeError):  # TypeError for half of a surrogate pair
+            return slow(text)
+        return found if text.count('"') == 2 * _count_strings((found,)) else slow(text)
+
+    return decode
+
+
+def _count_strings(values: Iterable[Any]) -> int:
+    """The strings in values of JSON, keys included."""
+    count = 0
+    for value in values:
+        if type(value) is str:
+            count += 1
+        elif type(value) is dict:
+            count += len(value) + _count_strings(value.values())
+        elif type(value) is list:
+            count += _count_strings(value)
+    return count

@@ -26,7 +26,7 @@ from core.settings import Count, check
 from data.files import InputFile, Source, json_line
 from data.scored import ENDINGS, extra_types, iterate_unscored, join_records, read_kept_scores, write_score_rows
 from data.table_files import import_pyarrow
-from data.text_files import MOST_FAULTS, STANDARD, describe_special, open_atomically
+from data.text_files import MOST_FAULTS, STANDARD, decoder, describe_special, open_atomically
 from experiments.contracts import Outcome, Run
 from experiments.tools.engines import Chunk, Engine
 from experiments.tools.metric_scores import ROWS, STAGE, VERSION, add_notes, read_notes
@@ -275,12 +275,13 @@ class ScoredRows:
 
 def read_rows(rows: Path) -> ScoredRows:
     """Counts the rows of a file and collects their scores; a missing score is NaN."""
+    decode = decoder([])
     count = unscored = truncated = 0
     numbers: dict[str, array[float]] = {}
     extra: dict[str, type] = {}
     with rows.open(encoding="utf-8") as lines:
         for line in lines:
-            row = json.loads(line)
+            row = decode(line)
             count += 1
             unscored += None in row["scores"].values()
             truncated += row["dropped_tokens"] > 0

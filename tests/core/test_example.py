@@ -1,6 +1,7 @@
 """Example: what it holds and refuses."""
 
 import pickle
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,16 @@ def test_examples_can_be_members_of_a_set_and_be_sent_to_a_worker():
     example = Example("a", text="t", ratings={"quality": 1.0})
     assert len({example, Example("a", text="t", ratings={"quality": 1.0})}) == 1
     assert pickle.loads(pickle.dumps(example)) == example
+
+
+@pytest.mark.parametrize(
+    "fields", [{"text": "a"}, {"turns": ("a", "b"), "ratings": {"q": 1.0}, "extra": {"x": 1}, "label": "l"}]
+)
+def test_an_example_of_checked_values_is_as_any_other(fields: dict[str, Any]):
+    example, quick = Example("1", **fields), Example.of_checked({"id": "1", **fields})
+    assert (quick, hash(quick), repr(quick), asdict(quick)) == (example, hash(example), repr(example), asdict(example))
+    assert pickle.loads(pickle.dumps(quick)) == replace(quick) == example
+    assert quick.extra is not Example.of_checked({"id": "1", "text": "a"}).extra
 
 
 def test_no_two_examples_share_their_default_ratings():

@@ -1,6 +1,7 @@
 """Files in and out: exact round trips, and every fault of a file at its line."""
 
 import gzip
+import json
 import math
 import os
 import tracemalloc
@@ -19,7 +20,7 @@ from data import text_files
 from data.columns import FIELDS
 from data.files import _check_record, json_line, read_examples, write_examples
 from data.scored import score_records
-from data.text_files import longest_line, open_atomically, set_longest_line
+from data.text_files import decoder, longest_line, open_atomically, set_longest_line
 
 FORMS = (".jsonl", ".csv", ".tsv")
 
@@ -43,6 +44,28 @@ def test_texts_in_ascii_are_checked_as_all_records(record: dict[str, Any]) -> No
     quick = _check_record(record, ("text",))
     with patch("data.files._holds_plain_texts", return_value=False):
         assert quick == _check_record(record, ("text",))
+
+
+def write_pairs(pairs: list[tuple[str, Any]], ascii_only: bool) -> str:
+    """An object of JSON whose keys may repeat."""
+    written = [[json.dumps(part, ensure_ascii=ascii_only) for part in pair] for pair in pairs]
+    return "{" + ", ".join(f"{key}: {value}" for key, value in written) + "}"
+
+
+TEXTS = st.text('a"\\\\\u00e9\ud83d', max_size=2)
+VALUES = st.recursive(
+    st.one_of(st.none(), TEXTS, st.integers(), st.floats()),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(TEXTS, inner, max_size=2)),
+    max_leaves=4,
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", '"', "\\"]), VALUES), max_size=4), st.booleans())
+def test_the_fast_reader_of_json_finds_what_pythons_finds(pairs: list[tuple[str, Any]], ascii_only: bool) -> None:
+    text, keys = write_pairs(pairs, ascii_only), [key for key, _ in pairs]
+    repeated: list[str] = []
+    assert repr(decoder(repeated)(text)) == repr(json.loads(text))
+    assert repeated == [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
 
 
 def read(path: Path, content: str | bytes, requires: tuple[str, ...] = ()) -> tuple[Example, ...]:
