@@ -19,7 +19,7 @@ from core.selection import has_field, references_of
 from core.settings import Count, Share, Several, checked_dataclass
 from core.stages import fingerprint
 from data.corpus import Corpus, RatedSet
-from data.splits import Parts, split_share
+from data.splits import Parts, split_by, split_share
 from experiments.contracts import Outcome, Run, Table
 from experiments.mars.experiment import change_augmentation, find_augmenter
 from experiments.presentation import present
@@ -59,6 +59,7 @@ class Knowledge:
     Attributes:
         widths: of the models, ascending; heads and inner layer grow in proportion.
         largest_ratios: by rated set the largest masking ratio, where it is not that of the metric.
+        inputs: by rated set how many inputs count, where not all do; the seed draws them.
         references: how many references of an input count, the first ones.
         aspects: how many rated aspects count, the first ones.
         context_words: how many words of a context count, the first ones; they are learned and read.
@@ -66,6 +67,7 @@ class Knowledge:
 
     widths: Several[Count]
     largest_ratios: Mapping[str, Share]
+    inputs: Mapping[str, Count]
     references: Count
     aspects: Count
     context_words: Count
@@ -128,7 +130,7 @@ def mars_knowledge(
     Raises SettingFault for a rated text without context or reference, and for texts that are too long for the model.
     """
     make = metric.load(run.stages.root, caches_vectors=True)
-    rated = [cut(one, knowledge) for corpus in (data, *others.values()) for one in corpus.rated]
+    rated = [cut(one, knowledge, run.seed) for corpus in (data, *others.values()) for one in corpus.rated]
     halves = {one.name: split_share(one.examples, lambda e: e.context, 0.5, run.seed) for one in rated}
     models: dict[str, Trained] = {}
     filled: dict[str, list[Filled]] = {one.name: [] for one in rated}
@@ -167,8 +169,8 @@ def mars_knowledge(
     )
 
 
-def cut(rated: RatedSet, knowledge: Knowledge) -> RatedSet:
-    """The set with as much of each example as counts. Raises SettingFault where a context or a reference is missing."""
+def cut(rated: RatedSet, knowledge: Knowledge, seed: int) -> RatedSet:
+    """The set with what counts of it and of each example. Raises SettingFault where a context or a reference is missing."""
     if lacking := [e.id for e in rated.examples if not (has_field(e, "context") and references_of(e))]:
         raise SettingFault(f"every rated text needs a context and a reference, but {lacking[0]} of {rated.name} does not")
     examples = (
@@ -180,7 +182,8 @@ def cut(rated: RatedSet, knowledge: Knowledge) -> RatedSet:
         )
         for e in rated.examples
     )
-    return replace(rated, examples=tuple(examples))
+    chosen = split_by(tuple(examples), lambda e: e.context, knowledge.inputs.get(rated.name, len(rated.examples)), seed)
+    return replace(rated, examples=chosen[1])
 
 
 def resize(model: Any, width: int) -> Any:

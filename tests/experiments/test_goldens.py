@@ -20,6 +20,7 @@ from core.example import Example
 from data.files import write_examples
 from tests.experiments.ctrl_eval.test_experiment import TOY as CTRL_EVAL
 from tests.experiments.mars.test_experiment import TOY as MARS
+from tests.experiments.mars.test_knowledge import TOY as MARS_KNOWLEDGE
 from tests.experiments.steering.test_experiment import MODELS as GUIDED
 from tests.experiments.steering.test_experiment import SMALL as STEERED
 
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "guided_poetry": (*POEMS, "guide_k=6"),
     "guided_text": ("data=builtin_news", *GUIDED.split(), *STEERED.split()),
     "idf": (f"corpus={ROOT}/examples/summaries.jsonl", "output=idf.json"),
+    "mars_knowledge": MARS_KNOWLEDGE.split()[1:],
     "mars_planning": (
         *[setting for setting in MARS.split() if "masked" not in setting],
         *MARS_DATA,

@@ -31,6 +31,7 @@ RECIPES = {
     "commongen": "cdm_commongen",
     "songci": "guided_poetry",
     "ctrleval": "ctrleval_sentiment",
+    "mars": "mars_knowledge",
 }
 CHOICES = [
     *([f"+exp={e}", f"scale={s}"] for e, s in itertools.product(OPTIONS["exp"], OPTIONS["scale"])),
