@@ -1,33 +1,34 @@
 """What a language model's knowledge of the contexts brings to MARS's score (`+exp=mars_knowledge`).
 
-Models of several sizes fill the blanks. Each knows plain texts, and contexts and references of one half of every rated
-set; it fills those of the other half (cross-fitting). No model learns a rated text, a rating or a context that it fills.
+Models of several sizes fill the blanks. Each learns plain texts and the contexts and references of one half of every
+rated set, and fills the other half (cross-fitting). No model learns a rated text, a rating or a context that it fills.
 """
 
+import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Scores
 from core.selection import has_field, references_of
-from core.settings import Count, Share, Several, checked_dataclass
+from core.settings import Count, Several, Share, checked_dataclass
 from core.stages import fingerprint
 from data.corpus import Corpus, RatedSet
 from data.splits import Parts, split_by, split_share
 from experiments.contracts import Outcome, Run, Table
 from experiments.mars.experiment import change_augmentation, find_augmenter
+from experiments.mars.plots import plot_gains
 from experiments.presentation import present
-from experiments.report.plots import draw_line
 from experiments.training import LanguageModelPlan, Trained, find_or_train
 from mars.masking import fold_words, longest_common_subsequence
 from mars.metric import MARS, Compared, MarsSettings
 from mars.references import Augmented, Augmenter, Job
+from meta_eval.bootstrap import Estimate
 from meta_eval.comparison import difference
 from meta_eval.scored_set import ScoredSet
 from models.causal import CausalLM
@@ -149,17 +150,14 @@ def mars_knowledge(
                 filled[one.name].append(fill(width, fillers, halves[one.name], run.seed))
     sets = [gather(one, halves[one.name], filled[one.name]) for one in rated]
     gains = [row for one in sets for row in list_gains(one, filled[one.name])]
+    by_changes = [row for one in sets for row in list_gains_by_changes(one, filled[one.name])]
     return present(
         run,
         sets,
         models,
         [
             Table("Gain over the human reference alone", GAIN_CAPTION, gains),
-            Table(
-                "Gain by changed words",
-                CHANGED_CAPTION,
-                [row for one in sets for row in list_gains_by_changes(one, filled[one.name])],
-            ),
+            Table("Gain by changed words", CHANGED_CAPTION, by_changes),
         ],
         [f"contexts: their first {knowledge.context_words} words; references: the first {knowledge.references}"],
         settings={"data": "+".join(halves)},
@@ -170,9 +168,11 @@ def mars_knowledge(
 
 
 def cut(rated: RatedSet, knowledge: Knowledge, seed: int) -> RatedSet:
-    """The set with what counts of it and of each example. Raises SettingFault where a context or a reference is missing."""
+    """What counts of the set and of each example. Raises SettingFault where a context or a reference is missing."""
     if lacking := [e.id for e in rated.examples if not (has_field(e, "context") and references_of(e))]:
-        raise SettingFault(f"every rated text needs a context and a reference, but {lacking[0]} of {rated.name} does not")
+        raise SettingFault(
+            f"every rated text needs a context and a reference, but {lacking[0]} of {rated.name} does not"
+        )
     examples = (
         replace(
             e,
@@ -210,7 +210,7 @@ def exchange_contexts(half: Sequence[Example], seed: int) -> dict[str, str]:
 
 
 def measure_loss(lm: CausalLM, pairs: Sequence[tuple[str, str]]) -> float:
-    """Nats per token of the second text of each pair after the first. Raises SettingFault for a pair that is too long."""
+    """Nats per token of the second text of a pair after the first. Raises SettingFault for a pair that is too long."""
     first, second = (lm.tokenizer([pair[i] for pair in pairs], add_special_tokens=False)["input_ids"] for i in (0, 1))
     read = [((lm.start, *source), target) for source, target in zip(first, second, strict=True)]
     if (longest := max(len(source) + len(target) for source, target in read)) > lm.max_length:
@@ -241,11 +241,9 @@ def fill(width: int, fillers: Sequence[MARS], halves: Parts, seed: int) -> Fille
 
 def count_changed_words(compared: Compared) -> int:
     """The most words of a human reference that one of its augmentations lacks or has in another order."""
-    return max((_count_lost(each.reference, each.augmented.text) for row in compared.references for each in row), default=0)
-
-
-def _count_lost(reference: str, text: str) -> int:
-    return int((~longest_common_subsequence(fold_words(text), fold_words(reference))).sum())
+    made = [each for row in compared.references for each in row]
+    pairs = ((fold_words(each.augmented.text), fold_words(each.reference)) for each in made)
+    return max((int((~longest_common_subsequence(*pair)).sum()) for pair in pairs), default=0)
 
 
 def gather(rated: RatedSet, halves: Parts, filled: Sequence[Filled]) -> ScoredSet:
@@ -257,56 +255,24 @@ def gather(rated: RatedSet, halves: Parts, filled: Sequence[Filled]) -> ScoredSe
 
 def list_gains(scored: ScoredSet, filled: Sequence[Filled]) -> Iterator[dict[str, Any]]:
     """What the models of each width bring, by rated aspect."""
-    for aspect in scored.aspects:
-        rated = scored.rated(aspect)
-        for one in filled:
-
-            def gain(row: str, over: str, rated: ScoredSet = rated, aspect: str = aspect) -> Any:
-                pair = rated.values(row, aspect), rated.values(over, aspect)
-                return difference(*pair, rated.ratings(aspect), groups=rated.groups)
-
-            mars, noise = f"mars, {one.width}", f"{NOISE}, {one.width}"
-            yield {
-                "set": scored.name,
-                "aspect": aspect,
-                "width": one.width,
-                "n": int(rated.scored(ALONE, mars, aspect=aspect).sum()),
-                "loss": one.loss,
-                "read": one.read,
-                "mars": gain(mars, ALONE),
-                NOISE: gain(noise, ALONE),
-                "no context": gain(f"no context, {one.width}", ALONE),
-                "knowledge": gain(mars, noise),
-                "growth": gain(mars, f"mars, {filled[0].width}"),
-            }
+    for aspect, one in itertools.product(scored.aspects, filled):
+        mars, noise, bare = (f"{row}, {one.width}" for row in ("mars", NOISE, "no context"))
+        pairs = {"mars": (mars, ALONE), NOISE: (noise, ALONE), "no context": (bare, ALONE), "knowledge": (mars, noise)}
+        pairs |= {"growth": (mars, f"mars, {filled[0].width}")}
+        n = int(scored.rated(aspect).scored(ALONE, mars, aspect=aspect).sum())
+        names = {"set": scored.name, "aspect": aspect, "width": one.width, "n": n, "loss": one.loss, "read": one.read}
+        yield {**names, **{name: compare_rows(scored, aspect, *pair) for name, pair in pairs.items()}}
 
 
 def list_gains_by_changes(scored: ScoredSet, filled: Sequence[Filled]) -> Iterator[dict[str, Any]]:
     """The gain of `mars` among the texts whose reference has so many changed words."""
-    for one in filled:
-        for name, (fewest, most) in BINS.items():
-            chosen = scored.take(np.flatnonzero((one.changed >= fewest) & (one.changed <= most)))
-            for aspect in scored.aspects:
-                rated = chosen.rated(aspect)
-                pair = rated.values(f"mars, {one.width}", aspect), rated.values(ALONE, aspect)
-                gain = difference(*pair, rated.ratings(aspect), groups=rated.groups)
-                names = {"set": scored.name, "aspect": aspect, "width": one.width, "changed words": name}
-                yield {**names, "n": len(rated), "gain": gain}
+    for aspect, one, (name, (fewest, most)) in itertools.product(scored.aspects, filled, BINS.items()):
+        chosen = scored.take(np.flatnonzero((one.changed >= fewest) & (one.changed <= most))).rated(aspect)
+        names = {"set": scored.name, "aspect": aspect, "width": one.width, "changed words": name, "n": len(chosen)}
+        yield {**names, "gain": compare_rows(chosen, aspect, f"mars, {one.width}", ALONE)}
 
 
-def plot_gains(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """A panel for each set and aspect: gains of `mars` and of the noise control against the held-out loss."""
-    places = list(dict.fromkeys((row["set"], row["aspect"]) for row in rows))
-    figure = Figure(figsize=(3 * len(places), 3.2), layout="constrained")
-    for panel, place in zip(figure.subplots(1, len(places), squeeze=False)[0], places, strict=True):
-        chosen = [row for row in rows if (row["set"], row["aspect"]) == place]
-        for line, style in (("mars", "-"), (NOISE, "--")):
-            draw_line(panel, [row["loss"] for row in chosen], [row[line] for row in chosen], ls=style, label=line)
-        panel.axhline(0, color="black", linewidth=0.6)
-        panel.set_title(" ".join(place), fontsize=8)
-        panel.set_xlabel("held-out loss (nats per token)", fontsize=8)
-        panel.invert_xaxis()
-        panel.legend(fontsize=7)
-    figure.supylabel("gain over the human reference alone (Spearman)", fontsize=8)
-    figure.set_label("Gain over the human reference alone against held-out loss; a better model is further right.")
-    return figure
+def compare_rows(scored: ScoredSet, aspect: str, row: str, over: str) -> Estimate:
+    """Spearman of a row minus that of another one, with its interval over inputs."""
+    rated = scored.rated(aspect)
+    return difference(rated.values(row, aspect), rated.values(over, aspect), rated.ratings(aspect), groups=rated.groups)

@@ -1,4 +1,4 @@
-"""Plots of MARS: adversaries in place of texts (Table 4 as a figure), and what the settings do."""
+"""Plots of MARS: adversaries in place of texts (Table 4 as a figure), what the settings do, and gains by loss."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.report.plots import draw_line
 from meta_eval.scored_set import ScoredSet
 
 
@@ -51,4 +52,22 @@ def plot_settings(name: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
     panels[0][0].set_ylabel("Spearman with the ratings", fontsize=9)
     panels[1][0].set_ylabel("gain by planning", fontsize=9)
     figure.suptitle(f"Settings of MARS on {name} (development data)", fontsize=10)
+    return figure
+
+
+def plot_gains(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """A panel for each set and aspect: gains of `mars` and of the noise control against the held-out loss."""
+    places = list(dict.fromkeys((row["set"], row["aspect"]) for row in rows))
+    figure = Figure(figsize=(3 * len(places), 3.2), layout="constrained")
+    for panel, place in zip(figure.subplots(1, len(places), squeeze=False)[0], places, strict=True):
+        chosen = [row for row in rows if (row["set"], row["aspect"]) == place]
+        for line, style in (("mars", "-"), ("other context", "--")):
+            draw_line(panel, [row["loss"] for row in chosen], [row[line] for row in chosen], ls=style, label=line)
+        panel.axhline(0, color="black", linewidth=0.6)
+        panel.set_title(" ".join(place), fontsize=8)
+        panel.set_xlabel("held-out loss (nats per token)", fontsize=8)
+        panel.invert_xaxis()
+        panel.legend(fontsize=7)
+    figure.supylabel("gain over the human reference alone (Spearman)", fontsize=8)
+    figure.set_label("Gain over the human reference alone against held-out loss; a better model is further right.")
     return figure
