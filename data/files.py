@@ -352,7 +352,7 @@ def json_line(record: Mapping[str, Any]) -> str:
 def _check_record(record: Mapping[str, Any], requires: Collection[str]) -> tuple[dict[str, Any], list[str]]:
     """The values of a record as arguments of Example, and the problems of the record."""
     if _holds_plain_texts(record) and "text" in record and (not requires or record.keys() >= set(requires)):
-        return record, []
+        return dict(record), []
     problems: list[str] = []
     if not record.keys() <= KNOWN:
         rule = f"keys must be among {', '.join(FIELDS)}, found"

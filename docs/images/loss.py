@@ -65,7 +65,7 @@ def draw(runs: Sequence[dict[str, Any]], picture: Path) -> None:
             panel.grid(linewidth=0.3)
             panel.set_title(f"{described}: {title}", fontsize=9)
     for panel in panels[1]:
-        panel.set_xlabel("held-out loss of the expert, nats per token (better to the right)")
+        panel.set_xlabel("held-out loss of the expert (nats per token)")
     panels[0][0].invert_xaxis()
     panels[0][0].legend(fontsize=8)
     figure.savefig(picture, metadata={"Date": None}, facecolor="white")

@@ -1,10 +1,10 @@
 """+exp=oumg_poetry and +exp=guided_poetry through the command line, at toy size, and which poems they take."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -158,12 +158,13 @@ def test_a_data_set_says_what_one_input_is(
     assert [each.group for each in verse.train] == [each.id for each in verse.train]
     poems = [*TRAIN, poem(9, "乙", "月春。")]
     alone = [replace(each, group=None) for each in poems]
-    for given, setting, groups in (
+    cases: tuple[tuple[list[Example], Literal["tune", "poem"] | None, Sequence[str]], ...] = (
         (poems, None, "甲甲甲甲乙"),
         (poems, "poem", ["p0", "p1", "p2", "p3", "p9"]),
         (alone, None, ["p0", "p1", "p2", "p3", "p9"]),
         (alone, "tune", "甲甲甲甲乙"),
-    ):
+    )
+    for given, setting, groups in cases:
         assert [PoemInputs(setting).find_input(each) for each in given] == list(groups)
 
     lines = [
