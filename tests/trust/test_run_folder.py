@@ -108,7 +108,7 @@ def test_a_run_that_does_not_begin_changes_nothing(place: Path, what: str) -> No
 def test_a_failure_before_a_run_begins_changes_nothing(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(data: object, metrics: object, chunk: int) -> None:
+    def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError("a library broke")
 
     monkeypatch.setattr("experiments.tools.score.check_scorable", fail)
