@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -34,29 +34,38 @@ referenced: set[str] = set()  # variables that a configuration has read in this 
 
 def redact(text: str) -> str:
     """The text with `<NAME>` in place of the value of every secret environment variable."""
-    secrets = {value: name for name, value in os.environ.items() if _is_secret(name, value)}
-    pattern, names = _compile(tuple(secrets.items()))
-    return pattern.sub(lambda found: f"<{names[found.lastindex or 0]}>", text) if names else text
+    return _find_secrets()(text)
 
 
 def redact_leaves(node: Any) -> Any:
     """The same mappings, lists, tuples and dataclasses with every text, path and whole number in them redacted."""
+    return _redact_leaves(node, _find_secrets())
+
+
+def _find_secrets() -> Callable[[str], str]:
+    """`redact` for the environment of this moment, for many texts."""
+    secrets = {value: name for name, value in os.environ.items() if _is_secret(name, value)}
+    pattern, names = _compile(tuple(secrets.items()))
+    return lambda text: pattern.sub(lambda found: f"<{names[found.lastindex or 0]}>", text) if names else text
+
+
+def _redact_leaves(node: Any, hide: Callable[[str], str]) -> Any:
     match node:
         case str():
-            return redact(node)
+            return hide(node)
         case Path():
-            return Path(redact(str(node)))
+            return Path(hide(str(node)))
         case bool():
             return node
         case int():
-            shown = redact(str(node))
+            shown = hide(str(node))
             return node if shown == str(node) else shown
         case Mapping():
-            return {redact_leaves(key): redact_leaves(value) for key, value in node.items()}
+            return {_redact_leaves(key, hide): _redact_leaves(value, hide) for key, value in node.items()}
         case list() | tuple():
-            return type(node)(map(redact_leaves, node))
+            return type(node)(_redact_leaves(each, hide) for each in node)
         case _ if is_dataclass(node) and not isinstance(node, type):
-            return replace(node, **{field.name: redact_leaves(getattr(node, field.name)) for field in fields(node)})
+            return replace(node, **{each.name: _redact_leaves(getattr(node, each.name), hide) for each in fields(node)})
         case _:
             return node
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
+from matplotlib.figure import Figure
 
 from data.files import read_examples
 from experiments.run import main
@@ -29,6 +30,16 @@ def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     monkeypatch.setattr(logging.root, "handlers", logging.root.handlers[:])  # Hydra's --info adds one
     with patch.dict(os.environ), patch.object(sys, "argv", ["experiments/run.py"]):
         yield lambda *arguments: main([*ALLOWED, *arguments])
+
+
+@pytest.fixture
+def leave_out_plots(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Later runs write empty plots: this saves time where the same plots are drawn and seen elsewhere."""
+
+    def save_nothing(figure: Figure, path: Path) -> None:
+        path.touch()
+
+    return lambda: monkeypatch.setattr("experiments.report.plots.save_figure", save_nothing)
 
 
 class Ended(NamedTuple):

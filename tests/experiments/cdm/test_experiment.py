@@ -49,7 +49,9 @@ CORPUS = Corpus("toy", EXAMPLES, EXAMPLES, (), synthetic=True)
 SAMPLED = NegativesPlan("mixed-multi", Sampling(gamma=0.0, longest=6), 10)
 
 
-def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_main_job_leaves_results_and_is_found_again(
+    run: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
+) -> None:
     command = ("+exp=cdm_dialogue", *TOY.split(), f"outputs={tmp_path}")
     first = run(*command, f"run_dir={tmp_path}/first")
     assert first.returncode == 0, first.stderr
@@ -64,6 +66,7 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
     kinds = {"amateur", "expert", "negatives", "momentum", "discriminator_bilstm", "pooler"}
     assert {name.rsplit("-", 1)[0] for name in stages} == kinds
 
+    leave_out_plots()
     second = run(*command, f"run_dir={tmp_path}/second")
     assert second.returncode == 0, second.stderr
     again = json.loads((tmp_path / "second/results.json").read_text("utf-8"))
@@ -86,7 +89,10 @@ def test_main_job_leaves_results_and_is_found_again(run: Callable[..., Any], tmp
             assert line["scores"]["quality"] == pytest.approx(by_id[line["id"]]["scores"][row]["quality"], abs=1e-5)
 
 
-def test_settings_are_chosen_on_machine_sentences_of_a_third_model(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_settings_are_chosen_on_machine_sentences_of_a_third_model(
+    run: Callable[..., Any], tmp_path: Path, leave_out_plots: Callable[[], None]
+) -> None:
+    leave_out_plots()
     few = "model.development.dialogues=6 model.development.turns=[0,2] model.development.model=${model.amateur}"
     chosen = "model.given=1 model.rules=[mesgar] model.spelling=normal model.negatives.mixture=[0.5,vakulenko]"
     settings = (

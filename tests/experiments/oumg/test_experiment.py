@@ -60,7 +60,7 @@ def table(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
-    run: Run, files: dict[str, Path], encoder: Path, tmp_path: Path
+    run: Run, files: dict[str, Path], encoder: Path, tmp_path: Path, leave_out_plots: Callable[[], None]
 ) -> None:
     command = ("+exp=oumg", *data(files), *TOY.split(), "kinds=[bilstm,bert]", "source=true")
     command = (*command, f"model.judges.bert.build.encoder={encoder}")
@@ -95,6 +95,7 @@ def test_rows_of_both_kinds_have_every_score_and_stages_are_found_again(
     assert 'class="explained"' in page
     stages = times(tmp_path / "outputs/stages")
     assert len(stages) == 4
+    leave_out_plots()
     assert run(*command, "run_dir=second").returncode == 0
     assert table(tmp_path / "second") == every
     assert times(tmp_path / "outputs/stages") == stages
@@ -104,7 +105,10 @@ def times(stages: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in stages.iterdir() if path.is_dir()}
 
 
-def test_the_bi_lstm_reads_the_tokens_of_another_model(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
+def test_the_bi_lstm_reads_the_tokens_of_another_model(
+    run: Run, files: dict[str, Path], tmp_path: Path, leave_out_plots: Callable[[], None]
+) -> None:
+    leave_out_plots()
     train_tokenizer([" ".join(WORDS)], 300, sentinels=()).save_pretrained(tmp_path / "theirs")
     command = ("+exp=oumg", *data(files), *TOY.split(), f"tokens={tmp_path / 'theirs'}", "run_dir=run")
     assert run(*command).returncode == 0
@@ -112,7 +116,10 @@ def test_the_bi_lstm_reads_the_tokens_of_another_model(run: Run, files: dict[str
     assert kept.kind == "tokenizer"
 
 
-def test_an_anchor_puts_the_systems_in_an_order(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
+def test_an_anchor_puts_the_systems_in_an_order(
+    run: Run, files: dict[str, Path], tmp_path: Path, leave_out_plots: Callable[[], None]
+) -> None:
+    leave_out_plots()
     anchor = tmp_path / "anchor.jsonl"
     anchor.write_text(files["g2"].read_text("utf-8").replace("the g2", "the anchor"), encoding="utf-8")
     ended = run("+exp=oumg", *data(files), *TOY.split(), f"data.anchor={anchor}", "run_dir=run")

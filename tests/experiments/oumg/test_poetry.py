@@ -32,7 +32,11 @@ POET = PoetPlan(LanguageModelPlan(MODEL, LanguageModelSchedule(1, 1e-3, batch_si
 
 
 def test_g1_against_g2_and_against_itself(
-    run_here: Callable[..., int], capsys: pytest.CaptureFixture[str], tmp_path: Path, poem_runs: Any
+    run_here: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    poem_runs: Any,
+    leave_out_plots: Callable[[], None],
 ) -> None:
     command = ("+exp=oumg_poetry", *TOY, "g1_k=4", "g2_k=3", f"outputs={tmp_path}")
     assert run_here(*command, f"run_dir={tmp_path}/first") == 0, capsys.readouterr().err
@@ -63,6 +67,7 @@ def test_g1_against_g2_and_against_itself(
     decoders = sorted(str(each["decoder"]) for each in kept)
     assert decoders == ["{'shifted_ranks': 3}", "{'top_k': 4}", "{'top_k': 4}"]
     before = poem_runs.stages(tmp_path)
+    leave_out_plots()
     assert run_here(*command, f"run_dir={tmp_path}/second") == 0
     assert poem_runs.tables(tmp_path / "second") == (relative, forms)
     assert (tmp_path / "second/gallery.txt").read_text("utf-8") == gallery
@@ -86,7 +91,10 @@ def test_shuffled_poems_keep_their_form_and_their_characters() -> None:
     assert shuffle_characters(poems, "0") == found
 
 
-def test_guided_against_unguided(run_here: Callable[..., int], tmp_path: Path, poem_runs: Any) -> None:
+def test_guided_against_unguided(
+    run_here: Callable[..., int], tmp_path: Path, poem_runs: Any, leave_out_plots: Callable[[], None]
+) -> None:
+    leave_out_plots()
     command = ("+exp=guided_poetry", *TOY, "guide_k=6", "model.guides.bilstm.prefixes=3", f"outputs={tmp_path}")
     assert run_here(*command, "alpha=0", f"run_dir={tmp_path}/unguided") == 0
     (row,), forms = poem_runs.tables(tmp_path / "unguided")

@@ -89,8 +89,9 @@ def test_sentiment_and_a_demonstration_with_its_models(run: Run, tmp_path: Path)
 
 
 def test_topics_by_the_exact_guide_and_a_generator_by_its_folder(
-    run_here: Callable[..., int], tmp_path: Path, lm: CausalLM
+    run_here: Callable[..., int], tmp_path: Path, lm: CausalLM, leave_out_plots: Callable[[], None]
 ) -> None:
+    leave_out_plots()
     lm.save_pretrained(tmp_path / "writer")
     settings = [s for s in TOY if "generator" not in s]
     more = (f"generator={tmp_path}/writer", "model.dtype=bfloat16", "rule=fudge", "labels=[science,politics]")
