@@ -33,12 +33,12 @@ RECIPES = {
     "ctrleval": "ctrleval_sentiment",
     "mars": "mars_knowledge",
 }
+CHECKED = ("data", "metric", "trainer", "logger")  # groups whose options do not depend on one another
 CHOICES = [
     *([f"+exp={e}", f"scale={s}"] for e, s in itertools.product(OPTIONS["exp"], OPTIONS["scale"])),
     *(
-        ["+exp=score", f"{group}={name}"]
-        for group in ("data", "metric", "trainer", "logger")
-        for name in OPTIONS[group]
+        ["+exp=score", *(f"{group}={name}" for group, name in zip(CHECKED, names, strict=True) if name)]
+        for names in itertools.zip_longest(*(OPTIONS[group] for group in CHECKED))
     ),
     *([f"+exp={each}", f"+recipe={name}"] for name, each in RECIPES.items()),
     *(["+exp=score", f"+sweep={name}"] for name in OPTIONS["sweep"]),
@@ -52,7 +52,7 @@ def test_every_choice_composes_and_every_target_takes_its_settings(choices: list
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, dict)
     complete_experiment({str(key): value for key, value in plain.items()})
-    for part in ("data", "metric", "trainer", "logger"):
+    for part in CHECKED:
         check_targets(plain.get(part), part)
 
 
