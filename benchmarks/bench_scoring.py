@@ -6,13 +6,11 @@ outputs must have the same bytes; CPU time and memory are those of the process t
 """
 
 import itertools
-import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from measuring import describe_machine, measure, print_header, print_row, read_arguments
 
@@ -30,15 +28,24 @@ def write_rows(path: Path, rows: int) -> None:
     write_examples(path, [replace(example, id=str(i), system=None, group=None, ratings={}) for i, example in repeated])
 
 
-def run_score(rows: Path, output: Path, *settings: str) -> Any:
-    """Runs the command; returns what its process used."""
+# A process of its own waits for the command, because the peak of a process counts that of the one that started it.
+WAIT = """
+import os, subprocess, sys
+_, status, used = os.wait4(subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL).pid, 0)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+sys.exit(status != 0)
+"""
+
+
+def run_score(rows: Path, output: Path, *settings: str) -> tuple[float, float]:
+    """Runs the command; returns its seconds of CPU and its peak memory in bytes."""
     where = (f"data.path={rows}", f"output={output}", f"outputs={output}_outputs")
     command = [sys.executable, str(ROOT / "experiments/run.py"), "+exp=score", *where, *settings]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=rows.parent)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
+    waited = subprocess.run([sys.executable, "-c", WAIT, *command], stdout=subprocess.PIPE, text=True, cwd=rows.parent)
+    if waited.returncode:
         raise SystemExit(f"failed: {' '.join(settings)}")
-    return used
+    seconds, peak = map(float, waited.stdout.split())
+    return seconds, peak
 
 
 def main() -> None:
@@ -64,7 +71,7 @@ def main() -> None:
                     (f"metric={chosen.metric}", *chosen.set, *settings),
                 )
                 done = measure(lambda given=given, output=output, each=each: run_score(given, output, *each))
-                of_cpu, peak = done.found.ru_utime + done.found.ru_stime, done.found.ru_maxrss * 1024
+                of_cpu, peak = done.found
                 print_row(f"{rows:,}", engine, done.seconds, of_cpu, rows / done.seconds, f"{peak / MB:.0f} MB")
                 contents.add(output.read_bytes())
             if len(contents) > 1:
