@@ -9,7 +9,8 @@ from baselines.word_count import WordCount
 from data.corpus import RatedSet
 from data.sets.commongen import load_trinity
 from data.sets.dialogues import load_dstc9, load_fed
-from meta_eval.intervals import Resampling
+from meta_eval.correlation import spearman
+from meta_eval.intervals import Resampling, grouped_estimate
 from meta_eval.ranking import Comparison, compare_metrics, rank_metrics
 from meta_eval.scored_set import ScoredSet
 
@@ -58,6 +59,12 @@ def test_g_eval_on_trinity(shared_data: Path) -> None:
         "trinity_binarized": {"gpt4": 0.6781, "flan_t5": 0.5228, "vicuna": 0.3273, "word_count": 0.1637},
     }
     for rated in load_trinity(shared_data):
-        rows = take(rated).by_metric("commonsense")
-        found = {name.removeprefix("g_eval_"): row.spearman.value for name, row in rows.items()}
+        scored = take(rated)
+        ratings = scored.ratings("commonsense")
+        found = {
+            name.removeprefix("g_eval_"): grouped_estimate(
+                spearman, scored.values(name, "commonsense"), ratings, scored.layout, resampling=FEW
+            ).value
+            for name in scored.scores
+        }
         assert found == pytest.approx(asked[rated.name], abs=5e-5)
