@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests: no network, no display, few threads, checked shapes, real data, a BERT."""
 
+import gc
 import inspect
 import os
 import socket
@@ -93,6 +94,11 @@ class Network:
 
 NETWORK = Network()
 sys.addaudithook(NETWORK.hear)
+
+
+def pytest_collection_finish() -> None:
+    """Spares the collector of garbage the objects of all libraries and tests, which stay to the end."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
