@@ -1,8 +1,9 @@
 """Negatives that earlier metrics of coherence learn from, made by rules; baselines of Generative CDM (Table 2).
 
 Mesgar et al. (2020) move and replace utterances. Vakulenko et al. (2018) mix two conversations. DEAM (Ghazarian et al.
-2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence. Every negative keeps the
-number of turns, so that it can be read in windows beside its positive.
+2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence. The rule `hard` is none of
+these: its turns are fluent and on topic, as those of bots are. Every negative keeps the number of turns, so that it can
+be read in windows beside its positive.
 """
 
 import random
@@ -13,8 +14,9 @@ from cdm.negatives import Dialogue, Negatives
 from core.settings import check
 from data.damage import permute, replace_ending, replace_unit
 
-Rule = Literal["mesgar", "vakulenko", "deam_like"]
+Rule = Literal["mesgar", "vakulenko", "deam_like", "hard"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
+LENDERS = 50  # other dialogues among which `hard` looks for a turn on topic
 
 NEGATED = {
     **{verb: f"{verb} not" for verb in ("is", "are", "was", "were", "am", "can", "could", "will", "would", "should")},
@@ -54,7 +56,7 @@ def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: in
         rng = random.Random(f"{rule}/{seed}/{i}")
         kept, own = positive[:given], positive[given:]
         for _ in range(ATTEMPTS if own else 0):
-            negative = (*kept, *_CHANGE[rule](own, rng.choice(lenders), rng))
+            negative = (*kept, *_CHANGE[rule](own, lenders, rng))
             if negative != positive and all(negative):
                 found[i] = negative
                 break
@@ -66,8 +68,9 @@ def make_rule_negatives(dialogues: Sequence[Sequence[str]], rule: Rule, seed: in
     )
 
 
-def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _mesgar(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random) -> Dialogue:
     """All utterances or every second one in another order, one moved, or one of another dialogue."""
+    other = rng.choice(lenders)
     match rng.choice(("order", "even order", "insertion", "replacement")):
         case "order":
             return permute(turns, range(len(turns)), rng)
@@ -81,8 +84,9 @@ def _mesgar(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
             return replace_unit(turns, rng.randrange(len(turns)), rng.choice(other))
 
 
-def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _vakulenko(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random) -> Dialogue:
     """The utterances in another order, or one speaker or the second half of another conversation."""
+    other = rng.choice(lenders)
     lent = [other[i % len(other)] for i in range(len(turns))]
     match rng.choice(("sequence", "vertical", "horizontal")):
         case "sequence":
@@ -93,8 +97,9 @@ def _vakulenko(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
             return replace_ending(turns, len(turns) // 2, tuple(lent))
 
 
-def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue:
+def _deam_like(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random) -> Dialogue:
     """One to four turns with a contradiction, another pronoun, foreign words, or most of what they say left out."""
+    other = rng.choice(lenders)
     for _ in range(rng.randint(1, 4)):
         i = rng.randrange(len(turns))
         words = turns[i].split()
@@ -114,10 +119,29 @@ def _deam_like(turns: Dialogue, other: Dialogue, rng: random.Random) -> Dialogue
     return turns
 
 
-_CHANGE: Mapping[Rule, Callable[[Dialogue, Dialogue, random.Random], Dialogue]] = {
+def _hard(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random) -> Dialogue:
+    """One or two turns that repeat or deny an earlier one, or a turn of another dialogue that shares content words."""
+    own = turns
+    for _ in range(rng.randint(1, 2)):
+        i = rng.randrange(len(turns))
+        kind = rng.choice(("repetition", "contradiction", "topic") if i else ("topic",))
+        if kind == "topic":
+            drawn = [turn for other in rng.sample(lenders, min(LENDERS, len(lenders))) for turn in other]
+            said = _content_words(turns[i])
+            foreign = (turn for turn in drawn if turn not in own)
+            turn = max(foreign, key=lambda turn: _overlap(said, turn), default=turns[i])
+        else:
+            earlier = rng.choice(turns[:i])
+            turn = earlier if kind == "repetition" else " ".join(_contradict(earlier.split()))
+        turns = replace_unit(turns, i, turn)
+    return turns
+
+
+_CHANGE: Mapping[Rule, Callable[[Dialogue, Sequence[Dialogue], random.Random], Dialogue]] = {
     "mesgar": _mesgar,
     "vakulenko": _vakulenko,
     "deam_like": _deam_like,
+    "hard": _hard,
 }
 
 
@@ -136,3 +160,18 @@ def _contradict(words: Sequence[str]) -> list[str]:
 def _says_something(word: str) -> bool:
     """Whether it is likely a content word: letters only, more than three, no pronoun."""
     return word.isalpha() and len(word) > 3 and word.lower() not in OTHER_PRONOUN
+
+
+def _content_words(turn: str) -> set[str]:
+    """The likely content words, in lower case."""
+    return {word.lower() for word in turn.split() if _says_something(word)}
+
+
+def _overlap(said: set[str], turn: str) -> float:
+    """Dice coefficient of the content words of a turn and those that were said, between 0 and 1.
+
+    >>> _overlap({"about", "cats"}, "Cats sleep")
+    0.5
+    """
+    words = _content_words(turn)
+    return 2 * len(said & words) / max(1, len(said) + len(words))
