@@ -220,18 +220,16 @@ def pool(steps: Steps, pooling: MomentumPooling, pooler: ClassifierPooler | None
     Raises SettingFault for an unknown pooling, and for `classifier` without a pooler.
     """
     check(MomentumPooling, pooling=pooling)
+    if pooling == "classifier":
+        if pooler is None:
+            raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
+        return pooler.logit(steps)
     values = contrastive_momentum(steps.expert, steps.amateur, beta)
-    match pooling:
-        case "classifier":
-            if pooler is None:
-                raise SettingFault("classifier pooling needs a fitted ClassifierPooler")
-            return pooler.logit(steps)
-        case "lowest_quarter":
-            means = np.sort(steps.average_turns(values))
-            return float(means[: -(-len(means) // 4)].mean())
-        case _:
-            reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min, "median": np.median}[pooling]
-            return float(reduce(values))
+    if pooling == "lowest_quarter":
+        means = np.sort(steps.average_turns(values))
+        return float(means[: -(-len(means) // 4)].mean())
+    reduce = {"average": np.mean, "sum": np.sum, "max": np.max, "min": np.min, "median": np.median}[pooling]
+    return float(reduce(values))
 
 
 def pool_scores(

@@ -134,6 +134,26 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def vocabularies(shared_data: Path) -> Path:
+    """The folder of real tokenizers beside the real data; skips where there is none."""
+    return beside(shared_data, "tokenizers")
+
+
+@pytest.fixture(scope="session")
+def released_ctrleval(shared_data: Path) -> Path:
+    """The folder of scores by the released program of CTRLEval beside the real data; skips where there is none."""
+    return beside(shared_data, "golden/ctrl_eval")
+
+
+def beside(shared_data: Path, name: str) -> Path:
+    """A folder beside the real data."""
+    folder = shared_data.parent / name
+    if not folder.is_dir():
+        pytest.skip(f"no {name} beside the real data")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def saved_bert(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Writes a random BERT with two heads and a word-piece tokenizer over `pieces`; returns its folder."""
     from transformers import BertConfig, BertModel, BertTokenizer  # here, for the rooms that need no model

@@ -38,7 +38,7 @@ class Poem(Identified):
 def builtin_verse(train: int = 6000, held_out: int = 600, seed: int = 0) -> Corpus:
     """Generated verse: no network, no files. The held-out poems are new, but have the same twelve tunes.
 
-    These are too few to be inputs, so each poem is an input of its own.
+    Twelve tunes are too few to be the inputs, so each poem is one.
     """
     check(Size, train=train, held_out=held_out)
     poems = [replace(poem, group=poem.id) for poem in generate_verse(train + held_out, seed=seed)]

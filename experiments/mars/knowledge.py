@@ -265,7 +265,7 @@ def list_gains(scored: ScoredSet, filled: Sequence[Filled]) -> Iterator[dict[str
 
 
 def list_gains_by_changes(scored: ScoredSet, filled: Sequence[Filled]) -> Iterator[dict[str, Any]]:
-    """The gain of `mars` among the texts whose reference has so many changed words."""
+    """The gain of `mars` by the number of changed words in the reference of a text."""
     for aspect, one, (name, (fewest, most)) in itertools.product(scored.aspects, filled, BINS.items()):
         chosen = scored.take(np.flatnonzero((one.changed >= fewest) & (one.changed <= most))).rated(aspect)
         names = {"set": scored.name, "aspect": aspect, "width": one.width, "changed words": name, "n": len(chosen)}

@@ -32,11 +32,9 @@ EXAMPLES = [
 
 
 @pytest.fixture(scope="module")
-def golden(shared_data: Path) -> dict[str, Any]:
-    folder = shared_data.parent / "golden/ctrl_eval"
-    if not folder.is_dir():
-        pytest.skip("no golden values beside the shared data")
-    return {"folder": folder, **json.loads((folder / "scores_published_tokenizer.json").read_text("utf-8"))}
+def golden(released_ctrleval: Path) -> dict[str, Any]:
+    scores = json.loads((released_ctrleval / "scores_published_tokenizer.json").read_text("utf-8"))
+    return {"folder": released_ctrleval, **scores}
 
 
 @pytest.fixture(scope="module")
@@ -185,13 +183,10 @@ def test_bart_scores_the_segment_inside_the_whole_text() -> None:
 
 
 @pytest.mark.parametrize("folder", ["t5", "pegasus", "roberta"])
-def test_real_vocabularies_know_their_masks(shared_data: Path, folder: str) -> None:
+def test_real_vocabularies_know_their_masks(vocabularies: Path, folder: str) -> None:
     from models.infilling import PEGASUS, encode_infills
 
-    source = shared_data.parent / "tokenizers" / folder
-    if not source.is_dir():
-        pytest.skip("no tokenizers beside the shared data")
-    tokenizer = AutoTokenizer.from_pretrained(str(source))
+    tokenizer = AutoTokenizer.from_pretrained(str(vocabularies / folder))
     convention = {"t5": T5, "pegasus": PEGASUS, "roberta": BART}[folder]  # BART shares RoBERTa's vocabulary
     (infill,) = encode_infills(tokenizer, convention, [("I liked the ", "old maps", " in it.")])
     assert infill.source[infill.mask] == tokenizer.convert_tokens_to_ids(convention.mask)
@@ -343,12 +338,9 @@ def test_pattern_functions_of_ppl_gpt_on_the_same_model(tiny: CTRLEval) -> None:
     np.testing.assert_allclose(found["consistency"][0].weights, tiny.evaluations(EXAMPLES)["consistency"][0].weights)
 
 
-def test_weights_of_targets_do_not_depend_on_the_backbone(shared_data: Path) -> None:
-    folder = shared_data.parent / "tokenizers"
-    if not folder.is_dir():
-        pytest.skip("no tokenizers beside the shared data")
+def test_weights_of_targets_do_not_depend_on_the_backbone(shared_data: Path, vocabularies: Path) -> None:
     table = shared_data / "ctrleval/iwf_full.txt"
-    pegasus = load_frequencies(table, AutoTokenizer.from_pretrained(str(folder / "pegasus")))
+    pegasus = load_frequencies(table, AutoTokenizer.from_pretrained(str(vocabularies / "pegasus")))
     lm = bart()
     metric = CTRLEval(Infiller(lambda: lm, lm.tokenizer, BART, 200), frequencies=pegasus, prompts=PROMPTS)
     weights = metric.evaluations(EXAMPLES)["coherence"][0].weights
@@ -360,7 +352,7 @@ def test_weights_of_targets_do_not_depend_on_the_backbone(shared_data: Path) -> 
     with pytest.raises(
         InputFaults, match=r"each of the 32100 tokens of its tokenizer, found 96103; name the tokenizer"
     ):
-        load_frequencies(table, AutoTokenizer.from_pretrained(str(folder / "t5")))
+        load_frequencies(table, AutoTokenizer.from_pretrained(str(vocabularies / "t5")))
 
 
 def refused(examples: list[Example], metric: CTRLEval) -> str:

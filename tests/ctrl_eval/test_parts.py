@@ -88,11 +88,9 @@ def test_frequencies_by_hand(tmp_path: Path) -> None:
         count_frequencies([], tokenizer)
 
 
-def test_the_released_table(shared_data: Path) -> None:
-    folder = shared_data.parent / "tokenizers/pegasus"
-    if not folder.is_dir():
-        pytest.skip("no tokenizers beside the shared data")
-    table = load_frequencies(shared_data / "ctrleval/iwf_full.txt", AutoTokenizer.from_pretrained(str(folder)))
+def test_the_released_table(shared_data: Path, vocabularies: Path) -> None:
+    pegasus = AutoTokenizer.from_pretrained(str(vocabularies / "pegasus"))
+    table = load_frequencies(shared_data / "ctrleval/iwf_full.txt", pegasus)
     assert len(table.iwf) == 96103
     assert table.name == "released_afffe2376a0e517b"
     assert int((table.iwf == 0).sum()) == 635

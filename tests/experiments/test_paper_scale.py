@@ -40,18 +40,16 @@ Results = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def models(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
+def models(vocabularies: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
     """The folder of a random model in bfloat16 with a real vocabulary; each is written once."""
-    source, folder = shared_data.parent / "tokenizers", tmp_path_factory.mktemp("models")
-    if not source.is_dir():
-        pytest.skip("no tokenizers beside the shared data")
+    folder = tmp_path_factory.mktemp("models")
 
     def write(name: str) -> Path:
         written = folder / name.replace(" ", "_").replace(",", "")
         if not written.exists():
             vocabulary, layers = VOCABULARIES[name]
             build_random(name, layers).to(torch.bfloat16).save_pretrained(written)
-            tokenizer = AutoTokenizer.from_pretrained(str(source / vocabulary))
+            tokenizer = AutoTokenizer.from_pretrained(str(vocabularies / vocabulary))
             (like_llama(tokenizer) if "Llama" in name else tokenizer).save_pretrained(written)
         return written
 

@@ -15,14 +15,6 @@ GAPS = [("", SENTENCES[0], f" {SENTENCES[1]} {SENTENCES[2]}"), (f"{SENTENCES[0]}
 GAPS.insert(1, (f"{SENTENCES[0]} ", SENTENCES[1], f" {SENTENCES[2]}"))
 
 
-@pytest.fixture
-def vocabularies(shared_data: Path) -> Path:
-    folder = shared_data.parent / "tokenizers"
-    if not folder.is_dir():
-        pytest.skip("no tokenizers beside the shared data")
-    return folder
-
-
 def load(folder: Path) -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(str(folder))
 

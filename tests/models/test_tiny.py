@@ -73,14 +73,14 @@ def test_infilling_frames_the_segment(lm: Seq2SeqLM) -> None:
     ]
 
 
-def test_a_tokenizer_without_sentinels_is_refused(shared_data: Path) -> None:
-    gpt2 = AutoTokenizer.from_pretrained(str(shared_data.parent / "tokenizers" / "gpt2"))
+def test_a_tokenizer_without_sentinels_is_refused(vocabularies: Path) -> None:
+    gpt2 = AutoTokenizer.from_pretrained(str(vocabularies / "gpt2"))
     with pytest.raises(ValueError, match="extra_id_0"):
         sentinel_infilling(gpt2)
 
 
-def test_the_real_t5_vocabulary_gets_a_separator(shared_data: Path, tmp_path: Path) -> None:
-    t5 = AutoTokenizer.from_pretrained(str(shared_data.parent / "tokenizers" / "t5"))
+def test_the_real_t5_vocabulary_gets_a_separator(vocabularies: Path, tmp_path: Path) -> None:
+    t5 = AutoTokenizer.from_pretrained(str(vocabularies / "t5"))
     assert sentinel_infilling(t5).mask == (32099,)
     lm = PLAN.build(TEXTS, (), seed=0)
     lm.model.resize_token_embeddings(len(t5))

@@ -128,13 +128,13 @@ def test_the_released_table_goes_with_the_released_data() -> None:
 
 @pytest.mark.slow
 def test_the_released_sentiment_set_by_the_settings_of_the_paper(
-    run: Callable[..., Any], shared_data: Path, tmp_path: Path
+    run: Callable[..., Any], shared_data: Path, released_ctrleval: Path, tmp_path: Path
 ) -> None:
     TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
     found = run(
         *("+exp=ctrleval_sentiment", "scale=paper", "logger=none", f"outputs={tmp_path}", f"run_dir={tmp_path}/run"),
         *("data=ctrleval", f"data.root={shared_data}", f"data.attributes={shared_data}", "analyses.numbers=[1,8]"),
-        *(f"model.infiller.name={shared_data.parent}/golden/ctrl_eval/model", f"model.causal.name={tmp_path}/causal"),
+        *(f"model.infiller.name={released_ctrleval}/model", f"model.causal.name={tmp_path}/causal"),
         *("model.discriminator=null", "model.bart=null"),
     )
     assert found.returncode == 0, found.stderr
@@ -164,15 +164,12 @@ REAL: dict[str, tuple[str, PretrainedConfig]] = {  # a real vocabulary, and the 
     ],
 )
 def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies(
-    run: Callable[..., Any], shared_data: Path, tmp_path: Path, sweep: str, names: tuple[str, ...]
+    run: Callable[..., Any], shared_data: Path, vocabularies: Path, tmp_path: Path, sweep: str, names: tuple[str, ...]
 ) -> None:
     """Tables 6 and 7 with random models of real vocabularies, on 24 of the released texts and two prompts."""
-    tokenizers = shared_data.parent / "tokenizers"
-    if not tokenizers.is_dir():
-        pytest.skip("no tokenizers beside the shared data")
     for name in names:
         vocabulary, config = REAL[name]
-        AutoTokenizer.from_pretrained(str(tokenizers / vocabulary)).save_pretrained(tmp_path / name)
+        AutoTokenizer.from_pretrained(str(vocabularies / vocabulary)).save_pretrained(tmp_path / name)
         AutoModelForSeq2SeqLM.from_config(config).save_pretrained(tmp_path / name)
     TinyGPT2(300, 16, 2, 1, 32).build(["the cat sat on the mat"], (), seed=0).save_pretrained(tmp_path / "causal")
     (tmp_path / "ctrleval").mkdir()
@@ -183,7 +180,7 @@ def test_backbones_and_sizes_of_the_paper_run_with_the_released_word_frequencies
     found = run(
         *("-m", "+exp=ctrleval_sentiment", f"+sweep={sweep}", "scale=paper", "logger=none", "model.bart=null"),
         *("data=ctrleval", f"data.root={tmp_path}", "data.part=sentiment", f"prompts={tmp_path}/prompts.yaml"),
-        *(f"model.iwf={shared_data}/ctrleval/iwf_full.txt", f"model.iwf_tokenizer={tokenizers}/pegasus"),
+        *(f"model.iwf={shared_data}/ctrleval/iwf_full.txt", f"model.iwf_tokenizer={vocabularies}/pegasus"),
         *(f"model.infiller.name={infillers}", f"model.causal.name={tmp_path}/causal", "pattern_functions=true"),
         *("analyses.numbers=[1,2]", f"outputs={tmp_path}", f"run_dir={tmp_path}/sweep"),
     )

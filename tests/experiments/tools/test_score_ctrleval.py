@@ -10,20 +10,14 @@ Here = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("default")
 
 
-@pytest.fixture
-def golden(shared_data: Path) -> Path:
-    folder = shared_data.parent / "golden/ctrl_eval"
-    if not folder.is_dir():
-        pytest.skip("no golden values beside the shared data")
-    return folder
-
-
-def settings(golden: Path, shared_data: Path) -> list[str]:
-    pattern = json.loads((golden / "scores_published_tokenizer.json").read_text("utf-8"))["sentence_split_pattern"]
+def settings(released_ctrleval: Path, shared_data: Path) -> list[str]:
+    pattern = json.loads((released_ctrleval / "scores_published_tokenizer.json").read_text("utf-8"))[
+        "sentence_split_pattern"
+    ]
     return [
         "+exp=score",
         "metric=ctrleval",
-        f"metric.model={golden}/model",
+        f"metric.model={released_ctrleval}/model",
         f"metric.iwf={shared_data}/ctrleval/iwf_full.txt",
         f"metric.sentence_split='{pattern}'",
         "data.path=in.jsonl",
@@ -32,26 +26,28 @@ def settings(golden: Path, shared_data: Path) -> list[str]:
     ]
 
 
-def test_the_released_programs_values(run_here: Here, tmp_path: Path, golden: Path, shared_data: Path) -> None:
-    expected = json.loads((golden / "scores_published_tokenizer.json").read_text("utf-8"))
+def test_the_released_programs_values(
+    run_here: Here, tmp_path: Path, released_ctrleval: Path, shared_data: Path
+) -> None:
+    expected = json.loads((released_ctrleval / "scores_published_tokenizer.json").read_text("utf-8"))
     lines = (shared_data / "ctrleval/data_senti.txt").read_text("utf-8").split("\n")
     with (tmp_path / "in.jsonl").open("w", encoding="utf-8") as file:
         for i, row in enumerate(expected["rows_of_data_senti"]):
             label, prefix, text, *_ = lines[row].split("\t")
             file.write(json.dumps({"id": str(i), "label": label, "prefix": prefix, "text": text}) + "\n")
-    assert run_here(*settings(golden, shared_data)) == 0
+    assert run_here(*settings(released_ctrleval, shared_data)) == 0
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     for aspect in ("coherence", "consistency", "attribute_relevance"):
         assert [line["scores"][aspect] for line in written] == pytest.approx(expected[aspect], abs=1e-5)
 
 
 def test_texts_that_cannot_be_judged_are_listed_by_line(
-    run_here: Here, tmp_path: Path, golden: Path, shared_data: Path, capsys: pytest.CaptureFixture[str]
+    run_here: Here, tmp_path: Path, released_ctrleval: Path, shared_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = {"id": "a", "text": "A cat sat. It slept.", "prefix": "A cat", "label": "positive"}
     bad = [{**good, "id": "b", "prefix": "A dog"}, {**good, "id": "c", "label": "sad"}]
     (tmp_path / "in.jsonl").write_text("\n".join(json.dumps(line) for line in [good, *bad]) + "\n")
-    assert run_here(*settings(golden, shared_data)) == 2
+    assert run_here(*settings(released_ctrleval, shared_data)) == 2
     printed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("in.jsonl:")]
     assert [line.split(": ")[0] for line in printed] == ["in.jsonl:2", "in.jsonl:3"]
     assert not (tmp_path / "out.jsonl").exists()
