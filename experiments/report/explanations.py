@@ -85,12 +85,13 @@ def _turns(turns: Sequence[Mapping[str, Any]]) -> list[Line]:
 def _patterns(evaluators: Sequence[Mapping[str, Any]]) -> list[Line]:
     """CTRLEval: every pattern has a score for the text in its gap."""
     targets = _shade([(each.get("target") or ", ".join(each["words"]), each["score"]) for each in evaluators])
+    around = [each["source"] if "source" in each else each["prompt"] for each in evaluators]
     return [
         Line(
             f"score {each['score']:.3f}, weight {each['weight']:.3f}",
-            (target, Piece(f" in {MASKS.sub(GAP, each.get('source') or each['prompt'])}")),
+            (target, Piece(f" in {MASKS.sub(GAP, text)}")) if text else (target,),
         )
-        for each, target in zip(evaluators, targets, strict=True)
+        for each, target, text in zip(evaluators, targets, around, strict=True)
     ]
 
 

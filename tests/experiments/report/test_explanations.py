@@ -37,6 +37,12 @@ def test_patterns_of_the_aspect_are_shown() -> None:
     assert len(read_explanation(explanation, "overall")) == 3  # no such aspect: all
 
 
+def test_a_pattern_with_nothing_around_its_gap_shows_its_target() -> None:
+    alone = {"source": "", "target": "One sentence.", "score": -2.0, "weight": 1.0}
+    (line,) = read_explanation({"coherence": {"evaluators": [alone]}}, "coherence")
+    assert shades(line) == [("One sentence.", 0.0)]
+
+
 def test_augmented_references_are_shaded_by_their_cosines() -> None:
     ratios = [
         {"ratio": r, "weight": 0.5, "cosine": c, "template": "a [1]", "text": f"a {c}", "fills": [], "kl": 0.0}
