@@ -71,12 +71,20 @@ def score_corpora(
     scored: dict[str, CorpusScores] = {}
     for metric, (name, each) in zip(metrics, results.items(), strict=True):
         rows = dict(zip(texts, each, strict=True))
+        baseline = each[0].score
         scored[metric] = CorpusScores(
             {
                 s: Estimate(float(row.score), float(row.mean - row.ci), float(row.mean + row.ci))
                 for s, row in rows.items()
             },
-            {s: math.nan if row.p_value is None else float(row.p_value) for s, row in rows.items()},
+            {s: _p_value(row, baseline, len(references)) for s, row in rows.items()},
             str(signatures[name]),
         )
     return scored
+
+
+def _p_value(row: Any, baseline: float, inputs: int) -> float:
+    """sacrebleu's p-value; 1 for the score of the baseline, where it counts no resample; NaN where there is no test."""
+    if row.p_value is None or inputs < 2:
+        return math.nan
+    return 1.0 if row.score == baseline else float(row.p_value)

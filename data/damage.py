@@ -218,10 +218,14 @@ def count_given(example: Example, units: Units) -> int:
 
 
 def edit_example(example: Example, name: str) -> Example:
-    """Applies the edit `name` of `EDITS` to text, turns and prefix; the prefix must still begin the text."""
+    """Applies the edit `name` of `EDITS` to text, turns and prefix; the prefix must still begin the text.
+
+    Returns the same example if nothing would be left of it.
+    """
     edit = EDITS[name]
     prefix = None if example.prefix is None else edit(example.prefix)
-    return replace(example, text=edit(example.text), turns=tuple(map(edit, example.turns)), prefix=prefix)
+    text, turns = edit(example.text), tuple(map(edit, example.turns))
+    return replace(example, text=text, turns=turns, prefix=prefix) if text.strip() or turns else example
 
 
 def apply_reorder(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:

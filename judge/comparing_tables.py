@@ -104,9 +104,11 @@ def corpus_table(corpus: Mapping[str, CorpusScores]) -> Table:
     )
     best: dict[str, list[str]] = {}
     for metric, each in corpus.items():
-        choose = min if metric == "ter" else max
-        best.setdefault(choose(each.scores, key=lambda system: each.scores[system].value), []).append(metric)
-    said = "; ".join(f"{system} has the best {join_names(metrics)}" for system, metrics in best.items())
+        values = {system: estimate.value for system, estimate in each.scores.items()}
+        top = min(values.values()) if metric == "ter" else max(values.values())
+        shared = [system for system, value in values.items() if value == top]
+        best.setdefault(f"{join_names(shared)} {'has' if len(shared) == 1 else 'share'}", []).append(metric)
+    said = "; ".join(f"{systems} the best {join_names(metrics)}" for systems, metrics in best.items())
     return Table("Corpus scores", caption, rows, f"{said}.")
 
 
@@ -154,6 +156,8 @@ def describe_difference(metric: str, ranked: Sequence[SystemMean], pairs: Pairs)
     beyond, difference = found.beyond_cues, sign * found.difference.value
     if math.isnan(difference):
         return f"{metric}: {found.reason}."
+    if difference == 0:
+        return f"{metric}: {a} and {b} have the same mean."
     start = f"{metric}: {a} scores {format_number(difference)} above {b}"
     if math.isnan(beyond.low):
         return f"{start}."

@@ -173,13 +173,23 @@ def score_tables(first: Sequence[Example], values: Mapping[str, NDArray[np.float
     summary = [
         {"aspect": aspect, "n": len(each)}
         | {name: float(take(each)) if each.size else math.nan for name, take in ends.items()}
-        | {"histogram": draw_histogram(each), "counts": np.histogram(each, bins=20)[0].tolist() if each.size else []}
+        | {"histogram": draw_histogram(each), "counts": count_bins(each, 20).tolist() if each.size else []}
         for aspect, each in known.items()
     ]
     return [
         Table("First rows", "The first examples and their scores.", rows),
         Table("Distribution", "The histogram runs from min to max; a taller bar holds more scores.", summary),
     ]
+
+
+def count_bins(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """How many values lie in each of as many bins from the least to the largest value; equal values are in the middle.
+
+    Values are counted as shares of their range, because bins of neighbouring floats have no width of their own.
+    """
+    low, high = values.min() / 2, values.max() / 2  # half, as the range of finite values may be infinite
+    shares = (values / 2 - low) / (high - low) if high > low else np.full(len(values), 0.5)
+    return np.histogram(shares, bins, (0.0, 1.0))[0]
 
 
 def draw_histogram(values: NDArray[np.float64]) -> str:
@@ -190,6 +200,6 @@ def draw_histogram(values: NDArray[np.float64]) -> str:
     """
     if not values.size:
         return ""
-    counts, _ = np.histogram(values, bins=10)
+    counts = count_bins(values, 10)
     heights = np.ceil(counts / counts.max() * (len(BARS) - 1)).astype(int)
     return "".join(BARS[height] for height in heights)

@@ -91,10 +91,7 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
         values = np.clip(scored.values(metric, aspect), -LARGEST, LARGEST)
         for i, system in enumerate(systems):
             at = named == system if len(systems) > 1 else np.full(len(named), True)
-            label = (system or "no system") if len(systems) > 1 else None
-            panel.scatter(
-                ratings[at] + jitter[at], values[at], s=size, alpha=alpha, linewidths=0, color=f"C{i}", label=label
-            )
+            panel.scatter(ratings[at] + jitter[at], values[at], s=size, alpha=alpha, linewidths=0, color=f"C{i}")
         if counts.mean() >= PER_LEVEL:
             known = [level for level in levels if not np.isnan(values[ratings.round(6) == level]).all()]
             means = [np.nanmean(values[ratings.round(6) == level]) for level in known]
@@ -104,7 +101,8 @@ def scores_against_ratings(scored: ScoredSet, aspect: str | None = None) -> Figu
     for panel in panels[len(scored.scores) :]:
         panel.set_visible(False)
     if len(systems) > 1:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=SYSTEMS, fontsize=9)
+        names = [system or "no system" for system in systems]  # given here, as a label "_name" would be left out
+        figure.legend(panels[0].collections, names, loc="outside upper center", ncols=SYSTEMS, fontsize=9)
     kind = "known quality (synthetic)" if scored.synthetic else f"human rating of {aspect}"
     figure.supxlabel(kind, fontsize=10)
     figure.supylabel("score", fontsize=10)

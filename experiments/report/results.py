@@ -270,8 +270,9 @@ def write_tables(outcome: Outcome, folder: Path) -> None:
         for name, rows in named.items():
             with (aside / file_name(name, ".csv")).open("w", encoding="utf-8", newline="") as file:
                 flat = [flat_cells(row) for row in rows]
-                writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
-                writer.writerow({name: csv_field(name) for name in flat[0]})
+                columns = dict.fromkeys(name for row in flat for name in row)
+                writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+                writer.writerow({name: csv_field(name) for name in columns})
                 writer.writerows({name: csv_field(cell) for name, cell in row.items()} for row in flat)
             (aside / file_name(name, ".md")).write_text(to_markdown(rows), encoding="utf-8")
             (aside / file_name(name, ".tex")).write_text(to_latex(rows), encoding="utf-8")

@@ -202,6 +202,7 @@ def expand_sweep(
     with initialize_config_dir(str(folders[0]), version_base="1.3"), reading_environment([*allow, *names_in(settings)]):
         loader = GlobalHydra.instance().config_loader()
         try:
+            settings = expand_metrics(settings)
             _check_hydra(OverridesParser.create().parse_overrides(list(settings)))
             config = loader.load_configuration(ROOT, [*settings, *search_path(folders)], RunMode.MULTIRUN)
             sweeper = config.hydra.sweeper

@@ -35,7 +35,7 @@ from experiments.report.plots import save_figure
 from experiments.report.results import claim_folder, find_objective, write_json
 from experiments.report.tables import AGREEMENT, literal, terminal_table, to_markdown
 from experiments.runner import terminal
-from experiments.runner.configuration import ROOT, compose_run, expand_sweep, explain, search_path
+from experiments.runner.configuration import ROOT, compose_run, expand_metrics, expand_sweep, explain, search_path
 from experiments.runner.execution import FAILED, FINE, execute
 from experiments.runner.redaction import redact_leaves
 from experiments.runner.terminal import open_streams
@@ -57,7 +57,7 @@ def run_sweep(settings: Sequence[str], folders: Sequence[Path], allow: Sequence[
     checked = [compose_run(job, folders, allow) for job in expand_sweep(settings, folders, allow)]
     folder = Path(checked[0].run_dir).resolve()
     with claim_folder(folder):
-        return _run_jobs(settings, folders, allow, options, checked, folder)
+        return _run_jobs(expand_metrics(settings), folders, allow, options, checked, folder)
 
 
 def _run_jobs(
@@ -176,7 +176,7 @@ def write_joint(
 def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
     """Prints the table of all jobs: the varied settings, and the Spearman of every metric, set and aspect.
 
-    Other tables are shown with all columns but without intervals. A job without a table shows its figures.
+    A job without agreement shows its tables, with all columns but without intervals, or else its figures.
     """
     varied = varied_settings(jobs)
     found = [(job, _findings(job)) for job in jobs]
@@ -195,12 +195,12 @@ def show(jobs: Sequence[dict[str, Any]], folder: Path) -> None:
 
 def _findings(job: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of one job in the table of jobs."""
-    findings = [
-        {**{name: row[name] for name in ("set", "aspect", "metric")}, "Spearman": _value(row["spearman"])}
-        if row["table"] == AGREEMENT
-        else {name: row[name] for name in shown_columns([row]) if name != "table"}
-        for row in job.get("table", ())
-    ]
+    table = job.get("table", ())
+    agreement = [row for row in table if row["table"] == AGREEMENT and row.get("grouping", "global") == "global"]
+    if agreement:
+        names = ("set", "aspect", "metric")
+        return [{**{name: row[name] for name in names}, "Spearman": _value(row["spearman"])} for row in agreement]
+    findings = [{name: row[name] for name in shown_columns([row]) if name != "table"} for row in table]
     figures = [{"metric": name, "value": _value(value)} for name, value in job.get("figures", {}).items()]
     return findings or figures
 

@@ -31,5 +31,5 @@ def compare(
     for name, ranked in found.means.items():
         best = ranked[0].system
         gaps = {f"{a} - {b}": each.difference for (a, b), each in found.pairs[name].items() if best in (a, b)}
-        plots[name.replace("/", "_")] = intervals(gaps, f"difference of mean {name} from the best, 95 %")
+        plots[name] = intervals(gaps, f"difference of mean {name} from the best, 95 %")
     return Outcome(found.signature, tables=found.tables, scored=[scored], plots=plots, notes=found.notes)

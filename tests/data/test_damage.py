@@ -178,3 +178,8 @@ def test_a_seed_gives_the_same_order_of_words_in_every_version() -> None:
         "明月几时有？把酒问青天。不知天上宫阙。",
         "&amp; [MALE] 3.5 x_y 's. He has km is.",
     ]
+
+
+def test_an_edit_that_leaves_nothing_is_not_made() -> None:
+    assert edit_example(Example("a", text="..."), "punctuation") == Example("a", text="...")
+    assert edit_example(Example("a", text="So ..."), "punctuation").text != "So ..."

@@ -57,6 +57,15 @@ def test_line_i_of_each_list_is_input_i() -> None:
     assert "b has the best" in table.finding
 
 
+def test_systems_with_the_same_texts_are_not_told_apart() -> None:
+    found = judge.compare({"a": SYSTEMS["a"], "b": SYSTEMS["a"]}, "word_count", references=REFERENCES)
+    corpus, pairs = (
+        [t for t in found.tables if t.title == title] for title in ("Corpus scores", "Systems on the same inputs")
+    )
+    assert corpus[0].finding == "a and b share the best bleu, chrf and ter."
+    assert pairs[0].finding == "word_count: a and b have the same mean."
+
+
 def test_people_are_one_more_metric() -> None:
     found = judge.compare(SUMMARIES, "word_count", corpus=[])
     assert [each.system for each in found.means["human quality"]] == ["new", "old"]

@@ -16,7 +16,7 @@ from core.configs import CONFIGS
 from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.scores import Scores
-from judge.scoring import score
+from judge.scoring import count_bins, draw_histogram, score
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "text": "the cat sat", "references": ["the cat sat down"]},
@@ -108,3 +108,21 @@ def test_scoring_without_a_model_imports_neither_torch_nor_hydra() -> None:
     )
     printed = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=CONFIGS.parent)
     assert printed.splitlines() == ["[]", "['numpy', 'scipy']"]
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [
+        ([0.2, 0.2, 0.20000000000000004], "█        ▄"),  # neighbouring floats
+        ([1e17, 1e17], "     █    "),
+        ([-1.7e308, 1.7e308, 1.7e308], "▄        █"),
+    ],
+)
+def test_scores_of_no_and_of_the_largest_range_have_a_histogram(values: list[float], drawn: str) -> None:
+    assert draw_histogram(np.array(values)) == drawn
+    assert int(count_bins(np.array(values), 20).sum()) == len(values)
+
+
+def test_bins_are_those_of_numpy() -> None:
+    values = np.random.default_rng(0).normal(3, 2, 1000)
+    np.testing.assert_array_equal(count_bins(values, 20), np.histogram(values, bins=20)[0])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from core.example import Example
 from core.scores import Scores
@@ -129,16 +130,21 @@ def test_disagreements_are_the_largest_differences_of_ranks() -> None:
 
 
 def test_figure_3_has_a_colour_for_each_system_and_means_of_many_texts_only() -> None:
-    def drawn(ratings: list[float], systems: list[str | None]) -> tuple[int, int]:
-        """How many clouds of points and how many lines."""
+    def draw(ratings: list[float], systems: list[str | None]) -> Figure:
         examples = tuple(
             Example(str(i), text="x", system=system, ratings={"mean": rating})
             for i, (system, rating) in enumerate(zip(systems, ratings, strict=True))
         )
         scores = Scores({"quality": np.linspace(0, 1, len(examples))}, "s")
-        [panel] = scores_against_ratings(ScoredSet("a", examples, {"mars": scores})).axes
+        return scores_against_ratings(ScoredSet("a", examples, {"mars": scores}))
+
+    def drawn(ratings: list[float], systems: list[str | None]) -> tuple[int, int]:
+        """How many clouds of points and how many lines."""
+        [panel] = draw(ratings, systems).axes
         return len(panel.collections), len(panel.lines)
 
     assert drawn([1.0, 2.0] * 5, ["a", "b"] * 5) == (2, 1)
     assert drawn([1.0, 2.0] * 4, [None] * 8) == (1, 0)
     assert drawn([1 / 3, 1 - 2 / 3] * 5, [str(i) for i in range(10)]) == (1, 1)  # one rating, many systems
+    [legend] = draw([1.0, 2.0] * 5, ["_old", "new"] * 5).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["_old", "new"]
