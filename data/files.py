@@ -298,11 +298,16 @@ def read_objects(
 
 
 def _read_aligned(file: InputFile, faults: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of aligned files as records without blank references. Unequal numbers of lines are faults."""
+    """The lines of aligned files as records without blank references. Unequal numbers of lines are faults.
+
+    Blank lines after the last text do not count.
+    """
     names = [name for name, _ in file.aligned]
     counts = [0] * len(names)
-    for number, row in enumerate(zip_longest(*(iterate_lines(path, faults) for path in file.files)), start=1):
-        counts = [count + (cell is not None) for count, cell in zip(counts, row, strict=True)]
+    texts, *others = file.files
+    columns = (iterate_lines(texts, faults), *(iterate_lines(path, faults, keep_end=True) for path in others))
+    for number, row in enumerate(zip_longest(*columns), start=1):
+        counts = [number if cell and (row[0] or cell[1].strip()) else n for n, cell in zip(counts, row, strict=True)]
         if None not in row:
             lines = [line for _, line in row]
             references = [line for name, line in zip(names, lines, strict=True) if name == "references"]

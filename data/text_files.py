@@ -102,17 +102,17 @@ def form_of(path: Path, allowed: Sequence[str]) -> str:
     return form
 
 
-def iterate_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
+def iterate_lines(path: Path, faults: list[str], keep_end: bool = False) -> Iterator[tuple[int, str]]:
     """As `iterate_raw_lines`, without the CR of CRLF."""
-    for number, line in iterate_raw_lines(path, faults):
+    for number, line in iterate_raw_lines(path, faults, keep_end):
         yield number, line.removesuffix("\r")
 
 
-def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]]:
+def iterate_raw_lines(path: Path, faults: list[str], keep_end: bool = False) -> Iterator[tuple[int, str]]:
     """Yields the lines of a UTF-8 file, plain or `.gz`, with their numbers from 1.
 
-    The byte order mark, LF and blank lines at the end are removed. `faults` gets one fault for every line that is not
-    UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
+    The byte order mark and LF are removed, and blank lines at the end unless `keep_end`. `faults` gets one fault for
+    every line that is not UTF-8; bytes that cannot be decoded are replaced, so that the rest can be checked too.
 
     Raises InputFaults if the file is missing or empty, has a line of more than `longest_line()` bytes or more than
     MOST_BLANK_LINES blank lines one after another, or if there are MOST_FAULTS faults, because a small compressed file
@@ -155,6 +155,8 @@ def iterate_raw_lines(path: Path, faults: list[str]) -> Iterator[tuple[int, str]
         raise InputFaults([fault(path, 0, f"the file must be whole and compressed by gzip: {error}")]) from error
     if is_empty:
         raise InputFaults([fault(path, 0, f"the file is empty, found {source.stat().st_size} bytes that say nothing")])
+    if keep_end:
+        yield from blank
 
 
 def _decode(line: bytes, path: Path, number: int, faults: list[str]) -> str:

@@ -106,6 +106,20 @@ def test_aligned_text_files_are_read_line_by_line(tmp_path: Path) -> None:
         read_examples(text=tmp_path / "hyp.de", references=tmp_path / "r1", source=tmp_path / "src")
 
 
+def test_the_last_lines_of_an_aligned_file_may_be_blank(tmp_path: Path) -> None:
+    contents = {"hyp": "a b\nx\nc\n\n", "full": "a b\n\nc\n\n\n\n", "blank": "a\n \n\r\n", "end": ""}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content.encode())
+    hyp, full, blank, end = (tmp_path / name for name in contents)
+    found = read_examples(text=hyp, references=[full, blank], source=blank)
+    assert [(each.text, each.references) for each in found] == [("a b", ("a b", "a")), ("x", ()), ("c", ("c",))]
+    assert [(each.context or "").strip() for each in found] == ["a", "", ""]
+    for content, count in (("a\n\n", 2), ("a\n\n\n\nb\n\n", 5)):
+        end.write_text(content)
+        with pytest.raises(InputFaults, match=f"end: aligned files must have .* lines, found {count} here and 3 in"):
+            read_examples(text=hyp, references=[full, end])
+
+
 def test_the_fingerprint_of_an_input_changes_with_its_files_and_columns(tmp_path: Path) -> None:
     one, two = lines(tmp_path / "x.jsonl", {"a": "x", "b": "y"}), lines(tmp_path / "y.jsonl", {"a": "z", "b": "y"})
     inputs = [
