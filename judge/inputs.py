@@ -33,7 +33,8 @@ def read(
     Args:
         source: a file (.jsonl, .csv, .tsv, .parquet), a list of texts, of rows with the keys of a line (`text`,
             `references`, `context`, `system`, `group`, `ratings`, `scores`) or of Examples, a mapping
-            {system: {input: text}}, or a ScoredSet, which is returned as it is.
+            {system: {input: text}}, or a ScoredSet, which is returned as it is. The id of a text is its place, counted
+            from 1; in a mapping it is SYSTEM-INPUT if these ids differ.
         scores: by metric, a number per example (in the order of the source), or the file (or files) that score wrote.
         references: of each text one or a list of them, in the order of the texts; or a mapping from the input (`group`,
             else `id`).
@@ -78,11 +79,14 @@ def _check_path(source: str | Path) -> Path:
 def _list_rows(source: Texts | Mapping[str, Mapping[str, str]]) -> list[Any]:
     """The examples as they are, and everything else as rows."""
     if isinstance(source, Mapping):
-        return [
+        outputs = [
             {"id": f"{system}-{group}", "system": str(system), "group": str(group), "text": text}
             for system, texts in source.items()
             for group, text in _check_texts(str(system), texts).items()
         ]
+        if len({each["id"] for each in outputs}) < len({(each["system"], each["group"]) for each in outputs}):
+            return [{**each, "id": str(i)} for i, each in enumerate(outputs, 1)]  # a and b-c are also a-b and c
+        return outputs
     if not isinstance(source, Iterable):
         raise SettingFault(f"texts must be in a list, but got {printable(repr(source))}")
     rows = list(source)

@@ -54,6 +54,16 @@ def test_texts_of_systems_are_aligned_by_input() -> None:
     assert len({example.id for example in found.examples}) == 4
 
 
+def test_texts_of_systems_have_ids_by_system_and_input_or_else_by_place() -> None:
+    assert [e.id for e in read({"gpt": {"1": "a"}, "gpt-4": {"1": "b"}}).examples] == ["gpt-1", "gpt-4-1"]
+    found = read({"gpt": {"1": "a b", "4-1": "c"}, "gpt-4": {"1": "a", "4-1": "c d"}})
+    assert [(e.id, e.system, e.group, e.text) for e in found.examples] == [
+        ("1", "gpt", "1", "a b"), ("2", "gpt", "4-1", "c"), ("3", "gpt-4", "1", "a"), ("4", "gpt-4", "4-1", "c d")
+    ]  # fmt: skip
+    with pytest.raises(InputFaults, match=r'examples:2: ids must be unique, but "1-q" is the id of line 1 too'):
+        read({1: {"q": "a"}, "1": {"q": "b"}})  # pyright: ignore[reportArgumentType]
+
+
 def test_scores_are_numbers_or_files(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     out.write_text('{"id": "2", "scores": {"quality": 0.75}}\n{"id": "1", "scores": {"quality": null}}\n')
