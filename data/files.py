@@ -418,17 +418,31 @@ def parse_cells(record: dict[str, Any]) -> list[str]:
             record[name] = parse_number(cell) if cell else None
         elif not cell:
             del record[name]
-        elif name in (*LISTS, "ratings") and isinstance(cell, str):
-            try:
-                value = decoder(repeated)(cell)
-            except (ValueError, RecursionError):
-                value = cell
-                if name == "references" and JSON_LIST.match(cell):
-                    problems.append(f'"references" must be a JSON array or one text, found {format_value(cell)}')
-            if name == "turns" and value is cell and UTTERANCE_END in cell:
-                value = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END)
-            record[name] = cell if name == "references" and not isinstance(value, list) else value
+        elif name == "references":
+            cells = cell if isinstance(cell, list) else [cell]  # of several columns
+            record[name] = [each for cell in cells for each in _parse_references(cell, repeated, problems)]
+        elif name in ("turns", "ratings"):
+            record[name] = _parse_json(cell, repeated)
+            if name == "turns" and record[name] is cell and UTTERANCE_END in cell:
+                record[name] = cell.removesuffix(UTTERANCE_END).split(UTTERANCE_END)
     return problems + [f"a key must occur once, but {format_value(key)} is repeated" for key in repeated]
+
+
+def _parse_json(cell: str, repeated: list[str]) -> Any:
+    try:
+        return decoder(repeated)(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def _parse_references(cell: str, repeated: list[str], problems: list[str]) -> list[Any]:
+    """The elements of a JSON array; any other cell, and one of numbers such as [1], is a text itself."""
+    value = _parse_json(cell, repeated)
+    if value is cell and JSON_LIST.match(cell):
+        problems.append(f'"references" must be a JSON array or one text, found {format_value(cell)}')
+    if isinstance(value, list) and (not value or any(not isinstance(each, int | float) for each in value)):
+        return value
+    return [cell]
 
 
 def gather_columns(record: dict[str, Any], prefix: str, whole: str) -> list[str]:

@@ -55,6 +55,40 @@ def test_columns_choose_fields_and_rename_what_is_passed_on(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("cells", "references"),
+    [
+        ('"[""a b"", ""x""]",y', ("a b", "x", "y")),
+        ('d,"[""e""]"', ("d", "e")),
+        ("[],d", ("d",)),
+        (",", ()),
+        ("[1],[laughs]", ("[1]", "[laughs]")),
+        ('"[1, 2] d",', ("[1, 2] d",)),
+        ("12,true", ("12", "true")),
+    ],
+)
+def test_each_cell_of_references_is_an_array_or_a_text(tmp_path: Path, cells: str, references: Any) -> None:
+    (tmp_path / "x.csv").write_text(f"text,r1,r2\na,{cells}\n")
+    (found,) = read_examples(tmp_path / "x.csv", columns={"references": ["r1", "r2"]})
+    assert found.references == references
+
+
+@pytest.mark.parametrize("cell", ["[1]", "[-1, 2.5]", "[true]", "[laughs]", "1"])
+def test_a_list_of_numbers_is_a_reference(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "x.tsv").write_text(f"text\treferences\na\t{cell}\n")
+    assert read_examples(tmp_path / "x.tsv")[0].references == (cell,)
+
+
+def test_faults_of_several_columns_of_references_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('text,r1,r2\na,"[""b""",c\na,c,"[""b"", 1]"\na,[null],b\na, ,b\n')
+    assert faults_of(tmp_path / "x.csv", columns={"references": ["r1", "r2"]}) == [
+        'x.csv:2: "references" must be a JSON array or one text, found "[\\"b\\""',
+        'x.csv:3: number 3 of "references" must be a valid string, found 1',
+        'x.csv:4: number 1 of "references" must be a valid string, found null',
+        'x.csv:5: number 1 of "references" must not be blank, found " "',
+    ]
+
+
+@pytest.mark.parametrize(
     ("keys", "columns", "problem"),
     [
         (("text", "mt"), (), '"text" and "mt" both give the text: columns={text: text} chooses one'),
