@@ -14,8 +14,10 @@ import numpy as np
 from pydantic import Field
 
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, InputFaults, fault
+from core.scores import Field as FieldName
 from core.scores import Metric
+from core.selection import has_field
 from core.settings import Count, Seed, Several, checked_dataclass
 from core.stages import Stages, fingerprint
 from data.damage import DAMAGES, EDITS, damage_example, edit_example
@@ -50,7 +52,8 @@ class AuditSettings:
     """The settings of an audit.
 
     Attributes:
-        texts: the most to draw; each is scored once for each kind and strength of damage, and for each edit.
+        texts: the most to draw among those with what the metric needs; each is scored once for each kind and strength
+            of damage, and for each edit.
         strengths: the shares of a text to damage.
         resamples: of the intervals, which are over inputs.
         seed: of the texts, the damage and the resamples.
@@ -174,7 +177,7 @@ def audit(
         cues: whether the scores are compared with cheap cues.
         settings: of the metric.
 
-    Raises SettingFault for wrong settings, InputFaults if no example can be scored.
+    Raises SettingFault for wrong settings, InputFaults as `audit_metric` does.
     """
     how = AuditSettings(texts=texts, strengths=strengths, resamples=resamples, seed=seed)
     return audit_metric(read(source), load_metric(metric, **settings), how, cues)
@@ -185,12 +188,17 @@ def audit_metric(
 ) -> MetricAudit:
     """Audits every aspect of a metric on texts of a set, whose ratings may be empty.
 
-    `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputFaults if no
-    example can be scored.
+    `stages` keeps the scores of perturbed texts: after a kill, the same audit continues. Raises InputFaults, by file
+    and line, if no example can be scored, and for examples that the metric refuses.
     """
-    seed, examples = settings.seed, draw(rated.examples, settings.texts, settings.seed)
+    seed, drawn = settings.seed, draw(rated.examples, metric.requires, settings.texts, settings.seed)
+    examples = [rated.examples[i] for i in drawn]
     began = time.perf_counter()
-    scored = metric.score(examples)
+    try:
+        scored = metric.score(examples)
+    except ExampleFaults as faults:
+        whole = rated if isinstance(rated, ScoredSet) else ScoredSet.of(rated, {})
+        raise InputFaults(fault(*whole.locate(drawn[i]), what) for i, what in faults.at) from None
     cost = (time.perf_counter() - began) / len(examples)
     perturbed = {name: damage_all(examples, name, sorted(settings.strengths), seed) for name in DAMAGES}
     perturbed |= {name: [[edit_example(example, name) for example in examples]] for name in EDITS}
@@ -244,10 +252,11 @@ def score_accepted(metric: Metric, examples: Sequence[Example]) -> dict[str, lis
     return {aspect: scores.tolist() for aspect, scores in found.items()}
 
 
-def draw(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
-    """Draws at most `count` examples and keeps their order."""
-    kept = sorted(random.Random(seed).sample(range(len(examples)), min(count, len(examples))))
-    return [examples[i] for i in kept]
+def draw(examples: Sequence[Example], requires: Sequence[FieldName], count: int, seed: int) -> list[int]:
+    """Draws at most `count` of the examples that have the required fields, or of all if none has; in order."""
+    complete = [i for i, example in enumerate(examples) if all(has_field(example, each) for each in requires)]
+    among = complete or range(len(examples))
+    return sorted(random.Random(seed).sample(among, min(count, len(among))))
 
 
 def damage_all(examples: Sequence[Example], name: str, strengths: Sequence[float], seed: int) -> list[list[Example]]:

@@ -1,7 +1,9 @@
 """Audits of planted metrics: what they find, what they keep, and what they leave out."""
 
+import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 import judge
 from baselines.word_count import WordCount
 from core.example import Example
-from core.faults import ExampleFaults
+from core.faults import ExampleFaults, InputFaults
 from core.scores import Scores
 from core.stages import Stages
 from data.corpus import RatedSet
@@ -144,9 +146,37 @@ def test_outputs_for_one_input_are_damaged_together() -> None:
 
 def test_texts_are_drawn_in_their_order() -> None:
     examples = texts(30)
-    drawn = draw(examples, 10, seed=1)
-    assert [e.id for e in drawn] == [e.id for e in examples if e in drawn]
-    assert draw(examples, 99, seed=1) == examples
+    drawn = draw(examples, (), 10, seed=1)
+    assert drawn == sorted(random.Random(1).sample(range(30), 10))
+    assert draw(examples, (), 99, seed=1) == list(range(30))
+
+
+def test_texts_are_drawn_among_those_that_can_be_scored() -> None:
+    examples = [replace(each, references=("r",) if i % 3 else (" ",)) for i, each in enumerate(texts(30))]
+    complete = [i for i in range(30) if i % 3]
+    assert draw(examples, ("references",), 99, seed=1) == complete
+    assert set(draw(examples, ("references",), 10, seed=1)) < set(complete)
+    assert draw(examples, ("context",), 10, seed=1) == draw(examples, (), 10, seed=1)
+
+
+@pytest.mark.parametrize("source", ["file", "memory", "set"])
+def test_faults_of_drawn_texts_name_their_places(source: str, tmp_path: Path) -> None:
+    class Strict(WordCount):
+        def score(self, examples: Sequence[Example]) -> Scores:
+            raise ExampleFaults((i, f"must not be {each.id}") for i, each in enumerate(examples))
+
+    rows = [{"id": f"t{i}", "text": "a text"} for i in range(1, 31)]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    place, rated = {
+        "file": (str(tmp_path / "in.jsonl"), judge.read(tmp_path / "in.jsonl")),
+        "memory": ("examples", judge.read(rows)),
+        "set": ("set", RatedSet("set", tuple(texts(31)[1:]), False)),
+    }[source]
+    with pytest.raises(InputFaults) as found:
+        audit_metric(rated, Strict(), AuditSettings(texts=3, seed=1))
+    drawn = draw(rated.examples, (), 3, seed=1)
+    assert found.value.faults == tuple(f"{place}:{i + 1}: must not be t{i + 1}" for i in drawn)
+    assert not isinstance(found.value, ExampleFaults)
 
 
 def test_cues_that_carry_a_metric_are_named() -> None:
