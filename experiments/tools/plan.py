@@ -165,8 +165,9 @@ def size_for_metrics(
     r, between = assumptions.correlation, assumptions.between_raters
     a, b = (correlation_with_raters(each, 1, raters, between) for each in (r, r - difference))
     if max(abs(a), abs(b)) > 1:
-        reason = f"a correlation of {r:g} with one rater is impossible if raters correlate {between:g}"
-        needed = SampleSize(math.nan, math.nan, reason)
+        wrong = r if abs(a) > 1 else r - difference
+        given = f" if raters correlate {between:g}" if abs(wrong) <= 1 else ""
+        needed = SampleSize(math.nan, math.nan, f"a correlation of {wrong:g} with one rater is impossible{given}")
     else:
         needed = n_to_tell_metrics(
             a, b, assumptions.between_metrics, power=assumptions.power, level=assumptions.level, seed=seed

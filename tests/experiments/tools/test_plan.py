@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.tools.plan import note_gaps
+from experiments.tools.plan import Assumptions, note_gaps, size_for_metrics
 from meta_eval.planning import Pilot, Spread, williams_power
 
 Here = Callable[..., int]
@@ -37,6 +37,22 @@ def test_what_no_study_can_find_has_a_reason(run_here: Here, tmp_path: Path) -> 
     assert "impossible if raters correlate 0.5" in metrics[9]["reason"]
     assert metrics[1]["n"] is None
     assert "no variables have the correlations" in metrics[1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("correlation", "difference", "raters", "said"),
+    [
+        (0.0, 1.5, 1, "a correlation of -1.5 with one rater is impossible"),
+        (0.0, 0.9, 9, "a correlation of -0.9 with one rater is impossible if raters correlate 0.5"),
+        (0.9, 0.1, 9, "a correlation of 0.9 with one rater is impossible if raters correlate 0.5"),
+    ],
+)
+def test_the_reason_names_the_impossible_correlation(
+    correlation: float, difference: float, raters: int, said: str
+) -> None:
+    assumptions = Assumptions(correlation, 0.6, 0.5, [difference], [raters], 0.8, 0.05)
+    _, needed = size_for_metrics(assumptions, difference, raters, seed=0)
+    assert (math.isnan(needed.n), needed.reason) == (True, said)
 
 
 def write_pilot(path: Path) -> None:
