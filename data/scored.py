@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,11 @@ class ScoredFile(ScoredSet):
     def locate(self, i: int) -> tuple[Path, int]:
         """The file and line of an example."""
         return self.path, self.lines[i]
+
+    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
+        """The examples at these indices, with their lines and the ratings of each person."""
+        raters = {aspect: ratings[:, list(at)] for aspect, ratings in self.raters.items()}
+        return replace(super().take(at, name), lines=tuple(self.lines[i] for i in at), raters=raters)
 
 
 def place_outputs(outputs: ScoredSet) -> dict[tuple[str, str], int]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,7 +182,7 @@ class ScoredSet:
             )
         return compared
 
-    def rated(self, aspect: str) -> ScoredSet:
+    def rated(self, aspect: str) -> Self:
         """The examples that are rated for an aspect."""
         known = ~np.isnan(self.ratings(aspect))
         return self if known.all() else self.take(np.flatnonzero(known))
@@ -194,7 +194,7 @@ class ScoredSet:
             for system in dict.fromkeys(systems):
                 yield self.take([i for i, name in enumerate(systems) if name == system], system)
 
-    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> ScoredSet:
+    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
         """The examples at these indices."""
         scores = {metric: scored.take(at) for metric, scored in self.scores.items()}
         return replace(self, name=name or self.name, examples=tuple(self.examples[i] for i in at), scores=scores)

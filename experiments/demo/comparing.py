@@ -3,6 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.faults import InputFaults, SettingFault, fault
 from core.scores import Metric
@@ -22,6 +26,10 @@ class JoinedFiles(ScoredSet):
     def locate(self, i: int) -> tuple[Path, int]:
         """The file and line of an example."""
         return self.places[i]
+
+    def take(self, at: Sequence[int] | NDArray[np.integer], name: str | None = None) -> Self:
+        """The examples at these indices, with their places."""
+        return replace(super().take(at, name), places=tuple(self.places[i] for i in at))
 
 
 def read_systems(paths: Sequence[Path], most: int) -> ScoredSet:

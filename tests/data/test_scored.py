@@ -224,3 +224,11 @@ def test_another_ending_is_refused(rows: Path, tmp_path: Path) -> None:
     with pytest.raises(InputFaults, match=r'must end in one of .jsonl, .csv, .tsv, .parquet, found ".txt"'):
         write_score_rows(rows, tmp_path / "out.txt", ["coherence"])
     assert not (tmp_path / "out.txt").exists()
+
+
+def test_a_part_of_a_file_knows_its_lines_and_raters(tmp_path: Path) -> None:
+    ratings = [{"a": [1, 2]}, {}, {"a": [3, 4]}]
+    lines = [{"id": str(i), "text": "x", "ratings": each} for i, each in enumerate(ratings)]
+    part = read_scored(write(tmp_path / "in.jsonl", lines)).rated("a")
+    assert [part.locate(i) for i in range(2)] == [(tmp_path / "in.jsonl", 1), (tmp_path / "in.jsonl", 3)]
+    np.testing.assert_array_equal(part.raters["a"], [[1, 3], [2, 4]])
