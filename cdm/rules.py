@@ -1,18 +1,22 @@
 """Negatives that earlier metrics of coherence learn from, made by rules; baselines of Generative CDM (Table 2).
 
 Mesgar et al. (2020) move and replace utterances. Vakulenko et al. (2018) mix two conversations. DEAM (Ghazarian et al.
-2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence. The rule `hard` is none of
+2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence, two of which need English
+words. The rule `hard` is none of
 these: its turns are fluent and on topic, as those of bots are. Every negative keeps the number of turns, so that it can
 be read in windows beside its positive.
 """
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from cdm.negatives import Dialogue, Negatives
+from core.example import UNSPACED
 from core.settings import check
 from data.damage import permute, replace_ending, replace_unit
+from data.words import are_unspaced
 
 Rule = Literal["mesgar", "vakulenko", "deam_like", "hard"]
 ATTEMPTS = 20  # one turn alone can only be replaced, which is one of four kinds of Mesgar et al.
@@ -102,20 +106,20 @@ def _deam_like(turns: Dialogue, lenders: Sequence[Dialogue], rng: random.Random)
     other = rng.choice(lenders)
     for _ in range(rng.randint(1, 4)):
         i = rng.randrange(len(turns))
-        words = turns[i].split()
+        words, blank = _split(turns[i])
         match rng.choice(("contradiction", "coreference", "irrelevancy", "disengagement")):
             case "contradiction":
                 changed = _contradict(words)
             case "coreference":
                 changed = [OTHER_PRONOUN.get(word.lower(), word) for word in words]
             case "irrelevancy":
-                foreign = [word for turn in other for word in turn.split() if _says_something(word)] or words
+                foreign = [word for turn in other for word in _split(turn)[0] if _says_something(word)] or words
                 changed = [
                     rng.choice(foreign) if _says_something(word) and rng.random() < 0.5 else word for word in words
                 ]
             case _:
                 changed = words[: max(1, len(words) // 3)]
-        turns = replace_unit(turns, i, " ".join(changed))
+        turns = replace_unit(turns, i, blank.join(changed))
     return turns
 
 
@@ -145,6 +149,17 @@ _CHANGE: Mapping[Rule, Callable[[Dialogue, Sequence[Dialogue], random.Random], D
 }
 
 
+def _split(turn: str) -> tuple[list[str], str]:
+    """The words of a turn, and what joins them again; each letter of a script without blanks is a word.
+
+    >>> _split("i like it !"), _split("我们喜欢 NLP。")
+    ((['i', 'like', 'it', '!'], ' '), (['我', '们', '喜', '欢', ' NLP。'], ''))
+    """
+    if are_unspaced([turn]):
+        return [word for word in re.split(f"({UNSPACED.pattern})", turn) if word], ""
+    return turn.split(), " "
+
+
 def _contradict(words: Sequence[str]) -> list[str]:
     """The words without their "not", or with the first verb that has a negation negated.
 
@@ -158,13 +173,14 @@ def _contradict(words: Sequence[str]) -> list[str]:
 
 
 def _says_something(word: str) -> bool:
-    """Whether it is likely a content word: letters only, more than three, no pronoun."""
-    return word.isalpha() and len(word) > 3 and word.lower() not in OTHER_PRONOUN
+    """Whether it is likely a content word: letters only, more than three where blanks part words, no pronoun."""
+    is_long = len(word) > 3 or UNSPACED.match(word)
+    return word.isalpha() and bool(is_long) and word.lower() not in OTHER_PRONOUN
 
 
 def _content_words(turn: str) -> set[str]:
     """The likely content words, in lower case."""
-    return {word.lower() for word in turn.split() if _says_something(word)}
+    return {word.lower() for word in _split(turn)[0] if _says_something(word)}
 
 
 def _overlap(said: set[str], turn: str) -> float:
