@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy.stats import rankdata
@@ -32,7 +32,7 @@ from cdm.discriminative import (
 )
 from cdm.infilling import Pair, PartialOrder, TokenisedDialogues, get_turns
 from cdm.negatives import Negatives, join_negatives, sample_negatives, to_labelled
-from cdm.rules import make_rule_negatives
+from cdm.rules import Rule, make_rule_negatives
 from core.example import Example
 from core.faults import SettingFault
 from core.scores import Metric, Scores
@@ -165,12 +165,15 @@ def train_pair(run: Run, data: Corpus, plan: CdmPlan) -> TrainedPair:
 
 
 def get_negatives(run: Run, trained: TrainedPair, data: Corpus, plan: CdmPlan) -> Negatives:
-    """The negatives of the chosen training dialogues."""
+    """The negatives of the chosen training dialogues. Raises SettingFault where there are none."""
     chosen, graphs = choose_dialogues(data, plan.negatives, run.seed), plan.negatives.read_graphs()
 
     def build(folder: Path) -> None:
         with run.progress("sampling negatives", len(chosen)) as advance:
             found = make_negatives(trained.pair, chosen, plan.negatives, graphs, run.seed, advance)
+        mixture = ", ".join(map(str, plan.negatives.mixture))
+        setting = f"mixture is {mixture}" if mixture else f"strategy is {plan.negatives.strategy}"
+        refuse_unchanged(found, f"model.negatives.{setting}", chosen, run.seed, trained.pair.given)
         (folder / "negatives.json").write_text(json.dumps(asdict(found), ensure_ascii=False) + "\n", "utf-8")
 
     depends = {
@@ -213,13 +216,28 @@ def make_negatives(
     return join_negatives(parts)
 
 
+def refuse_unchanged(found: Negatives, setting: str, dialogues: Sequence[Sequence[str]], seed: int, given: int) -> None:
+    """Raises SettingFault, which names the setting and the rules that would do, where no dialogue got a negative."""
+    if not found.indices:
+        usable = [rule for rule in get_args(Rule) if make_rule_negatives(dialogues, rule, seed, given).indices]
+        raise SettingFault(
+            f"{setting}, but this changes none of the {len(dialogues)} dialogues; {', '.join(usable) or 'no rules'} do"
+        )
+
+
 def train_discriminators(
     run: Run, trained: TrainedPair, sampled: Negatives, data: Corpus, plan: CdmPlan
 ) -> dict[str, Trained]:
-    """The discriminators by name; those that learn the negatives of a rule by rule and name."""
+    """The discriminators by name; those that learn the negatives of a rule by rule and name.
+
+    Raises SettingFault for a rule that changes no dialogue, before anything is trained.
+    """
     chosen = spell(choose_dialogues(data, plan.negatives, run.seed), trained.pair.spelling)
     learned = {"": sampled}
-    learned |= {f"{rule}_": make_rule_negatives(chosen, rule, run.seed, trained.pair.given) for rule in plan.rules}
+    for rule in plan.rules:
+        found = make_rule_negatives(chosen, rule, run.seed, trained.pair.given)
+        refuse_unchanged(found, f"model.rules is {rule}", chosen, run.seed, trained.pair.given)
+        learned[f"{rule}_"] = found
     return {
         f"{kind}{name}": find_or_train(run, f"discriminator_{kind}{name}", each, to_labelled(found))
         for kind, found in learned.items()
@@ -230,7 +248,7 @@ def train_discriminators(
 def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan, sampled: NegativesPlan) -> Path:
     """The folder of the classifier pooler, which learns held-out dialogues against their negatives, never rated ones.
 
-    The dialogues are whole, as rated ones are.
+    The dialogues are whole, as rated ones are. Raises SettingFault where none of them gets a negative.
     """
     choosing, checking, _ = split_held_out(data)
     chosen = cut_dialogues([*choosing, *checking], None, run.seed)[: plan.dialogues]
@@ -241,6 +259,7 @@ def get_pooler(run: Run, trained: TrainedPair, data: Corpus, plan: PoolerPlan, s
     def build(folder: Path) -> None:
         with run.progress("negatives of the pooler", len(chosen)) as advance:
             found = make_negatives(trained.pair, chosen, source, graphs, run.seed, advance)
+        refuse_unchanged(found, f"model.pooler.negatives is {plan.negatives}", chosen, run.seed, trained.pair.given)
         good, damaged = (
             find_steps(trained.pair, trained.pair.tokenise(texts)) for texts in (found.positives, found.negatives)
         )

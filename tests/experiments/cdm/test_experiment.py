@@ -15,15 +15,24 @@ from omegaconf import OmegaConf
 
 from cdm.discriminative import Steps
 from cdm.infilling import SEPARATOR, Pair, PartialOrder, TokenisedDialogues
+from cdm.negatives import Negatives
 from cdm.rules import Rule, make_rule_negatives
 from cdm.sampling import Sampling
+from core.example import Example
 from core.faults import InputFaults, SettingFault
 from core.stages import Stages
 from data.builtin.dialogues import generate_dialogues, rated_dialogues
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
-from experiments.cdm.experiment import TrainedPair, cut_dialogues, get_pooler, split_held_out
-from experiments.cdm.plans import NegativesPlan, PoolerPlan
+from experiments.cdm.experiment import (
+    TrainedPair,
+    cut_dialogues,
+    get_negatives,
+    get_pooler,
+    split_held_out,
+    train_discriminators,
+)
+from experiments.cdm.plans import CdmPlan, NegativesPlan, PoolerPlan
 from experiments.contracts import Run
 from experiments.training import Trained
 from models.tiny import TinyT5
@@ -262,3 +271,19 @@ def test_amr_multi_needs_a_file_of_graphs_and_no_other_strategy_reads_one() -> N
         NegativesPlan("mixed-multi", Sampling(), 10, graphs="graphs.amr")
     with pytest.raises(InputFaults, match=r"missing: model\.negatives.graphs must name a file, but there is none"):
         NegativesPlan("amr-multi", Sampling(), 10, graphs="missing").read_graphs()
+
+
+def test_a_rule_that_changes_no_dialogue_is_refused(kept: Run, trained: TrainedPair) -> None:
+    turns = ("oh", "no", "so"), ("no", "oh", "so")
+    short = tuple(Example(str(i), turns=turns[i % 2]) for i in range(12))
+    data = Corpus("short", short, short, (), synthetic=True)
+    sampled, pooler = replace(SAMPLED, dialogues=6, mixture=("deam_like",)), PoolerPlan(6)
+    model: Any = None
+    plan = CdmPlan(model, model, sampled, {}, pooler, ["deam_like"], "cpu", "float32", "")
+    unchanged = "is deam_like, but this changes none of the 6 dialogues; mesgar, vakulenko, hard do$"
+    with pytest.raises(SettingFault, match=rf"^model\.pooler\.negatives {unchanged}"):
+        get_pooler(kept, trained, data, pooler, sampled)
+    with pytest.raises(SettingFault, match=rf"^model\.negatives\.mixture {unchanged}"):
+        get_negatives(kept, trained, data, plan)
+    with pytest.raises(SettingFault, match=rf"^model\.rules {unchanged}"):
+        train_discriminators(kept, trained, Negatives((), (), (), 0), data, plan)
