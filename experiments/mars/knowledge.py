@@ -128,11 +128,12 @@ def mars_knowledge(
         metric: settings of MARS.
         knowledge: the widths, and what of the rated sets counts.
 
-    Raises SettingFault for a rated text without context or reference, and for texts that are too long for the model.
+    Raises SettingFault for a rated text without context or reference, for sets with fewer than four contexts, and for
+    texts that are too long for the model.
     """
     make = metric.load(run.stages.root, caches_vectors=True)
     rated = [cut(one, knowledge, run.seed) for corpus in (data, *others.values()) for one in corpus.rated]
-    halves = {one.name: split_share(one.examples, lambda e: e.context, 0.5, run.seed) for one in rated}
+    halves = {one.name: split_halves(one, run.seed) for one in rated}
     models: dict[str, Trained] = {}
     filled: dict[str, list[Filled]] = {one.name: [] for one in rated}
     for width in knowledge.widths:
@@ -184,6 +185,18 @@ def cut(rated: RatedSet, knowledge: Knowledge, seed: int) -> RatedSet:
     )
     chosen = split_by(tuple(examples), lambda e: e.context, knowledge.inputs.get(rated.name, len(rated.examples)), seed)
     return replace(rated, examples=chosen[1])
+
+
+def split_halves(rated: RatedSet, seed: int) -> Parts:
+    """The texts in two halves without a common context. Raises SettingFault where one has fewer than two contexts."""
+    halves = split_share(rated.examples, lambda e: e.context, 0.5, seed)
+    contexts = [{e.context for e in half} for half in halves]
+    if min(map(len, contexts)) < 2:
+        raise SettingFault(
+            "mars_knowledge needs at least 4 inputs with different contexts in a set, two for each half, but "
+            f"{rated.name} has {sum(map(len, contexts))}"
+        )
+    return halves
 
 
 def resize(model: Any, width: int) -> Any:

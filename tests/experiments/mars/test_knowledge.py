@@ -29,6 +29,7 @@ from experiments.mars.knowledge import (
     list_texts,
     measure_loss,
     resize,
+    split_halves,
 )
 from experiments.runner.configuration import expand_sweep
 from mars.masking import Blank, Kept
@@ -200,3 +201,14 @@ def test_seeds_change_the_halves() -> None:
     first, second = (module.split_share(examples, lambda e: e.context, 0.5, seed)[0] for seed in (0, 1))
     assert len(first) == len(second) == 20
     assert first != second
+
+
+def test_each_half_needs_two_contexts() -> None:
+    def split(count: int) -> tuple[tuple[Example, ...], ...]:
+        examples = tuple(example(f"{i}{j}", f"context {i}") for i in range(count) for j in range(3))
+        return split_halves(RatedSet("few", examples, synthetic=True), seed=0)
+
+    assert [len(half) for half in split(4)] == [6, 6]
+    for count in (1, 2, 3):
+        with pytest.raises(SettingFault, match=f"at least 4 inputs .* but few has {count}$"):
+            split(count)
