@@ -75,6 +75,10 @@ class VariedSettings:
     q: Several[Positive]
     largest_ratio: Several[Share]
 
+    def __post_init__(self) -> None:
+        if any(round(ratio / 0.2, 6) % 1 for ratio in self.largest_ratio):
+            raise ValueError(f"largest_ratio must be multiples of 0.2, but is {list(self.largest_ratio)}")
+
 
 def mars_story(
     run: Run,
@@ -259,9 +263,12 @@ def list_notes(found: MarsScores) -> Iterator[str]:
     name, gain = found.originals.name, measure_gain(found.originals, "mars_without_planning")
     spearman: Estimate = gain["spearman gain"]
     verdict = "helps" if spearman.low > 0 else "hurts" if spearman.high < 0 else "changes nothing beyond chance"
-    yield f"{name}: planning {verdict} (Spearman {format_signed(spearman)}, n = {gain['n']})"
-    shares = (f"{100 * found.altered[ratio]:.0f} % at {f'{ratio:g}'[1:]}" for ratio in found.ratios if ratio > 0)
-    yield f"{name}: references with a blank: {', '.join(shares)}"
+    if spearman.reason:
+        yield f"{name}: no verdict on planning: {spearman.reason}"
+    else:
+        yield f"{name}: planning {verdict} (Spearman {format_signed(spearman)}, n = {gain['n']})"
+    if shares := [f"{100 * found.altered[ratio]:.0f} % at {f'{ratio:g}'[1:]}" for ratio in found.ratios if ratio > 0]:
+        yield f"{name}: references with a blank: {', '.join(shares)}"
     yield "perplexity_raw is the perplexity itself, as in the paper: lower is better, so a negative correlation is good"
     if not found.adversaries:
         return

@@ -11,13 +11,23 @@ import numpy as np
 import pytest
 
 from core.example import Example
+from core.faults import SettingFault
 from core.scores import Scores
-from experiments.mars.experiment import ABLATIONS, change_setting, count_shared_texts, to_raw_perplexity
+from experiments.mars.experiment import (
+    ABLATIONS,
+    VariedSettings,
+    change_setting,
+    count_shared_texts,
+    list_notes,
+    to_raw_perplexity,
+)
+from experiments.mars.tables import MarsScores
 from experiments.runner.configuration import compose_run
 from mars.augmentation import SelfPlanningAugmenter
 from mars.metric import MARS
 from mars.references import Augmentation
 from mars.tagging import load_tagger
+from meta_eval.scored_set import ScoredSet
 
 ROOT = Path(__file__).parents[3]
 TOY = """
@@ -82,6 +92,30 @@ def test_one_setting_changes_and_the_others_stay() -> None:
     assert change_setting(usual, "largest_ratio", 0.4).ratios == (0.0, 0.2, 0.4)
     changed = change_setting(usual, "max_guess", 5)
     assert changed == replace(usual, augmenter=replace(augmenter, settings=Augmentation(max_guess=5)))
+
+
+def test_largest_ratios_between_the_steps_are_refused() -> None:
+    others: dict[str, Any] = {"kl": [0.1], "planning_steps": [1], "max_guess": [0], "q": [1.0]}
+    assert VariedSettings(**others, largest_ratio=[0.0, 0.2, 0.4, 0.6, 0.8]).largest_ratio[-1] == 0.8
+    with pytest.raises(SettingFault, match=r"^largest_ratio must be multiples of 0\.2, but is \[0\.2, 0\.3\]$"):
+        VariedSettings(**others, largest_ratio=[0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "verdict"),
+    [
+        (8, "toys: no verdict on planning: an interval over examples needs at least 30 of them, but there are 8"),
+        (60, "toys: planning helps (Spearman +"),
+    ],
+)
+def test_the_note_on_planning_needs_an_interval(inputs: int, verdict: str) -> None:
+    ratings, noise = np.arange(float(inputs)), np.random.default_rng(0).normal(size=inputs)
+    examples = tuple(Example(str(i), "x", group=str(i), ratings={"q": r}) for i, r in enumerate(ratings))
+    columns = {"mars": ratings, "mars_without_planning": noise}
+    scores = {name: Scores({"quality": column}, name, [None] * inputs) for name, column in columns.items()}
+    notes = [*list_notes(MarsScores(ScoredSet("toys", examples, scores), {}, [], (0.0,)))]
+    assert notes[0].startswith(verdict)
+    assert len(notes) == 2  # none on references with a blank, where no ratio is above 0
 
 
 def test_the_table_and_the_plot_have_every_value(run: Callable[..., Any], tmp_path: Path) -> None:
