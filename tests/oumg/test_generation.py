@@ -61,6 +61,13 @@ def test_prompts_are_the_prefixes_or_the_beginnings_of_held_out_texts(own_data: 
     assert choose_prompts(prefixed, TextSampling(3, 1, 4, 4, (0,))) == (["Once"], [])
     with pytest.raises(InputFaults, match=r"mine has no held-out texts to take prompts from: set sampling\.prompts"):
         choose_prompts(own_data(["t", "u"], ["x", "y"]), TextSampling(3, 1, 4, 4, (0,)))
+    short = own_data(["t", "u"], ["x", "y"], [Example("h", text="Delicious", label="x")])
+    few = (
+        "^none of the 1 held-out texts of mine has more than 3 words, so they give no prompts: set "
+        r"sampling\.prompt_words to a smaller number, or sampling\.prompts to a list of texts$"
+    )
+    with pytest.raises(InputFaults, match=few):
+        choose_prompts(short, TextSampling(3, 1, 4, 4, (0,)))
 
 
 def encode(lm: CausalLM, *prompts: str, new_tokens: int = 6) -> list[list[int]]:
