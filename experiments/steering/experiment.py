@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 from rich.console import Console
 
 from core.faults import InputFaults
@@ -45,6 +47,18 @@ from oumg.guidance import Guidance, GuidanceRule, adapt_guide
 from oumg.pieces import split_pieces
 
 
+def to_text(value: object) -> object:
+    """A validator that takes numbers as texts: the command line gives a number where a text looks like one.
+
+    >>> to_text(1), to_text("1"), to_text(True)
+    ('1', '1', True)
+    """
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+TextOrNumber = Annotated[Text, BeforeValidator(to_text)]
+
+
 @checked_dataclass
 class Steering:
     """The settings of guidance that are compared.
@@ -59,7 +73,7 @@ class Steering:
     rule: GuidanceRule
     strengths: Several[NonNegative]
     ks: Several[Count]
-    labels: Several[Text] | None = None
+    labels: Several[TextOrNumber] | None = None
 
     def __post_init__(self) -> None:
         if self.strengths[0] != 0:
@@ -83,13 +97,13 @@ class Demonstration:
         bridge: let a guide with other tokens than the generator's read decoded text.
     """
 
-    prompt: Text | int | float  # the command line gives a number where a text looks like one
+    prompt: TextOrNumber
     strength: Positive
     k: Count
     rule: GuidanceRule
     new_tokens: Count
     shown: Count
-    label: str | int | float | None = None
+    label: TextOrNumber | None = None
     seed: Seed = 0
     guide_folder: str | None = None
     bridge: bool = False
@@ -204,7 +218,7 @@ def guided_demo(run: Run, data: Corpus, plan: SteeringPlan, show: Demonstration)
     parts = split_parts(data, plan, run.seed) if trains else TextParts()
     generator, lm = load_generator(run, plan, parts.generator, data)
     check_candidates([show.k], len(lm.tokenizer))
-    ((prompt, row),) = encode_prompts(lm, [str(show.prompt).strip()], show.new_tokens).items()
+    ((prompt, row),) = encode_prompts(lm, [show.prompt.strip()], show.new_tokens).items()
     if show.guide_folder is None:
         guide = train_label_guide(run, plan.guide, lm, label, parts.guide)
     else:
@@ -241,14 +255,14 @@ def guided_demo(run: Run, data: Corpus, plan: SteeringPlan, show: Demonstration)
     )
 
 
-def choose_label(data: Corpus, asked: str | int | float | None, guide_folder: str | None) -> str:
+def choose_label(data: Corpus, asked: str | None, guide_folder: str | None) -> str:
     """The label asked for; else the name of a guide's folder, or the last label of the data.
 
     Raises InputFaults for a label that the data lacks, where the guide learns the data.
     """
     if guide_folder is not None:
-        return Path(guide_folder).name.removeprefix("guide_") if asked is None else str(asked)
-    label = data.labels[-1] if asked is None else str(asked)  # the command line gives a number where it looks like one
+        return Path(guide_folder).name.removeprefix("guide_") if asked is None else asked
+    label = data.labels[-1] if asked is None else asked
     if label not in data.labels:
         raise InputFaults([f"label must be one of {', '.join(data.labels)}, but is {label!r}"])
     return label
@@ -332,16 +346,16 @@ def measure_texts(
     )
 
 
-def is_above_chance(wanted: Sequence[str | None], found: Sequence[str]) -> bool:
-    """Whether the mean accuracy over labels, less two standard errors, is above chance.
+def is_above_chance(wanted: Sequence[str | None], found: Sequence[str], labels: int) -> bool:
+    """Whether the mean accuracy over the labels that are wanted, less two standard errors, is above 1 / `labels`.
 
-    >>> is_above_chance(["a", "b"] * 20, ["a", "b"] * 20), is_above_chance(["a", "b"] * 20, ["b"] * 40)
+    >>> is_above_chance(["a", "b"] * 20, ["a", "b"] * 20, 2), is_above_chance(["a", "b"] * 20, ["b"] * 40, 2)
     (True, False)
     """
-    labels = set(wanted)
-    hits = [[float(f == w) for w, f in zip(wanted, found, strict=True) if w == label] for label in labels]
-    error = float(np.sqrt(sum(np.var(each) / len(each) for each in hits))) / len(labels)
-    return float(np.mean([np.mean(each) for each in hits])) - 2 * error > 1 / len(labels)
+    present = set(wanted)
+    hits = [[float(f == w) for w, f in zip(wanted, found, strict=True) if w == label] for label in present]
+    error = float(np.sqrt(sum(np.var(each) / len(each) for each in hits))) / len(present)
+    return float(np.mean([np.mean(each) for each in hits])) - 2 * error > 1 / labels
 
 
 def held_out_accuracies(data: Corpus, judges: LabelJudges, guides: Mapping[str, GuideModel]) -> dict[str, float]:
@@ -359,9 +373,15 @@ def held_out_accuracies(data: Corpus, judges: LabelJudges, guides: Mapping[str, 
 
 
 def warn_of_judges(data: Corpus, judges: LabelJudges) -> list[str]:
-    """A note where the judges are not above chance on held-out texts."""
+    """A note where the judges are not above chance on held-out texts, or these have one label alone."""
+    wanted = [example.label for example in data.held_out]
+    if len(set(wanted)) == 1:
+        return [
+            f"the {len(wanted)} held-out texts have a single label, {wanted[0]}: they do not show whether the judges "
+            "tell labels apart"
+        ]
     found = judges.find_labels([example.full_text for example in data.held_out])
-    if not data.held_out or is_above_chance([example.label for example in data.held_out], found):
+    if not data.held_out or is_above_chance(wanted, found, len(data.labels)):
         return []
     return [
         f"on {len(found)} held-out texts the judges are not above chance: the accuracy of steered texts says "

@@ -2,18 +2,26 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.example import Example
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from data.corpus import Corpus
 from data.files import read_examples, write_examples
 from data.sets.attributes import builtin_reviews
-from experiments.steering.experiment import Demonstration, Steering, choose_label, is_above_chance
+from experiments.steering.experiment import (
+    Demonstration,
+    Steering,
+    choose_label,
+    is_above_chance,
+    warn_of_judges,
+)
 from experiments.steering.models import name_file
 from models.causal import CausalLM
 from oumg.generation import TextSampling, check_candidates, encode_prompts
@@ -186,9 +194,43 @@ def test_what_the_generator_cannot_write_is_refused(lm: CausalLM) -> None:
 
 def test_judges_are_above_chance_or_not() -> None:
     wanted = ["a"] * 90 + ["b"] * 10
-    assert not is_above_chance(wanted, ["a"] * 100)  # right 90 times of 100
-    assert is_above_chance(wanted, ["a"] * 81 + ["b"] * 9 + ["a"] + ["b"] * 9)
-    assert not is_above_chance(["a", "b"], ["b", "a"])
+    assert not is_above_chance(wanted, ["a"] * 100, 2)  # right 90 times of 100
+    assert is_above_chance(wanted, ["a"] * 81 + ["b"] * 9 + ["a"] + ["b"] * 9, 2)
+    assert not is_above_chance(["a", "b"], ["b", "a"], 2)
+    assert is_above_chance(["a"] * 30, ["a"] * 29 + ["b"], 2)
+    assert not is_above_chance(["a"] * 30, ["a"] * 15 + ["b"] * 15, 2)
+
+
+def test_the_note_on_judges_is_of_all_labels_of_the_data(own_data: Callable[..., Corpus]) -> None:
+    class Judges:
+        def __init__(self, found: str) -> None:
+            self.found = found
+
+        def find_labels(self, texts: Sequence[str]) -> list[str]:
+            return [self.found] * len(texts)
+
+    held_out = [Example(f"h{i}", text=f"text {i}", label="x") for i in range(30)]
+    data = own_data(["t", "u"], ["x", "y"], held_out)
+    single = "the 30 held-out texts have a single label, x: they do not show whether the judges tell labels apart"
+    for found in "xy":
+        assert warn_of_judges(data, Judges(found)) == [single]  # type: ignore[arg-type]
+    mixed = replace(data, held_out=tuple(replace(e, label="xy"[i % 2]) for i, e in enumerate(data.held_out)))
+    assert warn_of_judges(mixed, Judges("x"))[0].startswith("on 30 held-out texts the judges are not above chance")  # type: ignore[arg-type]
+    assert warn_of_judges(own_data(["t", "u"], ["x", "y"]), Judges("x")) == []  # type: ignore[arg-type]
+
+
+def test_numbers_of_the_command_line_are_texts() -> None:
+    several: Callable[..., Steering] = partial(Steering, "fudge", [0.0], [8])
+    assert several(labels=[2.5, 1, "x"]).labels == ("2.5", "1", "x")
+    shown = Demonstration(prompt=7, strength=1.0, k=8, rule="fudge", new_tokens=4, shown=2, label=1)  # type: ignore[arg-type]
+    assert (shown.prompt, shown.label) == ("7", "1")
+    for labels, message in (
+        ([1, " "], r"labels\[1\] must not be blank"),
+        ([True], r"labels\[0\] must be a valid string, but is True"),
+        ([1, "1"], "labels must be non-empty and without duplicates"),
+    ):
+        with pytest.raises(SettingFault, match=message):
+            several(labels=labels)
 
 
 def test_the_label_of_a_guide_that_others_trained_is_that_of_its_folder(own_data: Callable[..., Corpus]) -> None:
