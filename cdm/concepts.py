@@ -123,6 +123,18 @@ def share_that_lose_concepts(negatives: Negatives) -> float:
     return float(np.mean([bool(mentioned(good) - mentioned(bad)) for good, bad in pairs] or [False]))
 
 
+def find_exchangeable(turns: Sequence[str]) -> list[Mention]:
+    """The mentions of two or more concepts in the sentence after them; none in any other text."""
+    mentions = find_mentions(turns[0].split(", "), turns[1].split()) if len(turns) == 2 else []
+    return mentions if len(mentions) >= 2 else []
+
+
+def check_exchangeable(texts: Sequence[Sequence[str]]) -> None:
+    """Raises SettingFault where no sentence mentions two of its concepts."""
+    if not any(map(find_exchangeable, texts)):
+        raise SettingFault("strategy exchange needs sentences that mention two of their concepts, but none does")
+
+
 def exchange_concepts(pair: Pair, texts: Sequence[Sequence[str]], sampling: Sampling, seed: int) -> Negatives:
     """A negative of every sentence that mentions two of its concepts: the degraded distribution draws which exchange.
 
@@ -139,16 +151,14 @@ def exchange_concepts(pair: Pair, texts: Sequence[Sequence[str]], sampling: Samp
     Raises SettingFault where no sentence mentions two of its concepts.
     """
     positives = pair.decode(pair.tokenise(texts).dialogues)
+    check_exchangeable(positives)
     rngs = [random.Random(f"exchange/{seed}/{i}") for i in range(len(positives))]
     questions: dict[int, Question] = {}
     for i, (turns, rng) in enumerate(zip(positives, rngs, strict=True)):
-        words = tuple(turns[-1].split())
-        mentions = find_mentions(turns[0].split(", "), words)
-        if len(turns) == 2 and len(mentions) >= 2:
+        if mentions := find_exchangeable(turns):
             here = rng.choice(mentions)
-            questions[i] = Question(turns[0], words, here, [mention for mention in mentions if mention != here])
-    if not questions:
-        raise SettingFault("strategy exchange needs sentences that mention two of their concepts, but none does")
+            others = [mention for mention in mentions if mention != here]
+            questions[i] = Question(turns[0], tuple(turns[1].split()), here, others)
     negatives: dict[int, Dialogue] = {}
     for (i, asked), shares in zip(questions.items(), weigh(pair, list(questions.values()), sampling), strict=True):
         (other,) = rngs[i].choices(asked.others, shares.tolist())

@@ -18,7 +18,7 @@ from baselines.pairs import likelihood_scores
 from baselines.word_count import WordCount
 from cdm import discriminative, negatives
 from cdm.amr import Graphs
-from cdm.concepts import exchange_concepts
+from cdm.concepts import check_exchangeable, exchange_concepts
 from cdm.discriminative import (
     POOLINGS,
     ClassifierPooler,
@@ -60,7 +60,11 @@ def cdm(run: Run, data: Corpus, plan: CdmPlan) -> Outcome:
         run: from the runner.
         data: dialogues to train on, held-out ones, and rated sets.
         plan: the models and what they learn from.
+
+    Raises SettingFault for the strategy `exchange` without sentences about concepts, before a model is trained.
     """
+    if plan.negatives.strategy == "exchange" and not all(isinstance(each, str) for each in plan.negatives.sources):
+        check_exchangeable(spell(choose_dialogues(data, plan.negatives, run.seed), "normal"))
     trained = train_pair(run, data, plan)
     # refuses turns that the models cannot read, before anything is drawn
     tokenised = [trained.pair.tokenise(get_turns(each.examples)) for each in data.rated]

@@ -28,13 +28,13 @@ class NegativesPlan:
         mixture: sources of negatives that share the dialogues equally, in place of `sampling.gamma` alone: a number is
             a gamma (negatives of graded badness), a name a rule of `cdm.rules`.
         graphs: for `amr-multi`, a file of AMR graphs in PENMAN notation with alignments (`cdm.amr`).
-        dialogues: how many training dialogues get a negative.
+        dialogues: how many training dialogues get a negative; one is held out from the discriminators, so at least 2.
         turns: longer dialogues are cut into windows of at most this many turns; None keeps them whole.
     """
 
     strategy: Strategy | Literal["exchange"]
     sampling: Sampling
-    dialogues: Count
+    dialogues: Annotated[int, Field(ge=2)]
     turns: Annotated[int, Field(ge=2)] | None = None
     mixture: Sequence[Number | Rule] = ()
     graphs: str | None = None
@@ -135,5 +135,7 @@ class DevelopmentPlan:
     def __post_init__(self) -> None:
         check(Count, dialogues=self.dialogues)
         check(Several[Size], turns=self.turns)
-        if not any(self.turns):
-            raise SettingFault(f"turns must hold a number above 0, so that quality differs, but is {list(self.turns)}")
+        if len(self.turns) < 2:
+            raise SettingFault(
+                f"turns must hold two different numbers, so that quality differs, but is {list(self.turns)}"
+            )
