@@ -82,7 +82,7 @@ def ctrleval(run: Run, data: Corpus, plan: CtrlEvalPlan, analyses: Analyses) -> 
     `data` has labelled texts, and rated ones with prefix and label.
 
     Raises InputFaults for a rated set without the example to show and for a missing table, SettingFault for a table
-    that cannot fit the backbone and for `iwf=count` without texts.
+    that cannot fit the backbone, for `iwf=count` without texts and for an aspect of quality drift that is unknown.
     """
     analyses.check(data.rated)
     models, table = train(run, data, plan)

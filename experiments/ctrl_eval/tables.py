@@ -1,12 +1,12 @@
 """Tables of CTRLEval beside the agreement with ratings: Figures 2 to 4 as numbers, and the cases of Figures 6 and 7."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from scipy.stats import rankdata
 
-from core.faults import InputFaults
+from core.faults import InputFaults, SettingFault
 from core.settings import Count, Several, Size, Text, checked_dataclass
 from ctrl_eval.analysis import biased_subsets, number_of_evaluators
 from ctrl_eval.metric import RELEVANCE, Aspect, Evaluations
@@ -26,7 +26,7 @@ class Analyses:
     """Which of the paper's analyses are shown.
 
     Attributes:
-        aspect: of quality drift (the paper: coherence).
+        aspect: of quality drift (the paper: coherence), left out where few texts are rated for it.
         numbers: how many evaluators are drawn at random for Figure 4.
         example: the index of the text whose evaluators are shown (Figure 5).
     """
@@ -36,7 +36,13 @@ class Analyses:
     example: Size = 0
 
     def check(self, rated: Sequence[RatedSet]) -> None:
-        """Raises InputFaults for sets that lack the example to show."""
+        """Raises InputFaults for sets that lack the example to show, SettingFault for an unknown aspect."""
+        known = {aspect for each in rated for example in each.examples for aspect in example.ratings}
+        if self.aspect not in {*get_args(Aspect), *known}:
+            named = ", ".join(sorted(known)) or "nothing"
+            raise SettingFault(
+                f"analyses.aspect must be an aspect of CTRLEval or a rated one ({named}), but is {self.aspect}"
+            )
         if short := [each for each in rated if len(each.examples) <= self.example]:
             raise InputFaults(
                 f"analyses.example must be below the {len(each.examples)} texts of {each.name}, but is {self.example}"

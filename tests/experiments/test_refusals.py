@@ -22,6 +22,7 @@ TABLE = "audit_table sets.reviews.rated=20 sets.stories.rated=20 sets.dialogues.
 AGREE, PILOT = "meta_eval data.path=rated.jsonl", "plan pilot.path=pilot.jsonl"
 HUB = "there is no such folder, the model is not in the cache, and the model hub is not asked now"
 HUB = f"{HUB}; network=true fetches it"
+DRIFT = "an aspect of CTRLEval or a rated one (attribute_relevance, coherence, consistency)"
 TALKS = "at least 2 dialogues to train on and 2 held-out ones, but there are"
 
 SETTINGS = [
@@ -34,7 +35,12 @@ SETTINGS = [
     (f"ctrleval_sentiment {FEW} analyses.numbers=[1,1]", "numbers must be non-empty and without duplicates"),
     (f"ctrleval_sentiment {FEW} analyses.example=-1", "example must be greater than or equal to 0"),
     (f"cdm_dialogue {FEW} data.train=-1", "train must be greater than or equal to 0, but is -1"),
-    ("cdm_development model.development.turns=[0]", "must hold a number above 0"),
+    ("cdm_development model.development.turns=[0]", "must hold two different numbers"),
+    (
+        "cdm_development model.development.turns=[2]",
+        "must hold two different numbers, so that quality differs, but is [2]",
+    ),
+    (f"cdm_dialogue {FEW} model.negatives.dialogues=1", "dialogues must be greater than or equal to 2, but is 1"),
     (f"{STEER} labels=[]", "labels must be non-empty and without duplicates"),
     (f"{STEER} ks=[8,8]", "ks must be non-empty and without duplicates"),
     (f"{STEER} strengths=[0,-1]", "strengths[1] must be greater than or equal to 0, but is -1"),
@@ -100,6 +106,8 @@ LATER = [  # known once the run has begun, and before anything is trained
     ("preferences data.path=pilot.jsonl metric=bleu", "must compare pairs of texts"),
     ("runs folder=.", "must hold finished runs"),
     (f"ctrleval_sentiment {FEW} analyses.example=16", "analyses.example must be below the 16 texts of builtin_reviews"),
+    (f"ctrleval_sentiment {FEW} analyses.aspect=fluency", f"{DRIFT}, but is fluency"),
+    (f"cdm_dialogue {FEW} model.negatives.strategy=exchange", "sentences that mention two of their concepts, but none"),
     ("cdm_dialogue data=dialogues data.train_path=5.jsonl data.held_out_fraction=0.1", f"{TALKS} 4 and 1"),
     ("cdm_dialogue data=dialogues data.train_path=3.jsonl data.held_out_fraction=0.6", f"{TALKS} 1 and 2"),
     ("cdm_dialogue data=dialogues data.train_path=10.jsonl data.held_out_fraction=0.1", f"{TALKS} 9 and 1"),
