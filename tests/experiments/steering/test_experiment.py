@@ -220,7 +220,7 @@ def test_the_note_on_judges_is_of_all_labels_of_the_data(own_data: Callable[...,
 
 
 def test_numbers_of_the_command_line_are_texts() -> None:
-    several: Callable[..., Steering] = partial(Steering, "fudge", [0.0], [8])
+    several: Any = partial(Steering, "fudge", [0.0], [8])
     assert several(labels=[2.5, 1, "x"]).labels == ("2.5", "1", "x")
     shown = Demonstration(prompt=7, strength=1.0, k=8, rule="fudge", new_tokens=4, shown=2, label=1)  # type: ignore[arg-type]
     assert (shown.prompt, shown.label) == ("7", "1")
