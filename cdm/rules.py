@@ -2,9 +2,8 @@
 
 Mesgar et al. (2020) move and replace utterances. Vakulenko et al. (2018) mix two conversations. DEAM (Ghazarian et al.
 2022) changes AMR graphs; here rules on words stand in for its four kinds of incoherence, two of which need English
-words. The rule `hard` is none of
-these: its turns are fluent and on topic, as those of bots are. Every negative keeps the number of turns, so that it can
-be read in windows beside its positive.
+words. The rule `hard` is none of these: its turns are fluent and on topic, as those of bots are. Every negative keeps
+the number of turns, so that it can be read in windows beside its positive.
 """
 
 import random
